@@ -1,0 +1,46 @@
+# Two commands matter: `make demo` shows the main job, `make test` checks everything.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
+DEMO := demo
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help:  ## List the commands.
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/core.stamp: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "unprior needs Python 3.11 or newer; choose one with make PYTHON=...")'
+	@echo "Installing unprior into $(VENV) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/core.stamp
+	@echo "Installing the tools for tests and benchmarks …"
+	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/core.stamp  ## Fit, apply and evaluate on a synthetic score table, and print the main table.
+	@mkdir -p $(DEMO)
+	$(BIN)/unprior synth --out $(DEMO)/scores.parquet
+	$(BIN)/unprior fit $(DEMO)/scores.parquet --out $(DEMO)/calibrator.json
+	$(BIN)/unprior apply $(DEMO)/calibrator.json $(DEMO)/scores.parquet --out $(DEMO)/decisions.jsonl --explain
+	$(BIN)/unprior evaluate $(DEMO)/scores.parquet $(DEMO)/decisions.jsonl
+	@echo "These numbers come from a synthetic table; they say nothing about any real model."
+
+lint: $(VENV)/dev.stamp  ## Check style and types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint  ## Check style and types, then run all tests and the examples in the docstrings.
+	$(BIN)/pytest -n auto
+
+bench: $(VENV)/dev.stamp  ## Measure speed side by side with a straightforward implementation; updates the README.
+	$(BIN)/python bench/core.py --update README.md
+
+clean:  ## Remove what the commands made.
+	rm -rf $(VENV) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis
