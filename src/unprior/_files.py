@@ -1,0 +1,50 @@
+"""Files that are either whole or not there, and errors that name them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from unprior.errors import UnpriorError
+
+
+@contextmanager
+def open_to_read(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading; a missing or unreadable file is the user's to mend, so say so plainly."""
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError:
+        raise UnpriorError(f"{path}: no such file; check the path") from None
+    except IsADirectoryError:
+        raise UnpriorError(f"{path}: this is a folder, a file is needed") from None
+    except OSError as error:
+        raise UnpriorError(f"{path}: cannot be read ({error.strerror})") from None
+    with stream:
+        yield stream
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary name to write to; it takes the place of ``path`` only when all went well."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    except OSError as error:
+        raise UnpriorError(f"{path}: cannot be written ({error.strerror})") from None
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        # mkstemp makes a private file; give it the rights an ordinary new file would have.
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        temporary.replace(path)
+    except OSError as error:
+        raise UnpriorError(f"{path}: cannot be written ({error.strerror})") from None
+    finally:
+        temporary.unlink(missing_ok=True)

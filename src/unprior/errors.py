@@ -1,0 +1,59 @@
+"""Errors that a user can act on: every message names the thing and the remedy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_SHOWN_PROBLEMS = 20
+
+
+class UnpriorError(ValueError):
+    """A mistake in the input, not in the program; the command line shows it without a traceback.
+
+    >>> raise UnpriorError("scores.jsonl does not exist")
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: scores.jsonl does not exist
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class RowProblem:
+    """Why one row of a score table was refused.
+
+    >>> str(RowProblem(line=7, reason="K is 1, at least 2 candidates are needed"))
+    'line 7: K is 1, at least 2 candidates are needed'
+    """
+
+    line: int
+    """Line of a JSONL file or row of a Parquet file, counted from 1."""
+    reason: str
+    """What is wrong with it."""
+
+    def __str__(self) -> str:
+        """Line and reason."""
+        return f"line {self.line}: {self.reason}"
+
+
+class InvalidScoresError(UnpriorError):
+    """Some rows of a score table are invalid; ``problems`` lists every one of them.
+
+    >>> error = InvalidScoresError("scores.jsonl", 2, (RowProblem(1, "K is 1"),))
+    >>> print(error)
+    scores.jsonl: 1 of 2 rows is invalid
+      line 1: K is 1
+    Correct it, or leave it out with skip_invalid=True (command line: --skip-invalid).
+    """
+
+    def __init__(self, source: str, total: int, problems: tuple[RowProblem, ...]) -> None:
+        """Say which rows of ``source`` are wrong and what can be done."""
+        self.source = source
+        self.problems = problems
+        one = len(problems) == 1
+        lines = [f"{source}: {len(problems)} of {total} rows {'is' if one else 'are'} invalid"]
+        lines += [f"  {problem}" for problem in problems[:_SHOWN_PROBLEMS]]
+        if len(problems) > _SHOWN_PROBLEMS:
+            lines.append(f"  … and {len(problems) - _SHOWN_PROBLEMS} more")
+        them = "it" if one else "them"
+        lines.append(f"Correct {them}, or leave {them} out with skip_invalid=True (command line: --skip-invalid).")
+        super().__init__("\n".join(lines))

@@ -1,0 +1,128 @@
+"""Score tables on disk: JSONL and Parquet, and the published artefact layout of the method."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from unprior._files import open_to_read, replacing
+from unprior.errors import RowProblem, UnpriorError
+from unprior.scores.published import is_published, row_from_published
+from unprior.scores.schema import SCHEMA, ScoreRow, rows_to_arrow
+from unprior.scores.table import ScoreTable, describe_validation_error
+
+_PARQUET_MAGIC = b"PAR1"
+_OPTIONAL = {field.name for field in SCHEMA} - {
+    "pair_id", "side", "task", "candidates", "image_scores", "prior_scores", "original",
+}  # fmt: skip
+
+
+def read_scores(path: str | Path, *, skip_invalid: bool = False, require_answers: bool = True) -> ScoreTable:
+    """Read a score table and validate every row.
+
+    Parameters
+    ----------
+    path
+        A JSONL or Parquet file with the columns of :class:`~unprior.scores.ScoreRow`, or JSON lines in
+        the published artefact layout (an object ``cp_vbc`` per line).
+    skip_invalid
+        Leave invalid rows out instead of refusing the file; ``table.skipped`` lists them.
+    require_answers
+        Refuse rows without a correct answer. Applying a calibrator does not need answers.
+
+    >>> import tempfile
+    >>> from unprior import synthesize
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     synthesize(seed=0).write(Path(folder) / "scores.parquet")
+    ...     len(read_scores(Path(folder) / "scores.parquet"))
+    1200
+    """
+    path = Path(path)
+    with open_to_read(path) as stream:
+        is_parquet = stream.read(4) == _PARQUET_MAGIC
+    if is_parquet:
+        try:
+            arrow = pq.read_table(path)
+        except (pa.ArrowException, OSError) as error:
+            raise UnpriorError(f"{path}: the Parquet file cannot be read, it may be truncated ({error})") from None
+        return ScoreTable.from_arrow(
+            arrow, source=str(path), skip_invalid=skip_invalid, require_answers=require_answers
+        )
+    rows, lines, problems = _parse_lines(path)
+    return ScoreTable.from_arrow(
+        rows_to_arrow(rows),
+        source=str(path),
+        lines=lines,
+        earlier_problems=problems,
+        skip_invalid=skip_invalid,
+        require_answers=require_answers,
+    )
+
+
+def _parse_lines(path: Path) -> tuple[list[ScoreRow], list[int], list[RowProblem]]:
+    rows: list[ScoreRow] = []
+    lines: list[int] = []
+    problems: list[RowProblem] = []
+    with open_to_read(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            try:
+                rows.append(_parse_line(line))
+                lines.append(number)
+            except ValidationError as error:
+                problems.append(RowProblem(number, describe_validation_error(error)))
+            except json.JSONDecodeError as error:
+                problems.append(RowProblem(number, f"not a JSON object ({error.msg} at column {error.colno})"))
+            except (UnicodeDecodeError, UnpriorError) as error:
+                problems.append(RowProblem(number, str(error)))
+    return rows, lines, problems
+
+
+def _parse_line(line: bytes) -> ScoreRow:
+    record = json.loads(line)
+    if not isinstance(record, dict):
+        raise UnpriorError(f"not a JSON object but {type(record).__name__}")
+    return ScoreRow.model_validate(row_from_published(record) if is_published(record) else record)
+
+
+def write_scores(table: ScoreTable, path: str | Path) -> None:
+    """Write a score table as ``.jsonl`` or ``.parquet``; the file appears whole or not at all."""
+    write_records(Path(path), table.arrow, _json_rows(table.arrow))
+
+
+def write_records(path: Path, arrow: pa.Table, json_rows: Iterable[dict[str, Any]]) -> None:
+    """Write columns to Parquet or their rows to JSONL, by the ending of the name."""
+    if path.suffix not in (".jsonl", ".parquet"):
+        raise UnpriorError(f"{path}: cannot tell the format; the name must end in .jsonl or .parquet")
+    with replacing(path) as temporary:
+        if path.suffix == ".parquet":
+            pq.write_table(arrow, temporary)
+            return
+        with temporary.open("w", encoding="utf-8") as stream:
+            stream.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in json_rows)
+
+
+def _json_rows(arrow: pa.Table) -> Iterator[dict[str, Any]]:
+    """Rows as JSON objects; optional fields that are null are left out."""
+    for batch in arrow.to_batches(max_chunksize=10_000):
+        for row in batch.to_pylist():
+            if row["views"] is not None:
+                row["views"] = dict(row["views"])
+            yield {name: value for name, value in row.items() if value is not None or name not in _OPTIONAL}
+
+
+def finite_or_none(value: float) -> float | None:
+    """JSON has no infinity and no NaN; both become null.
+
+    >>> finite_or_none(float("inf")), finite_or_none(0.5)
+    (None, 0.5)
+    """
+    return value if math.isfinite(value) else None

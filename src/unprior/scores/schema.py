@@ -1,0 +1,265 @@
+"""The columns of a score table and the checks that every row must pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+SIDES = ("cf", "cs")
+TASKS = ("mc", "qa")
+
+_INT64 = 2**63
+
+
+class ScoreRow(BaseModel):
+    """One example: an image, a question, its candidates and their scores with and without the image.
+
+    >>> ScoreRow.model_validate({
+    ...     "pair_id": 1, "side": "cf", "task": "qa", "candidates": ["yes", "no"],
+    ...     "image_scores": [-0.3, -1.4], "prior_scores": [-0.1, -2.4], "original": "yes", "answer": "no",
+    ... }).side
+    'cf'
+    """
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    model: str | None = None
+    """The vision-language model that was scored."""
+    benchmark: str | None = None
+    """Where the question comes from."""
+    pair_id: int | str
+    """The pair of a counterfactual and a commonsense image."""
+    side: Literal["cf", "cs"]
+    """Counterfactual (``cf``) or commonsense (``cs``) image."""
+    task: Literal["mc", "qa"]
+    """Multiple choice (``mc``) or yes/no (``qa``)."""
+    category: str | None = None
+    """Broad category of the pair; never seen by the method."""
+    subcategory: str | None = None
+    """Subcategory of the pair; never seen by the method."""
+    split: str | None = None
+    """``dev`` for fitting and selection, ``test`` for evaluation."""
+    candidates: list[str]
+    """The possible answers, in file order; ties go to the first."""
+    image_scores: list[float]
+    """Summed token log-probability of each candidate given image and question."""
+    prior_scores: list[float]
+    """The same without the image."""
+    original: str | None
+    """The model's own answer, one of the candidates; null when nothing could be parsed."""
+    answer: str | None = None
+    """The visually correct candidate; may be missing only where it is not needed (``apply``)."""
+    views: dict[str, list[float]] | None = None
+    """Other estimates of the prior scores, by name."""
+    original_text: str | None = None
+    """What the model wrote before parsing."""
+    token_counts: list[int] | None = None
+    """Number of tokens of each candidate."""
+    example_id: str | None = None
+    """A name of the example, when pair, side and task do not identify it."""
+
+
+SCHEMA = pa.schema(
+    [
+        ("model", pa.string()),
+        ("benchmark", pa.string()),
+        ("pair_id", pa.string()),
+        ("side", pa.string()),
+        ("task", pa.string()),
+        ("category", pa.string()),
+        ("subcategory", pa.string()),
+        ("split", pa.string()),
+        ("candidates", pa.list_(pa.string())),
+        ("image_scores", pa.list_(pa.float64())),
+        ("prior_scores", pa.list_(pa.float64())),
+        ("original", pa.string()),
+        ("answer", pa.string()),
+        ("views", pa.map_(pa.string(), pa.list_(pa.float64()))),
+        ("original_text", pa.string()),
+        ("token_counts", pa.list_(pa.int64())),
+        ("example_id", pa.string()),
+    ]
+)
+"""Arrow types of the columns; ``pair_id`` may also be int64 and then stays a number."""
+
+REQUIRED = ("pair_id", "side", "task", "candidates", "image_scores", "prior_scores", "original")
+_NEVER_NULL = tuple(name for name in REQUIRED if name != "original")
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+CodeArray = NDArray[np.int8]
+
+
+def rows_to_arrow(rows: list[ScoreRow]) -> pa.Table:
+    """Turn parsed rows into columns.
+
+    >>> row = ScoreRow(pair_id=3, side="cs", task="qa", candidates=["yes", "no"], original=None,
+    ...                image_scores=[0.0, -1.0], prior_scores=[0.0, -1.0], answer="yes")
+    >>> rows_to_arrow([row]).column("pair_id").to_pylist()
+    [3]
+    """
+    columns: dict[str, pa.Array] = {}
+    for field in SCHEMA:
+        values: list[Any] = [getattr(row, field.name) for row in rows]
+        if field.name == "pair_id":
+            columns["pair_id"] = _pair_id_column(values)
+            continue
+        if field.name == "views":
+            values = [None if value is None else list(value.items()) for value in values]
+        columns[field.name] = pa.array(values, type=field.type)
+    return pa.table(columns)
+
+
+def _pair_id_column(values: list[Any]) -> pa.Array:
+    """Numbers stay numbers; a mixture becomes text."""
+    if all(isinstance(value, int) and -_INT64 <= value < _INT64 for value in values):
+        return pa.array(values, type=pa.int64())
+    return pa.array([str(value) for value in values], type=pa.string())
+
+
+def list_offsets(column: pa.ListArray) -> IntArray:
+    """Start of every row in the flattened values (one more entry than rows), counted from 0.
+
+    >>> list_offsets(pa.array([["a", "b"], ["c"]])).tolist()
+    [0, 2, 3]
+    """
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def position_in_row(column: pa.Array, candidates: pa.ListArray) -> IntArray:
+    """Position of each row's value among that row's candidates: -1 for null, -2 for a stranger.
+
+    >>> position_in_row(pa.array(["b", None, "x"]), pa.array([["a", "b"], ["a", "b"], ["a", "b"]])).tolist()
+    [1, -1, -2]
+    """
+    offsets = list_offsets(candidates)
+    row_of_value = np.repeat(np.arange(len(column)), np.diff(offsets))
+    equal = pc.equal(candidates.flatten(), column.take(pa.array(row_of_value)))
+    hits = np.flatnonzero(pc.fill_null(equal, False).to_numpy(zero_copy_only=False))
+    position = np.where(pc.is_null(column).to_numpy(zero_copy_only=False), -1, -2).astype(np.int64)
+    # Backwards, so that of two equal candidates (refused elsewhere) the first one is kept.
+    position[row_of_value[hits[::-1]]] = hits[::-1] - offsets[row_of_value[hits[::-1]]]
+    return position
+
+
+def find_problems(table: pa.Table, *, require_answers: bool) -> dict[int, str]:
+    """First reason why a row is invalid, by row position; valid rows do not appear.
+
+    >>> row = ScoreRow(pair_id=1, side="cf", task="qa", candidates=["yes", "yes"], original=None,
+    ...                image_scores=[0.0, -1.0], prior_scores=[0.0, -1.0], answer="yes")
+    >>> find_problems(rows_to_arrow([row]), require_answers=True)
+    {0: "candidate 'yes' appears twice"}
+    """
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    checks = [_missing(columns[name], name) for name in _NEVER_NULL]
+    checks += [_unknown(columns["side"], "side", SIDES), _unknown(columns["task"], "task", TASKS)]
+    checks += _candidate_checks(columns["candidates"])
+    counts = _lengths(columns["candidates"])
+    checks += [_unequal(columns[name], name, counts) for name in ("image_scores", "prior_scores")]
+    checks += [_unequal(columns["token_counts"], "token_counts", counts)]
+    checks += [_infinite(columns[name], name) for name in ("image_scores", "prior_scores")]
+    checks += [_view_problems(columns["views"], counts)]
+    checks += [_stranger(columns[name], name, columns["candidates"]) for name in ("original", "answer")]
+    if require_answers:
+        checks.append(_missing(columns["answer"], "answer", " (fitting and evaluation need it)"))
+    problems: dict[int, str] = {}
+    for wrong, reason in checks:
+        for row in np.flatnonzero(wrong).tolist():
+            if row not in problems:
+                problems[row] = reason(row)
+    return problems
+
+
+Check = tuple[BoolArray, Callable[[int], str]]
+"""Which rows are wrong, and what to say of one of them."""
+
+
+def _missing(column: pa.Array, name: str, why: str = "") -> Check:
+    return _is_null(column), lambda _: f"{name} is missing{why}"
+
+
+def _unknown(column: pa.Array, name: str, allowed: tuple[str, ...]) -> Check:
+    known = pc.is_in(column, value_set=pa.array(allowed)).to_numpy(zero_copy_only=False)
+    return ~known, lambda row: f"{name} is {column[row].as_py()!r}, expected {' or '.join(allowed)}"
+
+
+def _unequal(column: pa.ListArray, name: str, counts: IntArray) -> Check:
+    lengths = _lengths(column)
+    wrong = ~_is_null(column) & (lengths != counts)
+    return wrong, lambda row: f"{name} has {lengths[row]} values for {counts[row]} candidates"
+
+
+def _infinite(column: pa.ListArray, name: str) -> Check:
+    wrong = _any_in_row(_not_finite(column.flatten()), list_offsets(column))
+    return wrong, lambda _: f"{name} has a value that is not a finite number"
+
+
+def _stranger(column: pa.Array, name: str, candidates: pa.ListArray) -> Check:
+    wrong = position_in_row(column, candidates) == -2
+    return wrong, lambda row: f"{name} {column[row].as_py()!r} is not one of the candidates"
+
+
+def _candidate_checks(candidates: pa.ListArray) -> list[Check]:
+    counts, offsets = _lengths(candidates), list_offsets(candidates)
+    encoded = candidates.flatten().dictionary_encode()
+    codes = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    distinct = len(encoded.dictionary) + 1
+    keys = np.sort(np.repeat(np.arange(len(candidates)), counts) * distinct + codes)
+    twice = np.zeros(len(candidates), dtype=np.bool_)
+    twice[keys[1:][keys[1:] == keys[:-1]] // distinct] = True
+    has_null = _any_in_row(_is_null(candidates.flatten()), offsets)
+
+    def first_repeated(row: int) -> str:
+        names = candidates[row].as_py()
+        return f"candidate {next(name for name in names if names.count(name) > 1)!r} appears twice"
+
+    return [
+        (counts < 2, lambda row: f"K is {counts[row]}, at least 2 candidates are needed"),
+        (has_null, lambda _: "a candidate is null"),
+        (twice, first_repeated),
+    ]
+
+
+def _view_problems(views: pa.MapArray, counts: IntArray) -> Check:
+    # A map is a list of (key, value) structs; as such it can be flattened with its offsets.
+    entries = views.cast(pa.list_(pa.struct([("key", pa.string()), ("value", pa.list_(pa.float64()))])))
+    names, scores = entries.flatten().field("key"), entries.flatten().field("value")
+    row_of_view = np.repeat(np.arange(len(views)), np.diff(list_offsets(entries)))
+    lengths = _lengths(scores)
+    not_finite = _any_in_row(_not_finite(scores.flatten()), list_offsets(scores))
+    reasons: dict[int, str] = {}
+    for view in np.flatnonzero((lengths != counts[row_of_view]) | not_finite).tolist():
+        row = int(row_of_view[view])
+        unequal = lengths[view] != counts[row]
+        what = f"{lengths[view]} values for {counts[row]} candidates" if unequal else "a value that is not finite"
+        reasons.setdefault(row, f"view {names[view]} has {what}")
+    wrong = np.zeros(len(views), dtype=np.bool_)
+    wrong[list(reasons)] = True
+    return wrong, reasons.__getitem__
+
+
+def _is_null(column: pa.Array) -> BoolArray:
+    mask: BoolArray = pc.is_null(column).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _lengths(column: pa.ListArray) -> IntArray:
+    lengths: IntArray = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    return lengths
+
+
+def _not_finite(values: pa.Array) -> BoolArray:
+    """Nulls inside a list arrive as NaN and are as wrong as one."""
+    return np.asarray(~np.isfinite(values.to_numpy(zero_copy_only=False).astype(np.float64)))
+
+
+def _any_in_row(wrong: BoolArray, offsets: IntArray) -> BoolArray:
+    totals = np.concatenate([[0], np.cumsum(wrong)])
+    return np.asarray(totals[offsets[1:]] > totals[offsets[:-1]])

@@ -1,0 +1,321 @@
+"""Score tables in memory: validated Arrow columns with NumPy views of what the method computes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
+from unprior.scores.schema import (
+    REQUIRED,
+    SCHEMA,
+    BoolArray,
+    IntArray,
+    ScoreRow,
+    find_problems,
+    list_offsets,
+    position_in_row,
+    rows_to_arrow,
+)
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows with the same number of candidates K, candidates along the first axis.
+
+    Reductions over candidates then run over long contiguous rows, which NumPy does an order of
+    magnitude faster than over a short last axis.
+    """
+
+    rows: IntArray
+    """Positions of the rows in the table."""
+    image: FloatArray
+    """Image scores, shape (K, rows)."""
+    prior: FloatArray
+    """Prior scores, shape (K, rows)."""
+    original: IntArray
+    """Candidate position of the original answer, -1 for null."""
+    answer: IntArray
+    """Candidate position of the correct answer, -1 for unknown."""
+
+    @property
+    def candidate_count(self) -> int:
+        """K, the number of candidates of every row of the block."""
+        return int(self.image.shape[0])
+
+
+class ScoreTable:
+    """Examples with their candidate scores, one row per example; immutable.
+
+    Make one with :meth:`from_rows`, :meth:`from_arrow` or :meth:`read`; all of them validate.
+
+    >>> table = ScoreTable.from_rows([
+    ...     {"pair_id": 1, "side": side, "task": "qa", "split": "dev", "candidates": ["yes", "no"],
+    ...      "image_scores": scores, "prior_scores": [-0.1, -2.4], "original": "yes", "answer": answer}
+    ...     for side, scores, answer in [("cf", [-0.4, -1.1], "no"), ("cs", [-0.1, -2.6], "yes")]
+    ... ])
+    >>> len(table), table.answer.tolist()
+    (2, [1, 0])
+    >>> len(table.where(side="cf"))
+    1
+    """
+
+    def __init__(self, arrow: pa.Table, *, skipped: tuple[RowProblem, ...] = ()) -> None:
+        """Wrap columns that are known to be valid; users call the class methods."""
+        self.arrow = arrow
+        self.skipped = skipped
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, require_answers: bool = True) -> ScoreTable:
+        """Validate dictionaries with the fields of :class:`~unprior.scores.ScoreRow`."""
+        parsed, problems = [], []
+        for number, row in enumerate(rows, start=1):
+            try:
+                parsed.append(ScoreRow.model_validate(dict(row)))
+            except ValidationError as error:
+                problems.append(RowProblem(number, describe_validation_error(error)))
+        if problems:
+            raise InvalidScoresError("rows", len(rows), tuple(problems))
+        return cls.from_arrow(rows_to_arrow(parsed), source="rows", require_answers=require_answers)
+
+    @classmethod
+    def from_arrow(
+        cls,
+        table: pa.Table,
+        *,
+        source: str = "table",
+        lines: Sequence[int] | None = None,
+        earlier_problems: Sequence[RowProblem] = (),
+        skip_invalid: bool = False,
+        require_answers: bool = True,
+    ) -> ScoreTable:
+        """Validate columns; ``lines`` says where each row stood in ``source``."""
+        conformed = _conform(table, source)
+        found = find_problems(conformed, require_answers=require_answers)
+        line_of = range(1, len(conformed) + 1) if lines is None else lines
+        problems = [*earlier_problems, *(RowProblem(line_of[row], why) for row, why in found.items())]
+        problems.sort(key=lambda problem: problem.line)
+        if problems and not skip_invalid:
+            raise InvalidScoresError(source, len(conformed) + len(earlier_problems), tuple(problems))
+        if found:
+            keep = np.ones(len(conformed), dtype=np.bool_)
+            keep[list(found)] = False
+            conformed = conformed.filter(pa.array(keep))
+        if len(conformed) == 0:
+            raise UnpriorError(f"{source}: no {'valid ' if problems else ''}rows; there is nothing to work on")
+        return cls(conformed, skipped=tuple(problems))
+
+    @classmethod
+    def read(cls, path: str | Path, *, skip_invalid: bool = False, require_answers: bool = True) -> ScoreTable:
+        """Read JSONL or Parquet (also the published artefact layout); see :func:`unprior.read_scores`."""
+        from unprior.scores.files import read_scores
+
+        return read_scores(path, skip_invalid=skip_invalid, require_answers=require_answers)
+
+    def write(self, path: str | Path) -> None:
+        """Write ``.jsonl`` or ``.parquet``; the file appears whole or not at all."""
+        from unprior.scores.files import write_scores
+
+        write_scores(self, path)
+
+    def __len__(self) -> int:
+        """Count the examples."""
+        return int(self.arrow.num_rows)
+
+    def __repr__(self) -> str:
+        """Show size and candidate counts."""
+        counts = ", ".join(str(count) for count in np.unique(self.candidate_counts))
+        return f"ScoreTable({len(self)} rows, K in {{{counts}}})"
+
+    def column(self, name: str) -> list[Any]:
+        """Values of a column as Python objects."""
+        values: list[Any] = self.arrow.column(name).to_pylist()
+        return values
+
+    def codes(self, *names: str) -> tuple[IntArray, list[tuple[Any, ...]]]:
+        """Group rows by some columns: a group number per row and the values of each group.
+
+        >>> table = ScoreTable.from_rows([
+        ...     {"pair_id": 1, "side": side, "task": "qa", "candidates": ["yes", "no"], "original": None,
+        ...      "image_scores": [0, -1], "prior_scores": [0, -1], "answer": "no"} for side in ("cf", "cs")])
+        >>> table.codes("side")[1]
+        [('cf',), ('cs',)]
+        """
+        code = np.zeros(len(self), dtype=np.int64)
+        labels: list[tuple[Any, ...]] = [()]
+        for name in names:
+            encoded = self.arrow.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
+            values = encoded.dictionary.to_pylist()
+            indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            combined = code * len(values) + indices
+            used, code = np.unique(combined, return_inverse=True)
+            labels = [(*labels[key // len(values)], values[key % len(values)]) for key in used.tolist()]
+        return code, labels
+
+    def take(self, rows: IntArray | BoolArray) -> ScoreTable:
+        """Choose rows by position or by mask."""
+        chosen = pa.array(rows)
+        filtered = self.arrow.filter(chosen) if rows.dtype == np.bool_ else self.arrow.take(chosen)
+        return ScoreTable(filtered)
+
+    def mask(self, **values: Any) -> BoolArray:
+        """Which rows have the given values in the named columns; a value of None asks for nothing.
+
+        No such row is an error that says which values there are.
+        """
+        mask = np.ones(len(self), dtype=np.bool_)
+        for name, value in values.items():
+            if value is None:
+                continue
+            equal = pc.equal(self.arrow.column(name), pa.scalar(value, self.arrow.schema.field(name).type))
+            mask &= pc.fill_null(equal, False).to_numpy()
+            if not mask.any():
+                raise UnpriorError(_no_such_row(self, values, name))
+        return mask
+
+    def where(self, **values: Any) -> ScoreTable:
+        """Rows with the given values, e.g. ``table.where(split="dev", task="mc")``; see :meth:`mask`."""
+        return self.take(self.mask(**values))
+
+    def with_columns(self, **values: str) -> ScoreTable:
+        """Set text columns such as ``split`` or ``model`` to one value in every row."""
+        arrow = self.arrow
+        for name, value in values.items():
+            column = pa.repeat(pa.scalar(value, pa.string()), len(self))
+            arrow = arrow.set_column(arrow.column_names.index(name), name, column)
+        return ScoreTable(arrow)
+
+    @cached_property
+    def candidate_lists(self) -> pa.ListArray:
+        """Candidates of every row, as one Arrow array."""
+        return self.arrow.column("candidates").combine_chunks()
+
+    @cached_property
+    def offsets(self) -> IntArray:
+        """Where each row starts in the flattened candidates and scores."""
+        return list_offsets(self.candidate_lists)
+
+    @cached_property
+    def candidate_counts(self) -> IntArray:
+        """K of every row."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def image_scores(self) -> FloatArray:
+        """Image scores of all rows, flattened."""
+        return self._flat("image_scores")
+
+    @cached_property
+    def prior_scores(self) -> FloatArray:
+        """Prior scores of all rows, flattened."""
+        return self._flat("prior_scores")
+
+    @cached_property
+    def original(self) -> IntArray:
+        """Candidate position of the original answer, -1 for null."""
+        return position_in_row(self.arrow.column("original").combine_chunks(), self.candidate_lists)
+
+    @cached_property
+    def answer(self) -> IntArray:
+        """Candidate position of the correct answer, -1 for unknown."""
+        return position_in_row(self.arrow.column("answer").combine_chunks(), self.candidate_lists)
+
+    @cached_property
+    def is_cf(self) -> BoolArray:
+        """Whether each row shows the counterfactual image."""
+        mask: BoolArray = pc.equal(self.arrow.column("side"), "cf").to_numpy()
+        return mask
+
+    def blocks(self, max_rows: int = 1 << 15) -> Iterator[Block]:
+        """Go through the table in blocks of equal K and bounded size.
+
+        Any mixture of candidate counts is fine; memory is bounded by ``max_rows``.
+        """
+        for count in np.unique(self.candidate_counts).tolist():
+            members = np.flatnonzero(self.candidate_counts == count)
+            for start in range(0, len(members), max_rows):
+                rows = members[start : start + max_rows]
+                cells = self.offsets[rows] + np.arange(count)[:, None]
+                yield Block(
+                    rows,
+                    self.image_scores[cells],
+                    self.prior_scores[cells],
+                    self.original[rows],
+                    self.answer[rows],
+                )
+
+    def candidate_names(self, position: IntArray) -> list[str | None]:
+        """Candidate text at a position of every row; None for a negative position."""
+        cells = pa.array(np.where(position < 0, 0, self.offsets[:-1] + position), mask=position < 0)
+        names: list[str | None] = self.candidate_lists.flatten().take(cells).to_pylist()
+        return names
+
+    def _flat(self, name: str) -> FloatArray:
+        values: FloatArray = self.arrow.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        return values
+
+
+def concatenate(tables: Sequence[ScoreTable]) -> ScoreTable:
+    """Put tables one after the other; numbers and text as pair ids become text."""
+    types = {table.arrow.schema.field("pair_id").type for table in tables}
+    arrows = [table.arrow for table in tables]
+    if len(types) > 1:
+        position = SCHEMA.names.index("pair_id")
+        arrows = [arrow.set_column(position, "pair_id", arrow.column("pair_id").cast(pa.string())) for arrow in arrows]
+    skipped = tuple(problem for table in tables for problem in table.skipped)
+    return ScoreTable(pa.concat_tables(arrows), skipped=skipped)
+
+
+def _no_such_row(table: ScoreTable, values: Mapping[str, Any], name: str) -> str:
+    wanted = " and ".join(f"{key} {value!r}" for key, value in values.items() if value is not None)
+    known = sorted({str(entry) for entry in table.column(name) if entry is not None})
+    shown = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
+    has = f"{name} is one of: {shown}" if known else f"{name} is not set in any row"
+    everything = " For all rows: split=None (command line: --split all)." if name == "split" else ""
+    return f"no row has {wanted}; in this table {has}.{everything}"
+
+
+def describe_validation_error(error: ValidationError) -> str:
+    """First complaint of pydantic, short: the field and what is wrong with it."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part not in ("int", "str"))
+    message = first["msg"]
+    return f"{where}: {message[0].lower()}{message[1:]}" if where else message
+
+
+def _conform(table: pa.Table, source: str) -> pa.Table:
+    """Bring columns to the schema's types and order; complain about a column that cannot be."""
+    absent = [name for name in REQUIRED if name not in table.column_names]
+    if absent:
+        raise UnpriorError(
+            f"{source}: no column {', '.join(absent)}; a score table needs the columns {', '.join(REQUIRED)}"
+        )
+    columns = {}
+    for field in SCHEMA:
+        if field.name not in table.column_names:
+            columns[field.name] = pa.nulls(len(table), field.type)
+            continue
+        column = table.column(field.name).combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # a table without rows has no chunk to combine
+            column = pa.array([], column.type)
+        if field.name == "pair_id" and pa.types.is_integer(column.type):
+            columns["pair_id"] = column.cast(pa.int64())
+            continue
+        try:
+            columns[field.name] = column.cast(field.type)
+        except pa.ArrowException as error:
+            raise UnpriorError(
+                f"{source}: column {field.name} is {column.type}, it must be {field.type} ({error})"
+            ) from None
+    return pa.table(columns)
