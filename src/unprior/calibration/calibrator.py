@@ -1,0 +1,297 @@
+"""The estimator: fit on paired development data, decide for any example."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from unprior.calibration.decisions import Decision, Decisions
+from unprior.calibration.features import Observation, observe
+from unprior.calibration.gate import REASONS, Reason, Settings, StrengthModel, decide, is_revision
+from unprior.calibration.posterior import development_distance, distance_precision, laplace_covariance
+from unprior.calibration.ranges import stable_ranges
+from unprior.calibration.selection import (
+    Grid,
+    Groups,
+    Histogram,
+    Selection,
+    count_rows,
+    distance_limits,
+    select,
+)
+from unprior.calibration.strength import Standardisation, StrengthFit, StrengthObjective, fit_strengths
+from unprior.errors import UnpriorError
+from unprior.scores import Block, ScoreTable
+from unprior.scores.schema import IntArray
+from unprior.scores.table import FloatArray
+
+_ROWS_AT_ONCE = 1 << 14
+
+
+class SelectivePriorCalibrator:
+    """Selective Prior Calibration (SPC): subtract the prior where it misleads, keep it where it helps.
+
+    Parameters
+    ----------
+    epsilon_cs
+        Largest loss of commonsense accuracy that selection may accept on any development task.
+    uncertainty
+        Use the uncertainty-aware version: averages over plausible strengths, and also asks that the
+        proposal is stable and the scores are not unlike the development data.
+    grid
+        The settings to choose from; the default is the paper's.
+
+    Attributes
+    ----------
+    settings_
+        The chosen settings, or None when nothing was feasible and the calibrator abstains.
+    model_
+        The fitted strength model (θ, standardisation, and Σ when uncertainty-aware).
+    selection_
+        The search's outcome: development changes by task, number of feasible settings.
+    loss_, gradient_norm_
+        Objective and length of its gradient at the fitted θ.
+    candidate_counts_
+        The set of K seen in development; other K are never revised.
+    model_name_
+        The vision-language model that the development scores came from.
+    fits_
+        One fit per ρ (after ``fit`` only; a loaded calibrator has just the chosen one).
+    distances_
+        Development distances d_dev by row (after ``fit`` only; None for the standard version).
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> calibrator = SelectivePriorCalibrator(epsilon_cs=0.04).fit(table)
+    >>> decisions = calibrator.predict(table.where(split="test"))
+    >>> len(decisions)
+    920
+    """
+
+    settings_: Settings | None
+    model_: StrengthModel
+    selection_: Selection
+    loss_: float
+    gradient_norm_: float
+    candidate_counts_: tuple[int, ...]
+    model_name_: str | None
+    development_rows_: int
+    fits_: list[StrengthFit]
+    distances_: FloatArray | None
+
+    def __init__(self, *, epsilon_cs: float = 0.04, uncertainty: bool = False, grid: Grid | None = None) -> None:
+        """Keep the parameters; they are checked in :meth:`fit`."""
+        self.epsilon_cs = epsilon_cs
+        self.uncertainty = uncertainty
+        self.grid = grid
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Constructor arguments by name, as scikit-learn's ``clone`` expects them."""
+        return {
+            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
+        }
+
+    def __repr__(self) -> str:
+        """Show the parameters that differ from the defaults."""
+        shown = []
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value = getattr(self, name)
+            if value != parameter.default:
+                shown.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def fit(self, table: ScoreTable, *, split: str | None = "dev") -> Self:
+        """Learn the strength and choose the settings on the rows of one split.
+
+        Parameters
+        ----------
+        table
+            Scores with answers; both sides of every task must be present.
+        split
+            Which rows to use. The default leaves test rows alone even in a full table; None uses all.
+        """
+        self._check_parameters()
+        development = _development_rows(table, split)
+        grid = self.grid or Grid()
+        blocks = list(development.blocks(max_rows=len(development)))
+        observations = [observe(block) for block in blocks]
+        features = np.concatenate([observation.features for observation in observations])
+        standardisation = Standardisation.of(features)
+        inputs = standardisation.apply(features)
+        objective = StrengthObjective(inputs, observations, [block.answer for block in blocks])
+        self.fits_ = fit_strengths(objective, grid.rho)
+        self.candidate_counts_ = tuple(sorted({block.candidate_count for block in blocks}))
+
+        precision = distance_precision(inputs) if self.uncertainty else None
+        limits: tuple[float, ...] = ()
+        self.distances_ = None
+        order = np.concatenate([block.rows for block in blocks])
+        if precision is not None:
+            distances = development_distance(inputs, precision)
+            limits = distance_limits(distances, grid)
+            self.distances_ = np.empty(len(order))
+            self.distances_[order] = distances
+        models = [
+            StrengthModel(
+                standardisation,
+                fit.theta,
+                laplace_covariance(fit.hessian) if self.uncertainty else None,
+                precision,
+            )
+            for fit in self.fits_
+        ]
+        groups = _groups(development, order)
+        histograms: list[Histogram] = []
+        for model in models:
+            prepared = [model.prepare(observation) for observation in observations]
+            for cap in grid.max_strength:
+                proposals = [part.propose(cap) for part in prepared]
+                gains = [_gain(block, part.candidate) for block, part in zip(blocks, proposals, strict=True)]
+                histograms.append(count_rows(proposals, gains, groups, grid, limits))
+        self.selection_ = select(histograms, groups, grid, limits, self.epsilon_cs, uncertainty=self.uncertainty)
+        self.settings_ = self.selection_.settings
+        # An abstaining calibrator keeps the strongest regularisation; its proposals are never used.
+        chosen = -1 if self.settings_ is None else grid.rho.index(self.settings_.rho)
+        self.model_ = models[chosen]
+        self.loss_, self.gradient_norm_ = self.fits_[chosen].loss, self.fits_[chosen].gradient_norm
+        self.model_name_ = development.column("model")[0]
+        self.development_rows_ = len(development)
+        return self
+
+    def predict(self, table: ScoreTable) -> Decisions:
+        """Decide for every row of a table; rows need no answer."""
+        self._check_fitted()
+        rows = len(table)
+        result = Decisions(
+            table=table,
+            settings=self.settings_,
+            final=table.original.copy(),
+            revised=np.zeros(rows, dtype=np.bool_),
+            proposal=np.full(rows, -1, dtype=np.int64),
+            strength=np.zeros(rows),
+            margin=np.zeros(rows),
+            condition=np.full(rows, -1, dtype=np.int8),
+            reason=np.full(rows, REASONS.index(Reason.ABSTAINS), dtype=np.int8),
+            range_low=np.full(rows, np.nan),
+            range_high=np.full(rows, np.nan),
+            support=np.zeros(rows) if self.uncertainty else None,
+            distance=np.zeros(rows) if self.uncertainty else None,
+        )
+        if self.settings_ is not None:
+            for block in table.blocks(_ROWS_AT_ONCE):
+                self._decide_block(block, observe(block), self.settings_, result)
+        return result
+
+    def decide(
+        self,
+        candidates: Sequence[str],
+        image_scores: Sequence[float],
+        prior_scores: Sequence[float],
+        original: str | None,
+    ) -> Decision:
+        """Decide for one example.
+
+        >>> from unprior import SelectivePriorCalibrator, synthesize
+        >>> calibrator = SelectivePriorCalibrator().fit(synthesize(seed=0))
+        >>> decision = calibrator.decide(["five", "six"], [-0.6, -0.9], [-0.02, -4.0], original="five")
+        >>> decision.final
+        'six'
+        """
+        row = {
+            "pair_id": 0,
+            "side": "cf",
+            "task": "mc",
+            "candidates": list(candidates),
+            "image_scores": [float(score) for score in image_scores],
+            "prior_scores": [float(score) for score in prior_scores],
+            "original": original,
+        }
+        return self.predict(ScoreTable.from_rows([row], require_answers=False))[0]
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted calibrator as readable, versioned JSON."""
+        from unprior.calibration.storage import save_calibrator
+
+        self._check_fitted()
+        save_calibrator(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> SelectivePriorCalibrator:
+        """Read a calibrator that :meth:`save` wrote; predictions are identical."""
+        from unprior.calibration.storage import load_calibrator
+
+        return load_calibrator(Path(path))
+
+    def _decide_block(self, block: Block, seen: Observation, settings: Settings, result: Decisions) -> None:
+        proposals = self.model_.prepare(seen).propose(settings.max_strength)
+        reason = decide(proposals, block.candidate_count, settings, self.candidate_counts_)
+        revised = is_revision(reason)
+        rows = block.rows
+        result.final[rows] = np.where(revised, proposals.candidate, block.original)
+        result.revised[rows] = revised
+        result.proposal[rows] = proposals.candidate
+        result.strength[rows] = proposals.strength
+        result.margin[rows] = proposals.margin
+        result.condition[rows] = proposals.condition
+        result.reason[rows] = reason
+        result.range_low[rows], result.range_high[rows] = stable_ranges(seen.image, seen.prior, proposals.candidate)
+        for column, values in ((result.support, proposals.support), (result.distance, proposals.distance)):
+            if column is not None and values is not None:
+                column[rows] = values
+
+    def _check_parameters(self) -> None:
+        if not 0.0 <= self.epsilon_cs <= 1.0:
+            raise UnpriorError(f"epsilon_cs is {self.epsilon_cs}, it is a share of accuracy between 0 and 1 (0.04)")
+        grid = self.grid or Grid()
+        for field in fields(grid):
+            values = getattr(grid, field.name)
+            if len(values) == 0 or list(values) != sorted(set(values)):
+                raise UnpriorError(f"grid.{field.name} is {values}, it must hold increasing values")
+        if min(grid.rho) <= 0 or min(grid.max_strength) <= 0:
+            raise UnpriorError("grid.rho and grid.max_strength must be positive")
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise UnpriorError("this calibrator is not fitted; call fit(table) or load(path) first")
+
+
+def _development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
+    """Rows to fit on; refuses what cannot support the ΔCF/ΔCS trade-off."""
+    chosen = table.where(split=split)
+    models = sorted({str(model) for model in chosen.column("model")})
+    if len(models) > 1:
+        raise UnpriorError(
+            f"the rows come from {len(models)} models ({', '.join(models)}); a calibrator belongs to one model. "
+            f"Choose it with table.where(model=...) (command line: --model NAME)."
+        )
+    if (chosen.answer < 0).any():
+        raise UnpriorError("some rows have no answer; fitting needs the correct answer of every row")
+    present = {(task, side) for task, side in chosen.codes("task", "side")[1]}
+    for task in sorted({task for task, _ in present}):
+        for side, name in (("cf", "counterfactual"), ("cs", "commonsense")):
+            if (task, side) not in present:
+                raise UnpriorError(
+                    f"task {task} has no {name} ({side}) row among the {len(chosen)} rows to fit on. Calibration "
+                    f"weighs repair on cf against retention on cs: score both images of each pair."
+                )
+    return chosen
+
+
+def _groups(table: ScoreTable, order: IntArray) -> Groups:
+    """Number the (task, side) of every row, in block order."""
+    code, labels = table.codes("task")
+    tasks = tuple(str(label[0]) for label in labels)
+    ranked = sorted(range(len(tasks)), key=tasks.__getitem__)
+    rank = np.argsort(ranked)
+    group = (2 * rank[code] + np.where(table.is_cf, 0, 1))[order]
+    return Groups(tuple(tasks[index] for index in ranked), group, np.bincount(group, minlength=2 * len(tasks)))
+
+
+def _gain(block: Block, proposal: IntArray) -> IntArray:
+    """+1 where adopting the proposal repairs the answer, -1 where it harms it."""
+    return np.asarray((proposal == block.answer).astype(np.int64) - (block.original == block.answer))

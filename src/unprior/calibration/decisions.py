@@ -1,0 +1,188 @@
+"""What the calibrator decided for each example, and the sentence that explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from unprior.calibration.explanation import explain
+from unprior.calibration.gate import CONDITIONS, REASONS, Condition, Reason, Settings
+from unprior.scores import ScoreTable
+from unprior.scores.files import finite_or_none, write_records
+from unprior.scores.schema import BoolArray, CodeArray, IntArray
+from unprior.scores.table import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The decision for one example.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> decision = SelectivePriorCalibrator().fit(table).predict(table)[0]
+    >>> decision.final in decision.candidates
+    True
+    """
+
+    candidates: tuple[str, ...]
+    original: str | None
+    """The model's own answer; None when nothing could be parsed."""
+    final: str | None
+    """The answer after calibration."""
+    revised: bool
+    """Whether the proposal replaced the original answer."""
+    proposal: str | None
+    """The best corrected candidate; None only from a calibrator that abstains."""
+    strength: float
+    """Capped λ (standard) or its posterior mean (uncertainty-aware)."""
+    margin: float
+    """Lead of the proposal over its strongest rival, in probability."""
+    condition: Condition | None
+    """The support condition that the proposal meets, if any."""
+    reason: Reason
+    """The condition of a revision, or the first reason why there was none."""
+    range_low: float
+    """Smallest strength for which the proposal stays first; NaN if there is none."""
+    range_high: float
+    """Largest strength for which the proposal stays first; may be infinite; NaN if there is none."""
+    support: float | None
+    """r_U, uncertainty-aware only."""
+    distance: float | None
+    """d_dev, uncertainty-aware only."""
+    corrected_scores: tuple[float, ...]
+    """Centred image scores minus strength times centred prior scores, by candidate."""
+    prior_favourite: str
+    """The candidate that wins without the image."""
+    settings: Settings | None
+    """The thresholds that were applied; None from a calibrator that abstains."""
+
+    @property
+    def radius(self) -> float:
+        """Stability radius: how far the strength may move before the proposal changes."""
+        return min(self.strength - self.range_low, self.range_high - self.strength)
+
+    def explain(self) -> str:
+        """One sentence a person understands."""
+        return explain(self)
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions for all rows of a table, column by column; index it for one :class:`Decision`."""
+
+    table: ScoreTable
+    settings: Settings | None
+    final: IntArray
+    """Candidate position of the final answer, -1 for null."""
+    revised: BoolArray
+    proposal: IntArray
+    """Candidate position of the proposal; -1 from a calibrator that abstains."""
+    strength: FloatArray
+    margin: FloatArray
+    condition: CodeArray
+    """Code of the support condition (see ``CONDITIONS``), -1 for none."""
+    reason: CodeArray
+    """Code of the reason (see ``REASONS``)."""
+    range_low: FloatArray
+    range_high: FloatArray
+    support: FloatArray | None
+    distance: FloatArray | None
+
+    def __len__(self) -> int:
+        """Count the decisions."""
+        return len(self.final)
+
+    def __iter__(self) -> Iterator[Decision]:
+        """Go through the decisions one by one."""
+        return (self[row] for row in range(len(self)))
+
+    def __getitem__(self, row: int) -> Decision:
+        """Gather everything about one row."""
+        row = range(len(self))[row]
+        cells = slice(self.table.offsets[row], self.table.offsets[row + 1])
+        candidates = tuple(self.table.candidate_lists[row].as_py())
+        image, prior = self.table.image_scores[cells], self.table.prior_scores[cells]
+        corrected = (image - image.mean()) - self.strength[row] * (prior - prior.mean())
+
+        def name(position: int) -> str | None:
+            return candidates[position] if position >= 0 else None
+
+        code = int(self.condition[row])
+        return Decision(
+            candidates=candidates,
+            original=name(int(self.table.original[row])),
+            final=name(int(self.final[row])),
+            revised=bool(self.revised[row]),
+            proposal=name(int(self.proposal[row])),
+            strength=float(self.strength[row]),
+            margin=float(self.margin[row]),
+            condition=CONDITIONS[code] if code >= 0 else None,
+            reason=REASONS[int(self.reason[row])],
+            range_low=float(self.range_low[row]),
+            range_high=float(self.range_high[row]),
+            support=None if self.support is None else float(self.support[row]),
+            distance=None if self.distance is None else float(self.distance[row]),
+            corrected_scores=tuple(corrected.tolist()),
+            prior_favourite=candidates[int(np.argmax(prior))],
+            settings=self.settings,
+        )
+
+    def explain(self, row: int) -> str:
+        """Why this row was revised or left alone, in one sentence."""
+        return self[row].explain()
+
+    def count_reasons(self) -> dict[Reason, int]:
+        """How often each reason occurs, in the order of the checks."""
+        counts = np.bincount(self.reason, minlength=len(REASONS)).tolist()
+        return {reason: count for reason, count in zip(REASONS, counts, strict=True) if count}
+
+    def to_arrow(self, *, explanations: bool = False) -> pa.Table:
+        """Columns of the decisions with what identifies each row, and if wanted a sentence for each."""
+        source = self.table.arrow
+        columns: dict[str, pa.Array] = {
+            name: source.column(name)
+            for name in ("model", "benchmark", "example_id", "pair_id", "side", "task", "split")
+            if source.column(name).null_count < len(self)
+        }
+        columns["original"] = source.column("original")
+        columns["final"] = pa.array(self.table.candidate_names(self.final), pa.string())
+        columns["proposal"] = pa.array(self.table.candidate_names(self.proposal), pa.string())
+        columns["strength"] = pa.array(self.strength)
+        columns["margin"] = pa.array(self.margin)
+        columns["revised"] = pa.array(self.revised)
+        columns["condition"] = _decode(self.condition, CONDITIONS)
+        columns["reason"] = _decode(self.reason, REASONS)
+        columns["range_low"] = pa.array(self.range_low)
+        columns["range_high"] = pa.array(self.range_high)
+        if self.support is not None:
+            columns["support"] = pa.array(self.support)
+        if self.distance is not None:
+            columns["distance"] = pa.array(self.distance)
+        if explanations:
+            columns["explanation"] = pa.array([decision.explain() for decision in self], pa.string())
+        return pa.table(columns)
+
+    def write(self, path: str | Path, *, explanations: bool = False) -> None:
+        """Write ``.jsonl`` (one line per row, in order) or ``.parquet``; infinity and NaN become null in JSON."""
+        arrow = self.to_arrow(explanations=explanations)
+        write_records(Path(path), arrow, _json_rows(arrow))
+
+
+def _json_rows(arrow: pa.Table) -> Iterator[dict[str, Any]]:
+    for batch in arrow.to_batches(max_chunksize=10_000):
+        for row in batch.to_pylist():
+            row["range_low"], row["range_high"] = (
+                finite_or_none(row["range_low"]),
+                finite_or_none(row["range_high"]),
+            )
+            yield row
+
+
+def _decode(codes: CodeArray, names: tuple[Any, ...]) -> pa.Array:
+    values = pa.array([str(name) for name in names], pa.string())
+    return values.take(pa.array(np.where(codes < 0, 0, codes), mask=codes < 0))

@@ -1,0 +1,72 @@
+"""The sentence that explains a decision to a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from unprior.calibration.gate import Condition, Reason
+
+if TYPE_CHECKING:
+    from unprior.calibration.decisions import Decision
+
+
+def explain(decision: Decision) -> str:
+    """Say what was decided and why.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> calibrator = SelectivePriorCalibrator().fit(synthesize(seed=0))
+    >>> sentence = explain(calibrator.decide(["five", "six"], [-0.6, -0.9], [-0.02, -4.0], original="five"))
+    >>> sentence.startswith("Changed “five” to “six”: the model prefers “five” even without the image")
+    True
+    """
+    original = "no answer" if decision.original is None else f"“{decision.original}”"
+    if decision.revised:
+        return f"Changed {original} to “{decision.final}”: {_why_revised(decision)}."
+    return f"Kept {original}: {_why_kept(decision)}."
+
+
+def _subtraction(decision: Decision) -> str:
+    return f"after subtracting {decision.strength:.2f} of the preference the model has without the image"
+
+
+def _lead(decision: Decision) -> str:
+    return f"“{decision.proposal}” leads by {decision.margin:.2f} in probability"
+
+
+def _why_revised(decision: Decision) -> str:
+    if decision.reason is Reason.CONFLICT:
+        start = f"with the image the model scores “{decision.final}” highest, without it “{decision.prior_favourite}”"
+    else:
+        start = f"the model prefers “{decision.original}” even without the image"
+    return f"{start}, and {_subtraction(decision)} {_lead(decision)}"
+
+
+def _why_kept(decision: Decision) -> str:
+    limits = decision.settings
+    why = "this calibrator abstains, because no setting kept its promise on the development data"
+    if limits is None:
+        return why
+    match decision.reason:
+        case Reason.SAME_ANSWER:
+            why = f"it is also the best answer {_subtraction(decision)} ({_lead(decision)})"
+        case Reason.SMALL_MARGIN:
+            required = f"less than the {limits.min_margin:.2f} that a change requires"
+            why = f"{_subtraction(decision)} {_lead(decision)}, {required}"
+        case Reason.UNSEEN_CANDIDATE_COUNT:
+            why = f"the calibrator was fitted on no question with {len(decision.candidates)} candidates"
+        case Reason.FAR_FROM_DEVELOPMENT:
+            accepted = f"distance {decision.distance:.2f}, accepted up to {limits.max_distance:.2f}"
+            why = f"its scores are unlike the development data ({accepted})"
+        case Reason.NO_CONDITION:
+            why = (
+                f"{_subtraction(decision)} “{decision.proposal}” comes first, but the image scores alone do not favour "
+                f"it against the prior, nor did original answer, image and prior agree on one answer before"
+            )
+        case Reason.LOW_SUPPORT:
+            conflict = decision.condition is Condition.CONFLICT
+            needed = limits.conflict_support if conflict else limits.absorption_support
+            why = (
+                f"“{decision.proposal}” stays first with probability {decision.support:.2f} over plausible strengths, "
+                f"less than the {needed:.2f} that a change requires"
+            )
+    return why

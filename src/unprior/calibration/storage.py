@@ -1,0 +1,228 @@
+"""Calibrators on disk: readable, versioned JSON that notices when it was changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from unprior._files import open_to_read, replacing
+from unprior.calibration.calibrator import SelectivePriorCalibrator
+from unprior.calibration.features import FEATURE_NAMES
+from unprior.calibration.gate import Settings, StrengthModel
+from unprior.calibration.selection import Grid, Selection, TaskChange
+from unprior.calibration.strength import Standardisation
+from unprior.errors import UnpriorError
+from unprior.scores.table import describe_validation_error
+
+FORMAT = "unprior.calibrator"
+VERSION = 1
+_FEATURES = len(FEATURE_NAMES)
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Vector = Annotated[list[Finite], Field(min_length=_FEATURES, max_length=_FEATURES)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Settings(_Part):
+    rho: Positive
+    max_strength: Positive
+    min_margin: Finite
+    conflict_support: Finite | None
+    absorption_support: Finite | None
+    max_distance: Finite | None
+
+
+class _Change(_Part):
+    task: str
+    cf_net: int
+    cf_total: Annotated[int, Field(gt=0)]
+    cs_net: int
+    cs_total: Annotated[int, Field(gt=0)]
+
+
+class _Selection(_Part):
+    changes: list[_Change]
+    changed: int
+    feasible: int
+    searched: int
+
+
+class _Uncertainty(_Part):
+    covariance: list[Vector] = Field(min_length=_FEATURES, max_length=_FEATURES)
+    precision: list[list[Finite]] = Field(min_length=_FEATURES - 1, max_length=_FEATURES - 1)
+
+    @model_validator(mode="after")
+    def _square(self) -> _Uncertainty:
+        if any(len(row) != _FEATURES - 1 for row in self.precision):
+            raise ValueError(f"precision must be {_FEATURES - 1} by {_FEATURES - 1}")
+        return self
+
+
+class _Feature(_Part):
+    mean: Finite
+    scale: Positive
+    theta: Finite
+
+
+class _Grid(_Part):
+    rho: list[Finite]
+    max_strength: list[Finite]
+    min_margin: list[Finite]
+    support: list[Finite]
+    distance_quantile: list[Finite]
+
+
+class CalibratorFile(_Part):
+    """Everything in a calibrator file but its checksum."""
+
+    format: Literal["unprior.calibrator"]
+    version: Literal[1]
+    made_by: str
+    """Version of the package that wrote the file."""
+    model: str | None
+    """The vision-language model whose scores were fitted; a calibrator belongs to one model."""
+    epsilon_cs: Finite
+    uncertainty: bool
+    grid: _Grid
+    settings: _Settings | None
+    """Null for a calibrator that abstains."""
+    candidate_counts: list[Annotated[int, Field(ge=2)]] = Field(min_length=1)
+    development_rows: int
+    loss: Finite
+    gradient_norm: Finite
+    selection: _Selection
+    features: dict[str, _Feature]
+    laplace: _Uncertainty | None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> CalibratorFile:
+        if tuple(self.features) != FEATURE_NAMES:
+            raise ValueError(f"features must be exactly {', '.join(FEATURE_NAMES)}, in this order")
+        if self.uncertainty != (self.laplace is not None):
+            raise ValueError("laplace must be present exactly when uncertainty is true")
+        if self.settings is not None:
+            thresholds = (
+                self.settings.conflict_support, self.settings.absorption_support, self.settings.max_distance,
+            )  # fmt: skip
+            if any((value is not None) != self.uncertainty for value in thresholds):
+                raise ValueError("support and distance thresholds must be present exactly when uncertainty is true")
+        return self
+
+
+def save_calibrator(calibrator: SelectivePriorCalibrator, path: Path) -> None:
+    """Write a fitted calibrator; every number is stored exactly."""
+    content = _content(calibrator)
+    document = {**content, "checksum": _checksum(content)}
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    # A vector is read on one line, not on thirteen.
+    text = re.sub(r"\[([-+.,\deE\s]+)\]", lambda found: f"[{' '.join(found[1].split())}]", text)
+    with replacing(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def load_calibrator(path: Path) -> SelectivePriorCalibrator:
+    """Read and check a calibrator file."""
+    with open_to_read(path) as stream:
+        raw = stream.read()
+    try:
+        document = json.loads(raw)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UnpriorError(
+            f"{path}: not a complete calibrator file, it may be truncated ({error}). Fit it again with `unprior fit`."
+        ) from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise UnpriorError(f"{path}: not a calibrator; `unprior fit SCORES --out {path.name}` makes one")
+    if document.get("version") != VERSION:
+        raise UnpriorError(
+            f"{path}: calibrator version {document.get('version')!r}, this unprior reads version {VERSION}. "
+            f"Fit it again with this version, or install the one that made it "
+            f"(unprior {document.get('made_by', 'unknown')})."
+        )
+    checksum = document.pop("checksum", None)
+    try:
+        content = CalibratorFile.model_validate(document)
+    except ValidationError as error:
+        raise UnpriorError(
+            f"{path}: not a valid calibrator: {describe_validation_error(error)}. Fit it again with `unprior fit`."
+        ) from None
+    if checksum != _checksum(document):
+        raise UnpriorError(
+            f"{path}: the contents were changed after the file was saved (the checksum does not match). "
+            f"Use the original file, or fit it again with `unprior fit`."
+        )
+    return _rebuild(content)
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _content(calibrator: SelectivePriorCalibrator) -> dict[str, Any]:
+    from unprior import __version__
+
+    model = calibrator.model_
+    laplace = None
+    if model.covariance is not None and model.precision is not None:
+        laplace = {"covariance": model.covariance.tolist(), "precision": model.precision.tolist()}
+    parts = zip(FEATURE_NAMES, model.standardisation.mean, model.standardisation.scale, model.theta, strict=True)
+    selection = asdict(calibrator.selection_)
+    settings = selection.pop("settings")
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_by": __version__,
+        "model": calibrator.model_name_,
+        "epsilon_cs": calibrator.epsilon_cs,
+        "uncertainty": calibrator.uncertainty,
+        "grid": asdict(calibrator.grid or Grid()),
+        "settings": settings,
+        "candidate_counts": list(calibrator.candidate_counts_),
+        "development_rows": calibrator.development_rows_,
+        "loss": calibrator.loss_,
+        "gradient_norm": calibrator.gradient_norm_,
+        "selection": selection,
+        "features": {
+            name: {"mean": float(mean), "scale": float(scale), "theta": float(weight)}
+            for name, mean, scale, weight in parts
+        },
+        "laplace": laplace,
+    }
+    # Through the schema, so that what is written is what will be accepted.
+    return CalibratorFile.model_validate(json.loads(json.dumps(content))).model_dump()
+
+
+def _rebuild(content: CalibratorFile) -> SelectivePriorCalibrator:
+    grid = Grid(**{name: tuple(values) for name, values in content.grid.model_dump().items()})
+    calibrator = SelectivePriorCalibrator(
+        epsilon_cs=content.epsilon_cs, uncertainty=content.uncertainty, grid=None if grid == Grid() else grid
+    )
+    features = content.features.values()
+    laplace = content.laplace
+    settings = None if content.settings is None else Settings(**content.settings.model_dump())
+    changes = tuple(TaskChange(**change.model_dump()) for change in content.selection.changes)
+    counts = content.selection.model_dump(exclude={"changes"})
+    calibrator.settings_ = settings
+    calibrator.selection_ = Selection(settings, changes, **counts)
+    calibrator.candidate_counts_ = tuple(content.candidate_counts)
+    calibrator.model_name_ = content.model
+    calibrator.development_rows_ = content.development_rows
+    calibrator.loss_, calibrator.gradient_norm_ = content.loss, content.gradient_norm
+    calibrator.model_ = StrengthModel(
+        Standardisation(np.array([part.mean for part in features]), np.array([part.scale for part in features])),
+        np.array([part.theta for part in features]),
+        None if laplace is None else np.array(laplace.covariance),
+        None if laplace is None else np.array(laplace.precision),
+    )
+    return calibrator
