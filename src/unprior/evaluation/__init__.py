@@ -1,0 +1,32 @@
+"""Metrics of repair and retention, and the paired statistics behind them."""
+
+from unprior.evaluation.comparison import Evaluation, SideResult, TaskResult, evaluate
+from unprior.evaluation.metrics import Change, Metrics, Share, compare, measure, prior_winners, utility
+from unprior.evaluation.statistics import (
+    BootstrapResult,
+    HolmResult,
+    McNemarResult,
+    holm,
+    mcnemar,
+    pair_bootstrap,
+)
+
+__all__ = [
+    "BootstrapResult",
+    "Change",
+    "Evaluation",
+    "HolmResult",
+    "McNemarResult",
+    "Metrics",
+    "Share",
+    "SideResult",
+    "TaskResult",
+    "compare",
+    "evaluate",
+    "holm",
+    "mcnemar",
+    "measure",
+    "pair_bootstrap",
+    "prior_winners",
+    "utility",
+]

@@ -1,0 +1,152 @@
+"""Accuracy by side and task, and the metrics of CDH-Bench built on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unprior.errors import UnpriorError
+from unprior.scores import ScoreTable
+from unprior.scores.schema import BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A count out of a total; without a total the value is NaN, not zero.
+
+    >>> Share(3, 4).value
+    0.75
+    """
+
+    count: int
+    total: int
+
+    @property
+    def value(self) -> float:
+        """Count divided by total."""
+        return self.count / self.total if self.total else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """How a set of answers does on pairs of counterfactual and commonsense images."""
+
+    cf: Share
+    """Right answers on counterfactual images."""
+    cs: Share
+    """Right answers on commonsense images."""
+    ccr: Share
+    """Wrong counterfactual answers that equal the pair's commonsense answer."""
+    attraction: Share
+    """Wrong counterfactual answers that are the prior's favourite."""
+
+    @property
+    def cfad(self) -> float:
+        """Gap between the sides: CS accuracy minus CF accuracy."""
+        return self.cs.value - self.cf.value
+
+    @property
+    def rpd(self) -> float:
+        """The gap relative to CS accuracy."""
+        return self.cfad / self.cs.value if self.cs.count else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Answers of a method against the original answers, on one side."""
+
+    repairs: int
+    """Wrong before, right now."""
+    harms: int
+    """Right before, wrong now."""
+    changed: int
+    """Answers that differ, right or wrong."""
+    total: int
+
+    @property
+    def delta(self) -> float:
+        """Change of accuracy."""
+        return (self.repairs - self.harms) / self.total if self.total else float("nan")
+
+
+def utility(delta_cf: float, delta_cs: float, weight: float = 0.5) -> float:
+    """U_w = ΔCF + w·ΔCS, the repair–retention trade-off; the paper uses w = 0.5.
+
+    >>> round(utility(0.078, 0.004), 3)
+    0.08
+    """
+    return delta_cf + weight * delta_cs
+
+
+def correct(table: ScoreTable, answers: IntArray) -> BoolArray:
+    """Which answers (candidate positions, -1 for none) are right; no answer is wrong."""
+    if (table.answer < 0).any():
+        raise UnpriorError("some rows have no correct answer; evaluation needs one in every row")
+    return np.asarray(answers == table.answer)
+
+
+def measure(table: ScoreTable, answers: IntArray) -> Metrics:
+    """Metrics of some answers (candidate positions, -1 for none) to the questions of a table.
+
+    >>> from unprior import synthesize
+    >>> table = synthesize(seed=0).where(split="test", task="mc")
+    >>> metrics = measure(table, table.original)
+    >>> metrics.cf.total, metrics.cs.total, metrics.cs.value > metrics.cf.value
+    (230, 230, True)
+    """
+    right = correct(table, answers)
+    wrong_cf = table.is_cf & ~right
+    matched, same_as_cs = _compare_with_partner(table, answers)
+    attracted = wrong_cf & (answers == prior_winners(table))
+    return Metrics(
+        cf=Share(int((right & table.is_cf).sum()), int(table.is_cf.sum())),
+        cs=Share(int((right & ~table.is_cf).sum()), int((~table.is_cf).sum())),
+        ccr=Share(int((wrong_cf & same_as_cs).sum()), int((wrong_cf & matched).sum())),
+        attraction=Share(int(attracted.sum()), int(wrong_cf.sum())),
+    )
+
+
+def compare(table: ScoreTable, answers: IntArray, *, side: str) -> Change:
+    """Count repairs, harms and changes of ``answers`` against the original answers on one side.
+
+    >>> from unprior import synthesize
+    >>> table = synthesize(seed=0)
+    >>> compare(table, table.answer, side="cf").harms
+    0
+    """
+    rows = table.is_cf if side == "cf" else ~table.is_cf
+    before, after = correct(table, table.original)[rows], correct(table, answers)[rows]
+    return Change(
+        repairs=int((~before & after).sum()),
+        harms=int((before & ~after).sum()),
+        changed=int((answers != table.original)[rows].sum()),
+        total=int(rows.sum()),
+    )
+
+
+def prior_winners(table: ScoreTable) -> IntArray:
+    """Candidate that the prior scores put first, for every row; ties go to the first candidate."""
+    winner = np.empty(len(table), dtype=np.int64)
+    for block in table.blocks():
+        winner[block.rows] = block.prior.argmax(axis=0)
+    return winner
+
+
+def _compare_with_partner(table: ScoreTable, answers: IntArray) -> tuple[BoolArray, BoolArray]:
+    """For every row: is the pair's commonsense example here, and does the answer equal its right answer?"""
+    pair, labels = table.codes("model", "benchmark", "task", "pair_id")
+    names = table.candidate_lists.flatten().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    cells = table.offsets[:-1] + np.maximum(answers, 0)
+    given = np.where(answers < 0, -2, names[cells])
+    right = names[table.offsets[:-1] + table.answer]
+    expected = np.full(len(labels), -1, dtype=np.int64)
+    expected[pair[~table.is_cf]] = right[~table.is_cf]
+    clash = ~table.is_cf & (expected[pair] != right)
+    if clash.any():
+        model, benchmark, task, pair_id = labels[pair[np.flatnonzero(clash)[0]]]
+        raise UnpriorError(
+            f"pair {pair_id} ({task}, benchmark {benchmark}, model {model}) has two commonsense examples with "
+            f"different answers; evaluate variants of a question in separate tables"
+        )
+    return expected[pair] >= 0, expected[pair] == given

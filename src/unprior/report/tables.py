@@ -1,0 +1,153 @@
+"""The main table of the paper, for a terminal and as a record for programs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from unprior.evaluation import Evaluation, Metrics, SideResult, TaskResult
+
+
+def metrics_table(evaluation: Evaluation, method: str = "SPC") -> Table:
+    """Accuracy on both sides, CFAD, RPD and CCR, before and after.
+
+    >>> from unprior import SelectivePriorCalibrator, evaluate, synthesize
+    >>> table = synthesize(seed=0)
+    >>> final = SelectivePriorCalibrator().fit(table).predict(table).final
+    >>> metrics_table(evaluate(table, final)).row_count
+    4
+    """
+    table = _table("Accuracy on counterfactual (CF) and commonsense (CS) images")
+    table.add_column("Task", no_wrap=True)
+    table.add_column("Method", no_wrap=True)
+    for name in ("CF acc", "CS acc", "CFAD ↓", "RPD ↓", "CCR ↓", "Attraction"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for index, task in enumerate(evaluation.tasks):
+        for row, (name, metrics) in enumerate((("Original", task.original), (method, task.method))):
+            table.add_row(
+                _task_name(task, evaluation) if row == 0 else "",
+                name,
+                *_metric_cells(metrics),
+                style="bold" if row else None,
+                end_section=row == 1 and index < len(evaluation.tasks) - 1,
+            )
+    return table
+
+
+def changes_table(evaluation: Evaluation, method: str = "SPC") -> Table:
+    """Change of accuracy with its interval, repairs and harms, and exact tests."""
+    percent = f"{100 * evaluation.level:g} %"
+    table = _table(f"What {method} changed (points)")
+    for name in ("Task", "Side"):
+        table.add_column(name, no_wrap=True)
+    for name in ("Δ", f"{percent} interval", "Repairs/harms", "Changed", "p", "Holm p"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for index, task in enumerate(evaluation.tasks):
+        for side, result in (("CF", task.cf), ("CS", task.cs)):
+            table.add_row(
+                _task_name(task, evaluation) if side == "CF" else "",
+                side,
+                *_change_cells(result),
+                end_section=side == "CS" and index < len(evaluation.tasks) - 1,
+            )
+    table.caption = (
+        f"{evaluation.resamples:,} bootstrap resamples of pairs, seed {evaluation.seed}; "
+        f"exact two-sided McNemar tests, Holm over {evaluation.family}"
+    )
+    return table
+
+
+def evaluation_record(evaluation: Evaluation) -> dict[str, Any]:
+    """Everything in the tables, for programs; what is undefined is null."""
+    return {
+        "level": evaluation.level,
+        "resamples": evaluation.resamples,
+        "seed": evaluation.seed,
+        "holm_family": evaluation.family,
+        "tasks": [
+            {
+                "model": task.model,
+                "benchmark": task.benchmark,
+                "task": task.task,
+                "original": _metrics_record(task.original),
+                "method": _metrics_record(task.method),
+                "cf": _side_record(task.cf),
+                "cs": _side_record(task.cs),
+                "utility": task.utility,
+            }
+            for task in evaluation.tasks
+        ],
+    }
+
+
+def format_p(p_value: float) -> str:
+    """p with enough digits to be read, never as zero.
+
+    >>> format_p(0.0002772), format_p(3.6e-12), format_p(1.0)
+    ('0.00028', '3.6e-12', '1')
+    """
+    return f"{p_value:.2g}"
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title,
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
+        pad_edge=False,
+    )
+
+
+def _task_name(task: TaskResult, evaluation: Evaluation) -> str:
+    several = len({(other.model, other.benchmark) for other in evaluation.tasks}) > 1
+    return f"{task.model or '?'} · {task.benchmark or '?'} · {task.task.upper()}" if several else task.task.upper()
+
+
+def _metric_cells(metrics: Metrics) -> list[str]:
+    values = (
+        metrics.cf.value, metrics.cs.value, metrics.cfad, metrics.rpd, metrics.ccr.value, metrics.attraction.value,
+    )  # fmt: skip
+    return ["–" if math.isnan(value) else f"{value:.3f}" for value in values]
+
+
+def _change_cells(result: SideResult) -> list[str]:
+    return [
+        f"{100 * result.change.delta:+.1f}",
+        f"[{100 * result.low:+.1f}, {100 * result.high:+.1f}]",
+        f"{result.change.repairs}/{result.change.harms}",
+        str(result.change.changed),
+        format_p(result.test.p_value),
+        format_p(result.holm_p),
+    ]
+
+
+def _metrics_record(metrics: Metrics) -> dict[str, Any]:
+    shares = {"cf": metrics.cf, "cs": metrics.cs, "ccr": metrics.ccr, "attraction": metrics.attraction}
+    record: dict[str, Any] = {
+        name: {"count": share.count, "total": share.total, "value": _defined(share.value)}
+        for name, share in shares.items()
+    }
+    return record | {"cfad": _defined(metrics.cfad), "rpd": _defined(metrics.rpd)}
+
+
+def _side_record(result: SideResult) -> dict[str, Any]:
+    return {
+        "delta": result.change.delta,
+        "low": result.low,
+        "high": result.high,
+        "repairs": result.change.repairs,
+        "harms": result.change.harms,
+        "changed": result.change.changed,
+        "total": result.change.total,
+        "p": result.test.p_value,
+        "holm_p": result.holm_p,
+    }
+
+
+def _defined(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,112 @@
+"""Synthetic score tables from the paper's decomposition s_I = v + α p + ε.
+
+They exercise the whole method without a model. They say nothing about any real model.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unprior.errors import UnpriorError
+from unprior.scores import ScoreTable
+from unprior.scores.table import FloatArray
+
+SUBCATEGORIES: tuple[tuple[str, str, int], ...] = (
+    ("Counting", "Body Parts", 25),
+    ("Counting", "Animal Parts", 25),
+    ("Counting", "Plant Structure", 25),
+    ("Counting", "Everyday Objects", 25),
+    ("Relations", "Animal Behavior", 20),
+    ("Relations", "Object Function", 20),
+    ("Relations", "Spatial", 20),
+    ("Relations", "Size Scale", 20),
+    ("Relations", "Causality", 20),
+    ("Attributes", "Color", 25),
+    ("Attributes", "Material", 25),
+    ("Attributes", "Temperature", 20),
+    ("Attributes", "Physical State", 15),
+    ("Attributes", "Luminescence/Transparency", 15),
+)
+"""Category, subcategory and number of pairs, as in CDH-Bench: 300 pairs, 70 dev and 230 test."""
+
+_DEV_PAIRS_PER_SUBCATEGORY = 5
+
+
+def synthesize(seed: int = 0, *, repeats: int = 1) -> ScoreTable:
+    """Draw a synthetic score table with the structure of CDH-Bench.
+
+    Every pair has an ordinary answer that the prior p favours. The commonsense image supports it with
+    visual evidence v, the counterfactual image supports another candidate. The image score is
+    v + α p + ε, where the prior's influence α differs from example to example: it grows with the
+    sharpness of the prior and shrinks with the clarity of the picture, so the scores reveal part of it.
+    The original answer is the best image-scored candidate, read by a noisy decoder.
+
+    Parameters
+    ----------
+    seed
+        The same seed gives the same table.
+    repeats
+        Number of copies of the 300-pair structure (fresh draws), for tables of any size.
+
+    >>> table = synthesize(seed=0)
+    >>> len(table), len(table.where(split="dev")), len(table.where(split="test", task="mc", side="cf"))
+    (1200, 280, 230)
+    """
+    if repeats < 1:
+        raise UnpriorError(f"repeats is {repeats}, it must be at least 1")
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, Any]] = []
+    pair_id = 0
+    for category, subcategory, pairs in SUBCATEGORIES * repeats:
+        for index in range(pairs):
+            pair_id += 1
+            common = {
+                "model": "synthetic",
+                "benchmark": "synthetic",
+                "pair_id": pair_id,
+                "category": category,
+                "subcategory": subcategory,
+                "split": "dev" if index < _DEV_PAIRS_PER_SUBCATEGORY else "test",
+            }
+            rows += [common | example for example in _pair_examples(rng)]
+    return ScoreTable.from_rows(rows)
+
+
+def _pair_examples(rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Four examples of one pair: two tasks, two sides; the prior is shared by both sides."""
+    examples: list[dict[str, Any]] = []
+    for task, candidates in (("mc", ["A", "B", "C", "D"]), ("qa", ["yes", "no"])):
+        count = len(candidates)
+        ordinary = int(rng.integers(count)) if task == "mc" else int(rng.random() > 0.95)
+        atypical = int((ordinary + rng.integers(1, count)) % count)
+        sharpness = rng.gamma(3.0, 0.8)
+        prior = rng.normal(0.0, 0.7, count)
+        prior[ordinary] += sharpness
+        for side, correct in (("cf", atypical), ("cs", ordinary)):
+            clarity = rng.gamma(3.5, 0.75)
+            visual = rng.normal(0.0, 0.7, count)
+            visual[correct] += clarity
+            expected = 0.8 + 0.15 * (sharpness - 2.4) - 0.15 * (clarity - 2.6)
+            influence = np.clip(expected + rng.normal(0.0, 0.25), 0.0, 2.0)
+            image = visual + influence * prior + rng.normal(0.0, 0.4, count)
+            decoded = int(np.argmax(image + rng.gumbel(0.0, 0.15, count)))
+            examples.append(
+                {
+                    "side": side,
+                    "task": task,
+                    "candidates": candidates,
+                    "image_scores": _log_probabilities(image),
+                    "prior_scores": _log_probabilities(prior),
+                    "original": None if rng.random() < 0.002 else candidates[decoded],
+                    "answer": candidates[correct],
+                }
+            )
+    return examples
+
+
+def _log_probabilities(scores: FloatArray) -> list[float]:
+    """Scores as a model would report them: negative, summing below one in probability."""
+    values: list[float] = (scores - np.log(np.exp(scores).sum()) - 0.05).tolist()
+    return values
