@@ -1,0 +1,57 @@
+"""The application: its commands, and how mistakes end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from unprior.cli import calibrate, tables
+from unprior.cli.console import errors
+from unprior.errors import UnpriorError
+
+app = typer.Typer(
+    name="unprior",
+    help="Selective Prior Calibration: make vision-language models believe their eyes.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command("synth")(tables.synth)
+app.command("convert")(tables.convert)
+app.command("fit")(calibrate.fit)
+app.command("apply")(calibrate.apply)
+app.command("evaluate")(calibrate.evaluate)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from unprior import __version__
+
+        print(f"unprior {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Selective Prior Calibration: make vision-language models believe their eyes."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; a user's mistake ends with its message and exit code 2, without a traceback."""
+    try:
+        app(args=None if arguments is None else list(arguments))
+    except UnpriorError as error:
+        errors.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
+        sys.stderr.close()
+        sys.exit(1)

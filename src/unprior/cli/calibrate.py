@@ -1,0 +1,170 @@
+"""The commands of the method: fit, apply, evaluate."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from unprior.cli.console import AsJson, SkipInvalid, output, print_json, refuse_overwriting, warn
+from unprior.cli.tables import read_table
+
+if TYPE_CHECKING:
+    from unprior.calibration import SelectivePriorCalibrator
+
+Scores = Annotated[Path, typer.Argument(help="Score table (.jsonl or .parquet, or a published per-example file).")]
+Model = Annotated[str | None, typer.Option(help="Use only the rows of this model.")]
+
+
+def fit(
+    scores: Scores,
+    out: Annotated[Path, typer.Option("--out", help="Calibrator file to write (.json).")],
+    split: Annotated[str, typer.Option(help="Rows to fit on; 'all' for every row.")] = "dev",
+    epsilon_cs: Annotated[
+        float, typer.Option(help="Largest loss of commonsense accuracy to accept on a development task.")
+    ] = 0.04,
+    uncertainty: Annotated[bool, typer.Option("--uncertainty", help="Fit the uncertainty-aware version.")] = False,
+    model: Model = None,
+    skip_invalid: SkipInvalid = False,
+    as_json: AsJson = False,
+) -> None:
+    """Learn the correction strength and choose the gate on development rows."""
+    from unprior.calibration import SelectivePriorCalibrator
+
+    refuse_overwriting(out, scores)
+    table = read_table(scores, skip_invalid=skip_invalid).where(model=model)
+    calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
+    calibrator.fit(table, split=_split(split))
+    calibrator.save(out)
+    if calibrator.settings_ is None:
+        warn(
+            f"none of the {calibrator.selection_.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ −{epsilon_cs:g} on every "
+            f"task: this calibrator abstains, it never changes an answer. A larger --epsilon-cs or more "
+            f"development pairs may help."
+        )
+    if as_json:
+        print_json(_fit_record(calibrator, out))
+        return
+    _print_fit(calibrator, out)
+
+
+def apply(
+    calibrator_file: Annotated[Path, typer.Argument(metavar="CALIBRATOR", help="File made by `unprior fit`.")],
+    scores: Scores,
+    out: Annotated[Path, typer.Option("--out", help="Decisions to write (.jsonl or .parquet), one per row.")],
+    explain: Annotated[bool, typer.Option("--explain", help="Add a sentence that explains each decision.")] = False,
+    skip_invalid: SkipInvalid = False,
+    as_json: AsJson = False,
+) -> None:
+    """Decide for every row of a score table; rows need no correct answer."""
+    from unprior.calibration import SelectivePriorCalibrator
+
+    refuse_overwriting(out, scores, calibrator_file)
+    calibrator = SelectivePriorCalibrator.load(calibrator_file)
+    table = read_table(scores, skip_invalid=skip_invalid, require_answers=False)
+    strangers = sorted({str(name) for name in table.column("model")} - {str(calibrator.model_name_), "None"})
+    if strangers and calibrator.model_name_ is not None:
+        warn(
+            f"the calibrator was fitted on scores of {calibrator.model_name_}, these come from "
+            f"{', '.join(strangers)}; a calibrator belongs to one model"
+        )
+    decisions = calibrator.predict(table)
+    decisions.write(out, explanations=explain)
+    reasons = decisions.count_reasons()
+    if as_json:
+        counts = {str(reason): count for reason, count in reasons.items()}
+        print_json(
+            {
+                "rows": len(decisions),
+                "revised": int(decisions.revised.sum()),
+                "reasons": counts,
+                "out": str(out),
+            }
+        )
+        return
+    output.print(f"{int(decisions.revised.sum()):,} of {len(decisions):,} answers revised → {out}", soft_wrap=True)
+    overview = Table(box=box.SIMPLE_HEAD)
+    overview.add_column("Reason")
+    overview.add_column("Rows", justify="right")
+    overview.add_column("Meaning")
+    for reason, count in reasons.items():
+        overview.add_row(str(reason), f"{count:,}", reason.meaning)
+    output.print(overview)
+
+
+def evaluate(
+    scores: Scores,
+    decisions: Annotated[Path, typer.Argument(help="Decisions made from this table by `unprior apply`.")],
+    split: Annotated[str, typer.Option(help="Rows to evaluate; 'all' for every row.")] = "test",
+    model: Model = None,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples of pairs.", min=1)] = 10_000,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", min=0)] = 20260712,
+    skip_invalid: SkipInvalid = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare decisions with the original answers: accuracy, intervals, exact tests."""
+    from unprior.evaluation import evaluate as compare
+    from unprior.evaluation.answers import read_final_answers
+    from unprior.report import changes_table, evaluation_record, metrics_table
+
+    table = read_table(scores, skip_invalid=skip_invalid)
+    final = read_final_answers(decisions, table)
+    rows = table.mask(model=model, split=_split(split))
+    evaluation = compare(table.take(rows), final[rows], resamples=resamples, seed=seed)
+    if as_json:
+        print_json(evaluation_record(evaluation))
+        return
+    output.print(metrics_table(evaluation))
+    output.print(changes_table(evaluation))
+
+
+def _split(name: str) -> str | None:
+    """``--split all`` asks for every row."""
+    return None if name == "all" else name
+
+
+def _fit_record(calibrator: SelectivePriorCalibrator, out: Path) -> dict[str, Any]:
+    selection = calibrator.selection_
+    return {
+        "out": str(out),
+        "abstains": calibrator.settings_ is None,
+        "settings": None if calibrator.settings_ is None else asdict(calibrator.settings_),
+        "rows": calibrator.development_rows_,
+        "loss": calibrator.loss_,
+        "gradient_norm": calibrator.gradient_norm_,
+        "feasible": selection.feasible,
+        "searched": selection.searched,
+        "changed": selection.changed,
+        "tasks": {
+            change.task: {"delta_cf": change.delta_cf, "delta_cs": change.delta_cs} for change in selection.changes
+        },
+    }
+
+
+def _print_fit(calibrator: SelectivePriorCalibrator, out: Path) -> None:
+    selection, settings = calibrator.selection_, calibrator.settings_
+    version = "uncertainty-aware" if calibrator.uncertainty else "standard"
+    output.print(
+        f"Fitted {version} SPC on {calibrator.development_rows_:,} rows (loss {calibrator.loss_:.4f}, gradient "
+        f"{calibrator.gradient_norm_:.1e}); {selection.feasible:,} of {selection.searched:,} settings feasible → {out}",
+        soft_wrap=True,
+    )
+    if settings is None:
+        return
+    chosen = Table(title="Chosen settings", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    outcome = Table(title="On the development rows", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for name, value in asdict(settings).items():
+        if value is not None:
+            chosen.add_column(name.replace("_", " "), justify="right")
+    chosen.add_row(*(f"{value:.4g}" for value in asdict(settings).values() if value is not None))
+    outcome.add_column("Task")
+    for name in ("ΔCF (points)", "ΔCS (points)"):
+        outcome.add_column(name, justify="right")
+    for change in selection.changes:
+        outcome.add_row(change.task.upper(), f"{100 * change.delta_cf:+.1f}", f"{100 * change.delta_cs:+.1f}")
+    output.print(chosen)
+    output.print(outcome)
