@@ -24,8 +24,8 @@ _MAX_HALVINGS = 40
 _ROUNDING = 1e-13
 _CELLS_AT_ONCE = 1 << 18
 _EXPLORED_ROWS = 2048
-_START_SCALES = (1.0, 3.0)
-_FIRST_STARTS, _MORE_STARTS = 4, 60
+_FIRST_STARTS, _FIRST_SCALE = 4, (1.0,)
+_MORE_STARTS, _MORE_SCALES = 60, (1.0, 3.0)
 
 
 def softplus(eta: FloatArray) -> FloatArray:
@@ -279,7 +279,9 @@ def _explore(objective: StrengthObjective, rho: FloatArray) -> tuple[FloatArray,
     end where 0 ends, more of them are not worth their time.
     """
     generator = np.random.default_rng(0)
-    starts = np.vstack([np.zeros((len(rho), objective.dimension)), _random_starts(generator, _FIRST_STARTS)])
+    starts = np.vstack(
+        [np.zeros((len(rho), objective.dimension)), _random_starts(generator, _FIRST_STARTS, _FIRST_SCALE)]
+    )
     rhos = np.concatenate([rho, np.full(_FIRST_STARTS, rho.min())])
     theta, found = minimise(objective, starts, rhos, _EXPLORING_TOLERANCE)
     from_zero = theta[: len(rho)]
@@ -287,15 +289,17 @@ def _explore(objective: StrengthObjective, rho: FloatArray) -> tuple[FloatArray,
     if probes.max() - probes.min() <= _same_loss(probes.min()):
         return from_zero, from_zero
     which = np.arange(len(rho))
-    theta, value = _minimise_each(objective, np.vstack([theta, _random_starts(generator, _MORE_STARTS)]), rho)
+    theta, value = _minimise_each(
+        objective, np.vstack([theta, _random_starts(generator, _MORE_STARTS, _MORE_SCALES)]), rho
+    )
     # Once more from the others' best: a small ρ's minimum is a good start for its neighbours.
     theta, value = _minimise_each(objective, theta[which, value.argmin(axis=1)], rho)
     return from_zero, theta[which, value.argmin(axis=1)]
 
 
-def _random_starts(generator: np.random.Generator, number: int) -> FloatArray:
-    scales: FloatArray = np.resize(_START_SCALES, (number, 1))
-    return generator.normal(size=(number, len(FEATURE_NAMES))) * scales
+def _random_starts(generator: np.random.Generator, number: int, scales: tuple[float, ...]) -> FloatArray:
+    scale: FloatArray = np.resize(scales, (number, 1))
+    return generator.normal(size=(number, len(FEATURE_NAMES))) * scale
 
 
 def _minimise_each(objective: StrengthObjective, starts: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray]:

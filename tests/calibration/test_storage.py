@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError
+
+
+@pytest.fixture(scope="module", params=["standard", "uncertainty", "own grid", "abstaining"])
+def fitted(request: pytest.FixtureRequest, table: ScoreTable) -> SelectivePriorCalibrator:
+    if request.param == "abstaining":
+        calibrator = SelectivePriorCalibrator().fit(table)
+        calibrator.settings_ = None
+        calibrator.selection_ = type(calibrator.selection_)(None, (), 0, 0, 80)
+        return calibrator
+    grid = Grid(rho=(0.5,), max_strength=(0.9, 1.1)) if request.param == "own grid" else None
+    return SelectivePriorCalibrator(uncertainty=request.param == "uncertainty", grid=grid).fit(table)
+
+
+def test_save_load_predict_is_identical(fitted: SelectivePriorCalibrator, table: ScoreTable, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "calibrator.json")
+    loaded = SelectivePriorCalibrator.load(tmp_path / "calibrator.json")
+    assert loaded.get_params() == fitted.get_params()
+    assert loaded.settings_ == fitted.settings_
+    assert loaded.selection_ == fitted.selection_
+    assert loaded.candidate_counts_ == fitted.candidate_counts_
+    assert (loaded.loss_, loaded.gradient_norm_) == (fitted.loss_, fitted.gradient_norm_)
+    fitted.predict(table).write(tmp_path / "ours.jsonl")
+    loaded.predict(table).write(tmp_path / "theirs.jsonl")
+    assert (tmp_path / "ours.jsonl").read_bytes() == (tmp_path / "theirs.jsonl").read_bytes()
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "calibrator.json").read_bytes()
+
+
+def test_the_file_is_readable(table: ScoreTable, tmp_path: Path) -> None:
+    SelectivePriorCalibrator(uncertainty=True).fit(table).save(tmp_path / "calibrator.json")
+    text = (tmp_path / "calibrator.json").read_text()
+    content = json.loads(text)
+    assert (content["format"], content["version"], content["model"]) == ("unprior.calibrator", 1, "synthetic")
+    assert set(content["features"]["prior_margin"]) == {"mean", "scale", "theta"}
+    assert len(text.splitlines()) < 200  # vectors and matrix rows stand on one line each
+
+
+@pytest.fixture(scope="module")
+def saved(table: ScoreTable, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("calibrator") / "calibrator.json"
+    SelectivePriorCalibrator(uncertainty=True).fit(table).save(path)
+    return path.read_text()
+
+
+def edited(change: Callable[[dict[str, Any]], Any]) -> Callable[[str], str]:
+    def edit(text: str) -> str:
+        content = json.loads(text)
+        change(content)
+        return json.dumps(content)
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text[: len(text) // 2], "may be truncated"),
+        (lambda text: "", "may be truncated"),
+        (lambda text: "[]", "not a calibrator"),
+        (lambda text: "{}", "not a calibrator"),
+        (edited(lambda content: content.update(version=2)), "version 2, this unprior reads version 1"),
+        (edited(lambda content: content.pop("version")), "version None"),
+        (edited(lambda content: content["settings"].update(max_strength=1.4)), "changed after the file was saved"),
+        (edited(lambda content: content["features"]["bias"].update(theta=0.5)), "changed after the file was saved"),
+        (edited(lambda content: content.pop("checksum")), "changed after the file was saved"),
+        (edited(lambda content: content.update(comment="mine")), "comment: extra inputs are not permitted"),
+        (edited(lambda content: content["features"].pop("divergence")), "features must be exactly"),
+        (edited(lambda content: content["features"]["bias"].update(theta="x")), "features.bias.theta"),
+        (edited(lambda content: content["features"]["bias"].update(scale=0.0)), "features.bias.scale"),
+        (edited(lambda content: content.update(laplace=None)), "laplace must be present"),
+        (edited(lambda content: content["settings"].update(max_distance=None)), "thresholds must be present"),
+        (edited(lambda content: content["laplace"]["precision"].pop()), "laplace.precision"),
+        (edited(lambda content: content["laplace"]["precision"][3].pop()), "12 by 12"),
+        (edited(lambda content: content["laplace"]["covariance"][0].pop()), "laplace.covariance"),
+        (edited(lambda content: content.update(candidate_counts=[])), "candidate_counts"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_the_reason(
+    saved: str, tmp_path: Path, damage: Callable[[str], str], message: str
+) -> None:
+    path = tmp_path / "calibrator.json"
+    path.write_text(damage(saved))
+    with pytest.raises(UnpriorError, match=message) as caught:
+        SelectivePriorCalibrator.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_binary_rubbish_and_missing_files_are_named(tmp_path: Path) -> None:
+    (tmp_path / "image.json").write_bytes(b"\x89PNG\xff\xfe")
+    with pytest.raises(UnpriorError, match="not a complete calibrator file"):
+        SelectivePriorCalibrator.load(tmp_path / "image.json")
+    with pytest.raises(UnpriorError, match="no such file"):
+        SelectivePriorCalibrator.load(tmp_path / "nowhere.json")
+
+
+def test_numbers_survive_exactly(table: ScoreTable, tmp_path: Path) -> None:
+    fitted = SelectivePriorCalibrator(uncertainty=True).fit(table)
+    fitted.save(tmp_path / "calibrator.json")
+    loaded = SelectivePriorCalibrator.load(tmp_path / "calibrator.json")
+    for name in ("theta", "covariance", "precision"):
+        np.testing.assert_array_equal(getattr(loaded.model_, name), getattr(fitted.model_, name))

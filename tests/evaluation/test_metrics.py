@@ -1,0 +1,147 @@
+"""Metrics on a table small enough to count by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unprior import ScoreTable, UnpriorError, evaluate, measure
+from unprior.evaluation import compare, prior_winners, utility
+
+
+def example(
+    pair: int, side: str, answer: str, original: str | None, favourite: str = "A", **more: Any
+) -> dict[str, Any]:
+    candidates = ["A", "B", "C", "D"]
+    return {
+        "pair_id": pair, "side": side, "task": "mc", "split": "test", "candidates": candidates,
+        "image_scores": [0.0, 0.0, 0.0, 0.0],
+        "prior_scores": [0.0 if name == favourite else -2.0 for name in candidates],
+        "original": original, "answer": answer,
+    } | more  # fmt: skip
+
+
+# Four pairs: the ordinary answer is A in all, the atypical one B.
+ROWS = [
+    example(1, "cf", "B", "A"),  # wrong, attracted, equals the cs answer
+    example(1, "cs", "A", "A"),
+    example(2, "cf", "B", "C"),  # wrong, neither
+    example(2, "cs", "A", "A"),
+    example(3, "cf", "B", None),  # wrong: no answer
+    example(3, "cs", "A", "B"),  # wrong
+    example(4, "cf", "B", "B"),
+    example(4, "cs", "A", "A"),
+]
+
+
+@pytest.fixture
+def small() -> ScoreTable:
+    return ScoreTable.from_rows(ROWS)
+
+
+def positions(*names: str | None) -> np.ndarray:
+    return np.array([-1 if name is None else "ABCD".index(name) for name in names])
+
+
+def test_metrics_counted_by_hand(small: ScoreTable) -> None:
+    metrics = measure(small, small.original)
+    assert (metrics.cf.count, metrics.cf.total) == (1, 4)
+    assert (metrics.cs.count, metrics.cs.total) == (3, 4)
+    assert metrics.cfad == pytest.approx(0.5)
+    assert metrics.rpd == pytest.approx(0.5 / 0.75)
+    assert (metrics.ccr.count, metrics.ccr.total) == (1, 3)
+    assert (metrics.attraction.count, metrics.attraction.total) == (1, 3)
+
+
+def test_attraction_and_ccr_differ_when_the_prior_favours_another_answer() -> None:
+    rows = [example(1, "cf", "B", "A", favourite="C"), example(1, "cs", "A", "A", favourite="C"),
+            example(2, "cf", "B", "C", favourite="C"), example(2, "cs", "A", "A", favourite="C")]  # fmt: skip
+    table = ScoreTable.from_rows(rows)
+    metrics = measure(table, table.original)
+    assert metrics.ccr.value == 0.5
+    assert metrics.attraction.value == 0.5
+    assert prior_winners(table).tolist() == [2, 2, 2, 2]
+
+
+def test_ccr_compares_candidates_by_name_when_sides_list_them_differently() -> None:
+    rows = [example(1, "cf", "B", "A"), example(1, "cs", "A", "A", candidates=["D", "C", "B", "A"])]
+    table = ScoreTable.from_rows(rows)
+    assert measure(table, table.original).ccr.value == 1.0
+
+
+def test_changes_counted_by_hand(small: ScoreTable) -> None:
+    final = positions("B", "C", "B", "A", "D", "A", "A", "A")
+    cf, cs = compare(small, final, side="cf"), compare(small, final, side="cs")
+    assert (cf.repairs, cf.harms, cf.changed, cf.total) == (2, 1, 4, 4)
+    assert (cs.repairs, cs.harms, cs.changed, cs.total) == (1, 1, 2, 4)
+    assert cf.delta == pytest.approx(0.25)
+    assert cs.delta == 0.0
+
+
+def test_no_answer_is_wrong_before_and_after(small: ScoreTable) -> None:
+    nothing = np.full(len(small), -1)
+    metrics = measure(small, nothing)
+    assert (metrics.cf.count, metrics.cs.count) == (0, 0)
+    assert metrics.ccr.count == 0
+    assert math.isnan(metrics.rpd)
+
+
+def test_evaluation_puts_the_numbers_together(small: ScoreTable) -> None:
+    final = positions("B", "C", "B", "A", "D", "A", "A", "A")
+    result = evaluate(small, final, resamples=500, seed=3)
+    task = result.tasks[0]
+    assert task.original == measure(small, small.original)
+    assert task.method == measure(small, final)
+    assert task.utility == pytest.approx(utility(0.25, 0.0))
+    assert (task.cf.test.repairs, task.cf.test.harms, task.cf.test.p_value) == (2, 1, 1.0)
+    assert task.cf.low <= task.cf.change.delta <= task.cf.high
+    assert result.family == 2
+
+
+def test_the_holm_family_is_every_side_of_every_task() -> None:
+    rows = [row | {"task": task} for task in ("mc", "qa") for row in ROWS]
+    table = ScoreTable.from_rows(rows)
+    final = np.where(table.is_cf, table.answer, table.original)
+    result = evaluate(table, final)
+    assert result.family == 4
+    assert [task.task for task in result.tasks] == ["mc", "qa"]
+    assert result.tasks[0].cf.holm_p == pytest.approx(min(1.0, 4 * result.tasks[0].cf.test.p_value))
+
+
+def test_models_and_benchmarks_are_kept_apart() -> None:
+    rows = [row | {"model": model} for model in ("small", "large") for row in ROWS]
+    table = ScoreTable.from_rows(rows)
+    result = evaluate(table, table.original)
+    assert [task.model for task in result.tasks] == ["large", "small"]
+    assert all(task.original.cf.total == 4 for task in result.tasks)
+
+
+def test_unpaired_rows_count_for_accuracy_but_not_for_ccr() -> None:
+    table = ScoreTable.from_rows([*ROWS, example(9, "cf", "B", "A")])
+    metrics = measure(table, table.original)
+    assert metrics.cf.total == 5
+    assert (metrics.ccr.count, metrics.ccr.total) == (1, 3)
+    assert evaluate(table, table.original).tasks[0].cf.change.total == 5
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([row for row in ROWS if row["side"] == "cf"], r"no commonsense \(cs\) row"),
+        ([row for row in ROWS if row["side"] == "cs"], r"no counterfactual \(cf\) row"),
+        ([*ROWS, example(1, "cs", "C", "A")], "pair 1 .* two commonsense examples"),
+        ([row | {"answer": None} for row in ROWS], "no correct answer"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(rows: list[dict[str, Any]], message: str) -> None:
+    table = ScoreTable.from_rows(rows, require_answers=False)
+    with pytest.raises(UnpriorError, match=message):
+        evaluate(table, table.original)
+
+
+def test_answers_must_match_the_rows(small: ScoreTable) -> None:
+    with pytest.raises(UnpriorError, match="3 answers for 8 rows"):
+        evaluate(small, positions("A", "A", "A"))
