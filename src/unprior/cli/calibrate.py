@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 
 from unprior.cli.console import AsJson, SkipInvalid, output, print_json, refuse_overwriting, warn
 from unprior.cli.tables import read_table
+from unprior.report import plain_table
 
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator
@@ -87,7 +86,7 @@ def apply(
         )
         return
     output.print(f"{int(decisions.revised.sum()):,} of {len(decisions):,} answers revised → {out}", soft_wrap=True)
-    overview = Table(box=box.SIMPLE_HEAD)
+    overview = plain_table()
     overview.add_column("Reason")
     overview.add_column("Rows", justify="right")
     overview.add_column("Meaning")
@@ -155,12 +154,12 @@ def _print_fit(calibrator: SelectivePriorCalibrator, out: Path) -> None:
     )
     if settings is None:
         return
-    chosen = Table(title="Chosen settings", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    outcome = Table(title="On the development rows", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    chosen, outcome = plain_table("Chosen settings"), plain_table("On the development rows")
+    chosen.add_column("Setting")
+    chosen.add_column("Value", justify="right")
     for name, value in asdict(settings).items():
         if value is not None:
-            chosen.add_column(name.replace("_", " "), justify="right")
-    chosen.add_row(*(f"{value:.4g}" for value in asdict(settings).values() if value is not None))
+            chosen.add_row(name.replace("_", " "), f"{value:.4g}")
     outcome.add_column("Task")
     for name in ("ΔCF (points)", "ΔCS (points)"):
         outcome.add_column(name, justify="right")

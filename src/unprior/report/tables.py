@@ -20,7 +20,7 @@ def metrics_table(evaluation: Evaluation, method: str = "SPC") -> Table:
     >>> metrics_table(evaluate(table, final)).row_count
     4
     """
-    table = _table("Accuracy on counterfactual (CF) and commonsense (CS) images")
+    table = plain_table("Accuracy on counterfactual (CF) and commonsense (CS) images")
     table.add_column("Task", no_wrap=True)
     table.add_column("Method", no_wrap=True)
     for name in ("CF acc", "CS acc", "CFAD ↓", "RPD ↓", "CCR ↓", "Attraction"):
@@ -40,7 +40,7 @@ def metrics_table(evaluation: Evaluation, method: str = "SPC") -> Table:
 def changes_table(evaluation: Evaluation, method: str = "SPC") -> Table:
     """Change of accuracy with its interval, repairs and harms, and exact tests."""
     percent = f"{100 * evaluation.level:g} %"
-    table = _table(f"What {method} changed (points)")
+    table = plain_table(f"What {method} changed (points)")
     for name in ("Task", "Side"):
         table.add_column(name, no_wrap=True)
     for name in ("Δ", f"{percent} interval", "Repairs/harms", "Changed", "p", "Holm p"):
@@ -86,13 +86,14 @@ def evaluation_record(evaluation: Evaluation) -> dict[str, Any]:
 def format_p(p_value: float) -> str:
     """p with enough digits to be read, never as zero.
 
-    >>> format_p(0.0002772), format_p(3.6e-12), format_p(1.0)
-    ('0.00028', '3.6e-12', '1')
+    >>> format_p(0.0002772), format_p(3.6e-12), format_p(1.0), format_p(0.0)
+    ('0.00028', '3.6e-12', '1', '<1e-16')
     """
-    return f"{p_value:.2g}"
+    return f"{p_value:.2g}" if p_value >= 1e-16 else "<1e-16"
 
 
-def _table(title: str) -> Table:
+def plain_table(title: str | None = None) -> Table:
+    """A table in the style that all commands share."""
     return Table(
         title=title,
         box=box.SIMPLE_HEAD,
@@ -100,6 +101,7 @@ def _table(title: str) -> Table:
         title_style="bold",
         caption_justify="left",
         pad_edge=False,
+        collapse_padding=True,
     )
 
 
