@@ -6,14 +6,14 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from unprior.errors import UnpriorError
 
 
 @contextmanager
-def open_to_read(path: Path) -> Iterator[BinaryIO]:
+def open_to_read(path: Path) -> Iterator[BufferedReader]:
     """Open a file for reading; a missing or unreadable file is the user's to mend, so say so plainly."""
     try:
         stream = path.open("rb")
@@ -22,9 +22,17 @@ def open_to_read(path: Path) -> Iterator[BinaryIO]:
     except IsADirectoryError:
         raise UnpriorError(f"{path}: this is a folder, a file is needed") from None
     except OSError as error:
-        raise UnpriorError(f"{path}: cannot be read ({error.strerror})") from None
+        raise UnpriorError(f"{path}: cannot be read ({error.strerror or error})") from None
     with stream:
-        yield stream
+        try:
+            yield stream
+        except OSError as error:
+            raise UnpriorError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def is_parquet(stream: BufferedReader) -> bool:
+    """Look at the first bytes without consuming them, so that a pipe loses nothing."""
+    return stream.peek(4)[:4] == b"PAR1"
 
 
 @contextmanager
@@ -34,7 +42,7 @@ def replacing(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     except OSError as error:
-        raise UnpriorError(f"{path}: cannot be written ({error.strerror})") from None
+        raise UnpriorError(f"{path}: cannot be written ({error.strerror or error})") from None
     os.close(handle)
     temporary = Path(name)
     try:
@@ -45,6 +53,6 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.chmod(0o666 & ~mask)
         temporary.replace(path)
     except OSError as error:
-        raise UnpriorError(f"{path}: cannot be written ({error.strerror})") from None
+        raise UnpriorError(f"{path}: cannot be written ({error.strerror or error})") from None
     finally:
         temporary.unlink(missing_ok=True)

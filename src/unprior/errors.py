@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_SHOWN_PROBLEMS = 20
+_SHOWN_PROBLEMS = 50
 
 
 class UnpriorError(ValueError):
@@ -53,7 +53,7 @@ class InvalidScoresError(UnpriorError):
         lines = [f"{source}: {len(problems)} of {total} rows {'is' if one else 'are'} invalid"]
         lines += [f"  {problem}" for problem in problems[:_SHOWN_PROBLEMS]]
         if len(problems) > _SHOWN_PROBLEMS:
-            lines.append(f"  … and {len(problems) - _SHOWN_PROBLEMS} more")
+            lines.append(f"  … and {len(problems) - _SHOWN_PROBLEMS} more (skipping them lists all)")
         them = "it" if one else "them"
         lines.append(f"Correct {them}, or leave {them} out with skip_invalid=True (command line: --skip-invalid).")
         super().__init__("\n".join(lines))

@@ -98,7 +98,7 @@ def test_a_damaged_file_is_refused_with_the_reason(
 
 def test_binary_rubbish_and_missing_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "image.json").write_bytes(b"\x89PNG\xff\xfe")
-    with pytest.raises(UnpriorError, match="not a complete calibrator file"):
+    with pytest.raises(UnpriorError, match="not a calibrator"):
         SelectivePriorCalibrator.load(tmp_path / "image.json")
     with pytest.raises(UnpriorError, match="no such file"):
         SelectivePriorCalibrator.load(tmp_path / "nowhere.json")

@@ -137,12 +137,14 @@ def load_calibrator(path: Path) -> SelectivePriorCalibrator:
         raw = stream.read()
     try:
         document = json.loads(raw)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
+        if raw.strip() and (raw.lstrip()[:1] != b"{" or "Extra data" in str(error)):
+            raise _not_a_calibrator(path) from None
         raise UnpriorError(
             f"{path}: not a complete calibrator file, it may be truncated ({error}). Fit it again with `unprior fit`."
         ) from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise UnpriorError(f"{path}: not a calibrator; `unprior fit SCORES --out {path.name}` makes one")
+        raise _not_a_calibrator(path)
     if document.get("version") != VERSION:
         raise UnpriorError(
             f"{path}: calibrator version {document.get('version')!r}, this unprior reads version {VERSION}. "
@@ -162,6 +164,10 @@ def load_calibrator(path: Path) -> SelectivePriorCalibrator:
             f"Use the original file, or fit it again with `unprior fit`."
         )
     return _rebuild(content)
+
+
+def _not_a_calibrator(path: Path) -> UnpriorError:
+    return UnpriorError(f"{path}: not a calibrator; `unprior fit SCORES --out CALIBRATOR.json` makes one")
 
 
 def _checksum(content: dict[str, Any]) -> str:

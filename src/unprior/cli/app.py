@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -47,10 +48,13 @@ def options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; a user's mistake ends with its message and exit code 2, without a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that cannot show Δ gets a ? in its place
+            stream.reconfigure(errors="replace")
     try:
         app(args=None if arguments is None else list(arguments))
     except UnpriorError as error:
-        errors.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        errors.print(f"error: {error}", style="red", soft_wrap=True)
         sys.exit(2)
     except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
         sys.stderr.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, output, print_json, refuse_overwriting, warn
-from unprior.cli.tables import read_table
+from unprior.cli.tables import labelled_rows, read_table
 from unprior.report import plain_table
 
 if TYPE_CHECKING:
@@ -35,9 +35,10 @@ def fit(
     from unprior.calibration import SelectivePriorCalibrator
 
     refuse_overwriting(out, scores)
-    table = read_table(scores, skip_invalid=skip_invalid).where(model=model)
+    table = read_table(scores, skip_invalid=skip_invalid)
+    rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
-    calibrator.fit(table, split=_split(split))
+    calibrator.fit(table.take(rows), split=None)
     calibrator.save(out)
     if calibrator.settings_ is None:
         warn(
@@ -64,7 +65,7 @@ def apply(
 
     refuse_overwriting(out, scores, calibrator_file)
     calibrator = SelectivePriorCalibrator.load(calibrator_file)
-    table = read_table(scores, skip_invalid=skip_invalid, require_answers=False)
+    table = read_table(scores, skip_invalid=skip_invalid)
     strangers = sorted({str(name) for name in table.column("model")} - {str(calibrator.model_name_), "None"})
     if strangers and calibrator.model_name_ is not None:
         warn(
@@ -112,7 +113,7 @@ def evaluate(
 
     table = read_table(scores, skip_invalid=skip_invalid)
     final = read_final_answers(decisions, table)
-    rows = table.mask(model=model, split=_split(split))
+    rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
     evaluation = compare(table.take(rows), final[rows], resamples=resamples, seed=seed)
     if as_json:
         print_json(evaluation_record(evaluation))

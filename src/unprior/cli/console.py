@@ -11,8 +11,9 @@ from rich.console import Console
 
 from unprior.errors import UnpriorError
 
-output = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+# File names and model names may hold brackets, which must not be taken for markup.
+output = Console(highlight=False, markup=False)
+errors = Console(stderr=True, highlight=False, markup=False)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")]
 SkipInvalid = Annotated[
@@ -28,7 +29,7 @@ def print_json(record: Any) -> None:
 
 def warn(message: str) -> None:
     """Say something that a person should act on."""
-    errors.print(f"warning: {message}", style="yellow", markup=False, soft_wrap=True)
+    errors.print(f"warning: {message}", style="yellow", soft_wrap=True)
 
 
 def refuse_overwriting(out: Path, *inputs: Path) -> None:

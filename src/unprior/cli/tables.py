@@ -5,24 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, errors, output, print_json, refuse_overwriting, warn
+from unprior.errors import InvalidScoresError, RowProblem
 from unprior.scores import ScoreTable, read_scores
+from unprior.scores.schema import BoolArray
 
-_SHOWN = 20
 
-
-def read_table(path: Path, *, skip_invalid: bool, require_answers: bool = True) -> ScoreTable:
-    """Read a score table for a command; rows that were left out are counted and listed."""
-    table = read_scores(path, skip_invalid=skip_invalid, require_answers=require_answers)
-    if table.skipped:
-        warn(f"{path}: left out {len(table.skipped)} invalid rows, {len(table)} remain")
-        for problem in table.skipped[:_SHOWN]:
-            errors.print(f"  {problem}", markup=False, soft_wrap=True)
-        if len(table.skipped) > _SHOWN:
-            errors.print(f"  … and {len(table.skipped) - _SHOWN} more")
+def read_table(path: Path, *, skip_invalid: bool) -> ScoreTable:
+    """Read a score table for a command, with or without answers; rows left out are counted and listed."""
+    table = read_scores(path, skip_invalid=skip_invalid, require_answers=False)
+    _list_skipped(path, table.skipped, len(table))
     return table
+
+
+def labelled_rows(table: ScoreTable, rows: BoolArray, path: Path, *, skip_invalid: bool) -> BoolArray:
+    """Of the chosen rows those with a correct answer; missing ones are refused, or left out if asked for."""
+    missing = rows & (table.answer < 0)
+    reason = "answer is missing (fitting and evaluation need it)"
+    problems = tuple(RowProblem(table.lines[row], reason) for row in np.flatnonzero(missing).tolist())
+    if problems and not skip_invalid:
+        raise InvalidScoresError(str(path), int(rows.sum()), problems)
+    _list_skipped(path, problems, int((rows & ~missing).sum()))
+    return rows & ~missing
+
+
+def _list_skipped(path: Path, problems: tuple[RowProblem, ...], remaining: int) -> None:
+    if problems:
+        warn(f"{path}: left out {len(problems)} invalid rows, {remaining} remain")
+        for problem in problems:
+            errors.print(f"  {problem}", soft_wrap=True)
 
 
 def describe(table: ScoreTable) -> dict[str, Any]:
@@ -30,7 +44,8 @@ def describe(table: ScoreTable) -> dict[str, Any]:
     splits, labels = table.codes("split")
     counts: dict[str, int] = {}
     for code, label in enumerate(labels):
-        counts[label[0] or "none"] = int((splits == code).sum())
+        name = label[0] or "without split"
+        counts[name] = counts.get(name, 0) + int((splits == code).sum())
     return {
         "rows": len(table),
         "pairs": len(table.codes("benchmark", "pair_id")[1]),
@@ -79,9 +94,13 @@ def convert(
     from unprior.scores.table import concatenate
 
     refuse_overwriting(out, *files)
-    tables = [read_table(path, skip_invalid=skip_invalid, require_answers=False) for path in files]
+    tables = [read_table(path, skip_invalid=skip_invalid) for path in files]
     merged = concatenate(tables)
-    named = {name: value for name, value in (("split", split), ("model", model), ("benchmark", benchmark)) if value}
+    named = {
+        name: value
+        for name, value in (("split", split), ("model", model), ("benchmark", benchmark))
+        if value is not None
+    }
     table = merged.with_columns(**named)
     table.write(out)
     _report(table, out, as_json)

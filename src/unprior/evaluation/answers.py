@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from unprior._files import open_to_read
+from unprior._files import is_parquet, open_to_read
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
+from unprior.scores.files import read_parquet
 from unprior.scores.schema import IntArray, position_in_row
 
 _COLUMNS = ("pair_id", "side", "task", "original", "final")
@@ -31,53 +33,52 @@ def read_final_answers(path: str | Path, table: ScoreTable) -> IntArray:
     True
     """
     path = Path(path)
-    columns = _read_columns(path)
-    count = len(columns["final"])
-    if count != len(table):
-        raise UnpriorError(f"{path}: {count} decisions for {len(table)} rows of the score table. {_REMEDY}")
+    lines, columns = _read_columns(path)
+    if len(lines) != len(table):
+        raise UnpriorError(f"{path}: {len(lines)} decisions for {len(table)} rows of the score table. {_REMEDY}")
     for name in ("pair_id", "side", "task", "original"):
-        for line, (here, there) in enumerate(zip(columns[name], table.column(name), strict=True), start=1):
+        for row, (here, there) in enumerate(zip(columns[name], table.column(name), strict=True)):
             if here != there:
-                raise UnpriorError(
-                    f"{path}, line {line}: {name} is {here!r}, but row {line} of the score table has {there!r}. "
-                    f"{_REMEDY}"
-                )
+                difference = f"{name} is {here!r}, but row {row + 1} of the score table has {there!r}"
+                raise UnpriorError(f"{path}, line {lines[row]}: {difference}. {_REMEDY}")
     try:
         final = pa.array(columns["final"], pa.string())
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeError) as error:
         raise UnpriorError(f"{path}: every final answer must be a candidate or null ({error})") from None
     position = position_in_row(final, table.candidate_lists)
-    for row, value in enumerate(position.tolist()):
-        if value == -2:
-            raise UnpriorError(
-                f"{path}, line {row + 1}: final answer {columns['final'][row]!r} is not one of the candidates"
-            )
+    for row in np.flatnonzero(position == -2)[:1].tolist():
+        raise UnpriorError(
+            f"{path}, line {lines[row]}: final answer {columns['final'][row]!r} is not one of the candidates"
+        )
     return position
 
 
-def _read_columns(path: Path) -> dict[str, list[Any]]:
+def _read_columns(path: Path) -> tuple[Sequence[int], dict[str, list[Any]]]:
+    """Line numbers and the columns of a decisions file."""
     with open_to_read(path) as stream:
-        is_parquet = stream.read(4) == b"PAR1"
-    if is_parquet:
-        try:
-            arrow = pq.read_table(path)
-        except (pa.ArrowException, OSError) as error:
-            raise UnpriorError(f"{path}: the Parquet file cannot be read, it may be truncated ({error})") from None
-        for name in _COLUMNS:
-            if name not in arrow.column_names:
-                raise UnpriorError(f"{path}: no column {name}; `unprior apply` writes decisions")
-        return {name: arrow.column(name).to_pylist() for name in _COLUMNS}
+        if not is_parquet(stream):
+            return _read_lines(stream, path)
+    arrow = read_parquet(path)
+    for name in _COLUMNS:
+        if name not in arrow.column_names:
+            raise UnpriorError(f"{path}: no column {name}; `unprior apply` writes decisions")
+    return range(1, len(arrow) + 1), {name: arrow.column(name).to_pylist() for name in _COLUMNS}
+
+
+def _read_lines(stream: Iterable[bytes], path: Path) -> tuple[list[int], dict[str, list[Any]]]:
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-    with open_to_read(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            try:
-                record = json.loads(line)
-                for name in _COLUMNS:
-                    columns[name].append(record[name])
-            except (ValueError, TypeError):
-                raise UnpriorError(f"{path}, line {number}: not a JSON object; the file may be truncated") from None
-            except KeyError as error:
-                raise UnpriorError(
-                    f"{path}, line {number}: no {error.args[0]}; `unprior apply` writes decisions"
-                ) from None
-    return columns
+    lines: list[int] = []
+    for number, line in enumerate(stream, start=1):
+        if not line.strip():
+            continue
+        lines.append(number)
+        try:
+            record = json.loads(line)
+            for name in _COLUMNS:
+                columns[name].append(record[name])
+        except (ValueError, TypeError, RecursionError):
+            raise UnpriorError(f"{path}, line {number}: not a JSON object; the file may be truncated") from None
+        except KeyError as error:
+            missing = error.args[0]
+            raise UnpriorError(f"{path}, line {number}: no {missing}; `unprior apply` writes decisions") from None
+    return lines, columns

@@ -118,5 +118,8 @@ def pair_bootstrap(
     ]
     estimate = compute(values.sum(axis=0, keepdims=True))[0]
     tail = (1.0 - level) / 2.0
-    low, high = np.nanquantile(np.concatenate(draws), [tail, 1.0 - tail], axis=0)
+    samples = np.concatenate(draws)
+    low, high = np.full_like(estimate, np.nan), np.full_like(estimate, np.nan)
+    for column in np.flatnonzero(np.isfinite(samples).any(axis=0)):  # a statistic may be undefined in some resamples
+        low[column], high[column] = np.nanquantile(samples[:, column], [tail, 1.0 - tail])
     return BootstrapResult(tuple(estimate.tolist()), tuple(low.tolist()), tuple(high.tolist()), level, resamples, seed)

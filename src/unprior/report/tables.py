@@ -7,6 +7,7 @@ from typing import Any
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from unprior.evaluation import Evaluation, Metrics, SideResult, TaskResult
 
@@ -21,7 +22,7 @@ def metrics_table(evaluation: Evaluation, method: str = "SPC") -> Table:
     4
     """
     table = plain_table("Accuracy on counterfactual (CF) and commonsense (CS) images")
-    table.add_column("Task", no_wrap=True)
+    _add_task_column(table, evaluation)
     table.add_column("Method", no_wrap=True)
     for name in ("CF acc", "CS acc", "CFAD ↓", "RPD ↓", "CCR ↓", "Attraction"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -41,8 +42,8 @@ def changes_table(evaluation: Evaluation, method: str = "SPC") -> Table:
     """Change of accuracy with its interval, repairs and harms, and exact tests."""
     percent = f"{100 * evaluation.level:g} %"
     table = plain_table(f"What {method} changed (points)")
-    for name in ("Task", "Side"):
-        table.add_column(name, no_wrap=True)
+    _add_task_column(table, evaluation)
+    table.add_column("Side", no_wrap=True)
     for name in ("Δ", f"{percent} interval", "Repairs/harms", "Changed", "p", "Holm p"):
         table.add_column(name, justify="right", no_wrap=True)
     for index, task in enumerate(evaluation.tasks):
@@ -105,9 +106,20 @@ def plain_table(title: str | None = None) -> Table:
     )
 
 
-def _task_name(task: TaskResult, evaluation: Evaluation) -> str:
-    several = len({(other.model, other.benchmark) for other in evaluation.tasks}) > 1
-    return f"{task.model or '?'} · {task.benchmark or '?'} · {task.task.upper()}" if several else task.task.upper()
+def _add_task_column(table: Table, evaluation: Evaluation) -> None:
+    """Names of models may be long: they fold, so that the numbers keep their room."""
+    several = _several(evaluation)
+    table.add_column("Task", no_wrap=not several, overflow="fold", max_width=22 if several else None)
+
+
+def _several(evaluation: Evaluation) -> bool:
+    return len({(task.model, task.benchmark) for task in evaluation.tasks}) > 1
+
+
+def _task_name(task: TaskResult, evaluation: Evaluation) -> Text:
+    """As text and not as markup: a name may hold brackets."""
+    where = f"{task.model or '?'} · {task.benchmark or '?'} · " if _several(evaluation) else ""
+    return Text(where + task.task.upper())
 
 
 def _metric_cells(metrics: Metrics) -> list[str]:
@@ -120,7 +132,7 @@ def _metric_cells(metrics: Metrics) -> list[str]:
 def _change_cells(result: SideResult) -> list[str]:
     return [
         f"{100 * result.change.delta:+.1f}",
-        f"[{100 * result.low:+.1f}, {100 * result.high:+.1f}]",
+        "–" if math.isnan(result.low) else f"[{100 * result.low:+.1f}, {100 * result.high:+.1f}]",
         f"{result.change.repairs}/{result.change.harms}",
         str(result.change.changed),
         format_p(result.test.p_value),
@@ -140,8 +152,8 @@ def _metrics_record(metrics: Metrics) -> dict[str, Any]:
 def _side_record(result: SideResult) -> dict[str, Any]:
     return {
         "delta": result.change.delta,
-        "low": result.low,
-        "high": result.high,
+        "low": _defined(result.low),
+        "high": _defined(result.high),
         "repairs": result.change.repairs,
         "harms": result.change.harms,
         "changed": result.change.changed,

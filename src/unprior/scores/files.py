@@ -12,13 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from unprior._files import open_to_read, replacing
+from unprior._files import is_parquet, open_to_read, replacing
 from unprior.errors import RowProblem, UnpriorError
 from unprior.scores.published import is_published, row_from_published
 from unprior.scores.schema import SCHEMA, ScoreRow, rows_to_arrow
 from unprior.scores.table import ScoreTable, describe_validation_error
 
-_PARQUET_MAGIC = b"PAR1"
 _OPTIONAL = {field.name for field in SCHEMA} - {
     "pair_id", "side", "task", "candidates", "image_scores", "prior_scores", "original",
 }  # fmt: skip
@@ -46,43 +45,51 @@ def read_scores(path: str | Path, *, skip_invalid: bool = False, require_answers
     """
     path = Path(path)
     with open_to_read(path) as stream:
-        is_parquet = stream.read(4) == _PARQUET_MAGIC
-    if is_parquet:
-        try:
-            arrow = pq.read_table(path)
-        except (pa.ArrowException, OSError) as error:
-            raise UnpriorError(f"{path}: the Parquet file cannot be read, it may be truncated ({error})") from None
-        return ScoreTable.from_arrow(
-            arrow, source=str(path), skip_invalid=skip_invalid, require_answers=require_answers
-        )
-    rows, lines, problems = _parse_lines(path)
+        if not is_parquet(stream):
+            rows, lines, problems = _parse_lines(stream, path)
+            return ScoreTable.from_arrow(
+                rows_to_arrow(rows),
+                source=str(path),
+                lines=lines,
+                earlier_problems=problems,
+                skip_invalid=skip_invalid,
+                require_answers=require_answers,
+            )
     return ScoreTable.from_arrow(
-        rows_to_arrow(rows),
-        source=str(path),
-        lines=lines,
-        earlier_problems=problems,
-        skip_invalid=skip_invalid,
-        require_answers=require_answers,
+        read_parquet(path), source=str(path), skip_invalid=skip_invalid, require_answers=require_answers
     )
 
 
-def _parse_lines(path: Path) -> tuple[list[ScoreRow], list[int], list[RowProblem]]:
+def read_parquet(path: Path) -> pa.Table:
+    """Read a Parquet file; one that is broken is the user's to mend."""
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise UnpriorError(f"{path}: the Parquet file cannot be read, it may be truncated ({error})") from None
+
+
+def _parse_lines(stream: Iterable[bytes], path: Path) -> tuple[list[ScoreRow], list[int], list[RowProblem]]:
     rows: list[ScoreRow] = []
     lines: list[int] = []
     problems: list[RowProblem] = []
-    with open_to_read(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if not line.strip():
-                continue
-            try:
-                rows.append(_parse_line(line))
-                lines.append(number)
-            except ValidationError as error:
-                problems.append(RowProblem(number, describe_validation_error(error)))
-            except json.JSONDecodeError as error:
-                problems.append(RowProblem(number, f"not a JSON object ({error.msg} at column {error.colno})"))
-            except (UnicodeDecodeError, UnpriorError) as error:
-                problems.append(RowProblem(number, str(error)))
+    for number, line in enumerate(stream, start=1):
+        if not line.strip():
+            continue
+        if number == 2 and not rows and b'"unprior.calibrator"' in line:
+            raise UnpriorError(f"{path}: this is a calibrator, a score table is needed here")
+        try:
+            rows.append(_parse_line(line))
+            lines.append(number)
+        except ValidationError as error:
+            problems.append(RowProblem(number, describe_validation_error(error)))
+        except json.JSONDecodeError as error:
+            problems.append(RowProblem(number, f"not a JSON object ({error.msg} at column {error.colno})"))
+        except RecursionError:
+            problems.append(RowProblem(number, "not a JSON object (nested too deeply)"))
+        except UnpriorError as error:
+            problems.append(RowProblem(number, str(error)))
+        except ValueError as error:  # not UTF-8, or a number with thousands of digits
+            problems.append(RowProblem(number, f"not a JSON object ({error})"))
     return rows, lines, problems
 
 

@@ -44,10 +44,11 @@ def row_from_published(record: dict[str, Any]) -> dict[str, Any]:
             if name not in entry:
                 raise UnpriorError(f"candidate {entry['key']!r} has no {name}")
     keys = [entry["key"] for entry in entries]
-    names = {key.casefold(): key for key in keys}
+    names = {key.strip().casefold(): key for key in keys}
     if len(names) < len(keys):
         raise UnpriorError(f"a candidate appears twice in {keys} (upper and lower case are the same here)")
-    task, answer, text = record.get("task"), record.get("gt"), scored.get("baseline_pred")
+    task, answer = record.get("task"), record.get("gt")
+    key, text = scored.get("baseline_key"), scored.get("baseline_pred")
     return {
         "model": record.get("model"),
         "benchmark": record.get("benchmark"),
@@ -60,7 +61,8 @@ def row_from_published(record: dict[str, Any]) -> dict[str, Any]:
         "candidates": keys,
         "image_scores": [entry["logp_image"] for entry in entries],
         "prior_scores": [entry["logp_prior"] for entry in entries],
-        "original": _candidate(scored.get("baseline_key"), names) or _candidate(text, names),
+        # A key that names no candidate means that nothing could be parsed.
+        "original": _candidate(text if key is None else key, names),
         # An unknown label is kept as it is, so that validation can name it.
         "answer": _candidate(answer, names) or (None if answer is None else str(answer)),
         "original_text": text if isinstance(text, str) else None,

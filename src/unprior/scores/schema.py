@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 SIDES = ("cf", "cs")
 TASKS = ("mc", "qa")
 
 _INT64 = 2**63
+_LARGEST_SCORE = 1e6
+
+
+def _encodable(text: str) -> str:
+    """JSON can spell half of a character (a lone surrogate), which no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("has a character that is not valid Unicode") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_encodable)]
 
 
 class ScoreRow(BaseModel):
@@ -29,39 +43,39 @@ class ScoreRow(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
-    model: str | None = None
+    model: Text | None = None
     """The vision-language model that was scored."""
-    benchmark: str | None = None
+    benchmark: Text | None = None
     """Where the question comes from."""
-    pair_id: int | str
+    pair_id: int | Text
     """The pair of a counterfactual and a commonsense image."""
     side: Literal["cf", "cs"]
     """Counterfactual (``cf``) or commonsense (``cs``) image."""
     task: Literal["mc", "qa"]
     """Multiple choice (``mc``) or yes/no (``qa``)."""
-    category: str | None = None
+    category: Text | None = None
     """Broad category of the pair; never seen by the method."""
-    subcategory: str | None = None
+    subcategory: Text | None = None
     """Subcategory of the pair; never seen by the method."""
-    split: str | None = None
+    split: Text | None = None
     """``dev`` for fitting and selection, ``test`` for evaluation."""
-    candidates: list[str]
+    candidates: list[Text]
     """The possible answers, in file order; ties go to the first."""
     image_scores: list[float]
     """Summed token log-probability of each candidate given image and question."""
     prior_scores: list[float]
     """The same without the image."""
-    original: str | None
+    original: Text | None
     """The model's own answer, one of the candidates; null when nothing could be parsed."""
-    answer: str | None = None
+    answer: Text | None = None
     """The visually correct candidate; may be missing only where it is not needed (``apply``)."""
-    views: dict[str, list[float]] | None = None
+    views: dict[Text, list[float]] | None = None
     """Other estimates of the prior scores, by name."""
-    original_text: str | None = None
+    original_text: Text | None = None
     """What the model wrote before parsing."""
-    token_counts: list[int] | None = None
+    token_counts: list[Annotated[int, Field(ge=0, lt=_INT64)]] | None = None
     """Number of tokens of each candidate."""
-    example_id: str | None = None
+    example_id: Text | None = None
     """A name of the example, when pair, side and task do not identify it."""
 
 
@@ -164,7 +178,8 @@ def find_problems(table: pa.Table, *, require_answers: bool) -> dict[int, str]:
     counts = _lengths(columns["candidates"])
     checks += [_unequal(columns[name], name, counts) for name in ("image_scores", "prior_scores")]
     checks += [_unequal(columns["token_counts"], "token_counts", counts)]
-    checks += [_infinite(columns[name], name) for name in ("image_scores", "prior_scores")]
+    checks += [_not_counts(columns["token_counts"])]
+    checks += [_unusable(columns[name], name) for name in ("image_scores", "prior_scores")]
     checks += [_view_problems(columns["views"], counts)]
     checks += [_stranger(columns[name], name, columns["candidates"]) for name in ("original", "answer")]
     if require_answers:
@@ -196,9 +211,15 @@ def _unequal(column: pa.ListArray, name: str, counts: IntArray) -> Check:
     return wrong, lambda row: f"{name} has {lengths[row]} values for {counts[row]} candidates"
 
 
-def _infinite(column: pa.ListArray, name: str) -> Check:
-    wrong = _any_in_row(_not_finite(column.flatten()), list_offsets(column))
-    return wrong, lambda _: f"{name} has a value that is not a finite number"
+def _not_counts(column: pa.ListArray) -> Check:
+    values = column.flatten()
+    negative = pc.fill_null(pc.less(values, 0), True).to_numpy(zero_copy_only=False)
+    return _any_in_row(negative, list_offsets(column)), lambda _: "token_counts has a value that is missing or negative"
+
+
+def _unusable(column: pa.ListArray, name: str) -> Check:
+    wrong = _any_in_row(_bad_scores(column.flatten()), list_offsets(column))
+    return wrong, lambda row: f"{name} {_score_complaint(column[row].as_py())}"
 
 
 def _stranger(column: pa.Array, name: str, candidates: pa.ListArray) -> Check:
@@ -233,13 +254,15 @@ def _view_problems(views: pa.MapArray, counts: IntArray) -> Check:
     names, scores = entries.flatten().field("key"), entries.flatten().field("value")
     row_of_view = np.repeat(np.arange(len(views)), np.diff(list_offsets(entries)))
     lengths = _lengths(scores)
-    not_finite = _any_in_row(_not_finite(scores.flatten()), list_offsets(scores))
+    unusable = _any_in_row(_bad_scores(scores.flatten()), list_offsets(scores))
     reasons: dict[int, str] = {}
-    for view in np.flatnonzero((lengths != counts[row_of_view]) | not_finite).tolist():
+    for view in np.flatnonzero((lengths != counts[row_of_view]) | unusable).tolist():
         row = int(row_of_view[view])
-        unequal = lengths[view] != counts[row]
-        what = f"{lengths[view]} values for {counts[row]} candidates" if unequal else "a value that is not finite"
-        reasons.setdefault(row, f"view {names[view]} has {what}")
+        if lengths[view] != counts[row]:
+            what = f"has {lengths[view]} values for {counts[row]} candidates"
+        else:
+            what = _score_complaint(scores[view].as_py())
+        reasons.setdefault(row, f"view {names[view]} {what}")
     wrong = np.zeros(len(views), dtype=np.bool_)
     wrong[list(reasons)] = True
     return wrong, reasons.__getitem__
@@ -255,9 +278,19 @@ def _lengths(column: pa.ListArray) -> IntArray:
     return lengths
 
 
-def _not_finite(values: pa.Array) -> BoolArray:
-    """Nulls inside a list arrive as NaN and are as wrong as one."""
-    return np.asarray(~np.isfinite(values.to_numpy(zero_copy_only=False).astype(np.float64)))
+def _bad_scores(values: pa.Array) -> BoolArray:
+    """Not finite, or so large that differences between candidates drown in rounding.
+
+    Nulls inside a list arrive as NaN and are as wrong as one.
+    """
+    scores = values.to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.asarray(~(np.abs(scores) <= _LARGEST_SCORE))
+
+
+def _score_complaint(scores: list[float | None]) -> str:
+    if all(score is not None and math.isfinite(score) for score in scores):
+        return f"has a value beyond ±{_LARGEST_SCORE:g}, which is no log-probability"
+    return "has a value that is not a finite number"
 
 
 def _any_in_row(wrong: BoolArray, offsets: IntArray) -> BoolArray:

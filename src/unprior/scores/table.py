@@ -71,23 +71,33 @@ class ScoreTable:
     1
     """
 
-    def __init__(self, arrow: pa.Table, *, skipped: tuple[RowProblem, ...] = ()) -> None:
+    def __init__(
+        self, arrow: pa.Table, *, skipped: tuple[RowProblem, ...] = (), lines: Sequence[int] | None = None
+    ) -> None:
         """Wrap columns that are known to be valid; users call the class methods."""
         self.arrow = arrow
         self.skipped = skipped
+        """Invalid rows that were left out on the way in."""
+        self.lines = range(1, len(arrow) + 1) if lines is None else lines
+        """Where each row stood in the file it was read from."""
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, require_answers: bool = True) -> ScoreTable:
         """Validate dictionaries with the fields of :class:`~unprior.scores.ScoreRow`."""
-        parsed, problems = [], []
+        parsed, lines, problems = [], [], []
         for number, row in enumerate(rows, start=1):
             try:
                 parsed.append(ScoreRow.model_validate(dict(row)))
+                lines.append(number)
             except ValidationError as error:
                 problems.append(RowProblem(number, describe_validation_error(error)))
-        if problems:
-            raise InvalidScoresError("rows", len(rows), tuple(problems))
-        return cls.from_arrow(rows_to_arrow(parsed), source="rows", require_answers=require_answers)
+        return cls.from_arrow(
+            rows_to_arrow(parsed),
+            source="rows",
+            lines=lines,
+            earlier_problems=problems,
+            require_answers=require_answers,
+        )
 
     @classmethod
     def from_arrow(
@@ -103,7 +113,7 @@ class ScoreTable:
         """Validate columns; ``lines`` says where each row stood in ``source``."""
         conformed = _conform(table, source)
         found = find_problems(conformed, require_answers=require_answers)
-        line_of = range(1, len(conformed) + 1) if lines is None else lines
+        line_of: Sequence[int] = range(1, len(conformed) + 1) if lines is None else lines
         problems = [*earlier_problems, *(RowProblem(line_of[row], why) for row, why in found.items())]
         problems.sort(key=lambda problem: problem.line)
         if problems and not skip_invalid:
@@ -112,9 +122,10 @@ class ScoreTable:
             keep = np.ones(len(conformed), dtype=np.bool_)
             keep[list(found)] = False
             conformed = conformed.filter(pa.array(keep))
+            line_of = [line for line, kept in zip(line_of, keep.tolist(), strict=True) if kept]
         if len(conformed) == 0:
             raise UnpriorError(f"{source}: no {'valid ' if problems else ''}rows; there is nothing to work on")
-        return cls(conformed, skipped=tuple(problems))
+        return cls(conformed, skipped=tuple(problems), lines=line_of)
 
     @classmethod
     def read(cls, path: str | Path, *, skip_invalid: bool = False, require_answers: bool = True) -> ScoreTable:
@@ -178,8 +189,11 @@ class ScoreTable:
         for name, value in values.items():
             if value is None:
                 continue
-            equal = pc.equal(self.arrow.column(name), pa.scalar(value, self.arrow.schema.field(name).type))
-            mask &= pc.fill_null(equal, False).to_numpy()
+            try:
+                wanted = pa.scalar(value, self.arrow.schema.field(name).type)
+                mask &= pc.fill_null(pc.equal(self.arrow.column(name), wanted), False).to_numpy()
+            except pa.ArrowException:  # a value of another type, as text for numeric pair ids
+                mask[:] = False
             if not mask.any():
                 raise UnpriorError(_no_such_row(self, values, name))
         return mask
@@ -194,7 +208,7 @@ class ScoreTable:
         for name, value in values.items():
             column = pa.repeat(pa.scalar(value, pa.string()), len(self))
             arrow = arrow.set_column(arrow.column_names.index(name), name, column)
-        return ScoreTable(arrow)
+        return ScoreTable(arrow, skipped=self.skipped)
 
     @cached_property
     def candidate_lists(self) -> pa.ListArray:
@@ -294,6 +308,11 @@ def describe_validation_error(error: ValidationError) -> str:
     return f"{where}: {message[0].lower()}{message[1:]}" if where else message
 
 
+def _is_text(kind: pa.DataType) -> bool:
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_null(value))
+
+
 def _conform(table: pa.Table, source: str) -> pa.Table:
     """Bring columns to the schema's types and order; complain about a column that cannot be."""
     absent = [name for name in REQUIRED if name not in table.column_names]
@@ -309,13 +328,15 @@ def _conform(table: pa.Table, source: str) -> pa.Table:
         column = table.column(field.name).combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # a table without rows has no chunk to combine
             column = pa.array([], column.type)
-        if field.name == "pair_id" and pa.types.is_integer(column.type):
-            columns["pair_id"] = column.cast(pa.int64())
-            continue
+        wanted = field.type
+        if field.name == "pair_id":
+            wanted = pa.int64() if pa.types.is_integer(column.type) else pa.string()
+            if not (pa.types.is_integer(column.type) or _is_text(column.type)):
+                raise UnpriorError(f"{source}: column pair_id is {column.type}, it must be whole numbers or text")
         try:
-            columns[field.name] = column.cast(field.type)
+            columns[field.name] = column.cast(wanted)
         except pa.ArrowException as error:
             raise UnpriorError(
-                f"{source}: column {field.name} is {column.type}, it must be {field.type} ({error})"
+                f"{source}: column {field.name} is {column.type}, it must be {wanted} ({error})"
             ) from None
     return pa.table(columns)

@@ -1,0 +1,507 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from unprior import SelectivePriorCalibrator, evaluate, read_scores
+from unprior.report import evaluation_record
+
+Rows = list[dict[str, Any]]
+Change = Callable[[Rows], Rows]
+DECISION_FIELDS = {
+    "pair_id", "side", "task", "original", "final", "proposal", "strength", "margin", "revised", "reason",
+}  # fmt: skip
+
+
+def read_lines(path: str | Path) -> Rows:
+    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+
+
+def edit(index: int, **values: Any) -> Change:
+    """Change some fields of one row; a value of ... removes the field."""
+
+    def change(rows: Rows) -> Rows:
+        row = rows[index] | values
+        rows[index] = {name: value for name, value in row.items() if value is not ...}
+        return rows
+
+    return change
+
+
+def edit_all(**values: Any) -> Change:
+    def change(rows: Rows) -> Rows:
+        for index in range(len(rows)):
+            edit(index, **values)(rows)
+        return rows
+
+    return change
+
+
+def only(**values: Any) -> Change:
+    return lambda rows: [row for row in rows if all(row[name] == value for name, value in values.items())]
+
+
+# --- the pipeline
+
+
+@pytest.mark.parametrize("uncertainty", [False, True])
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_pipeline_agrees_with_the_python_api(run: Callable, ending: str, uncertainty: bool) -> None:
+    scores, decided = f"scores.{ending}", f"decisions.{ending}"
+    assert run("synth", "--out", scores, "--seed", 2, "--json").json["rows"] == 1200
+    fitted = run("fit", scores, "--out", "cal.json", "--json", *["--uncertainty"] * uncertainty)
+    table = read_scores(scores)
+    calibrator = SelectivePriorCalibrator(uncertainty=uncertainty).fit(table)
+    assert (fitted.code, fitted.err) == (0, "")
+    assert fitted.json == {
+        "out": "cal.json",
+        "abstains": False,
+        "settings": asdict(calibrator.settings_),
+        "rows": 280,
+        "loss": calibrator.loss_,
+        "gradient_norm": calibrator.gradient_norm_,
+        "feasible": calibrator.selection_.feasible,
+        "searched": 8640 if uncertainty else 80,
+        "changed": calibrator.selection_.changed,
+        "tasks": {
+            change.task: {"delta_cf": change.delta_cf, "delta_cs": change.delta_cs}
+            for change in calibrator.selection_.changes
+        },
+    }
+    applied = run("apply", "cal.json", scores, "--out", decided, "--json")
+    expected = calibrator.predict(table)
+    assert applied.json == {
+        "rows": 1200,
+        "revised": int(expected.revised.sum()),
+        "reasons": {str(reason): count for reason, count in expected.count_reasons().items()},
+        "out": decided,
+    }
+    assert sum(applied.json["reasons"].values()) == 1200
+    evaluated = run("evaluate", scores, decided, "--json")
+    test = table.mask(split="test")
+    assert evaluated.json == evaluation_record(evaluate(table.take(test), expected.final[test]))
+    assert [task["cf"]["total"] for task in evaluated.json["tasks"]] == [230, 230]
+
+
+def test_fit_for_people(run: Callable, files: Any) -> None:
+    result = run("fit", files.scores, "--out", "cal.json")
+    assert (result.code, result.err) == (0, "")
+    assert "Fitted standard SPC on 280 rows (loss " in result.out
+    assert "of 80 settings feasible → cal.json\n" in result.out
+    settings = SelectivePriorCalibrator.load("cal.json").settings_
+    seen = [" ".join(line.split()) for line in result.out.splitlines()]
+    assert f"rho {settings.rho:.4g}" in seen
+    assert f"max strength {settings.max_strength:.4g}" in seen
+    assert f"min margin {settings.min_margin:.4g}" in seen
+    uncertain = run("fit", files.scores, "--out", "cal.json", "--uncertainty")
+    assert "Fitted uncertainty-aware SPC on 280 rows" in uncertain.out
+    assert "of 8,640 settings feasible" in uncertain.out
+    assert "conflict" in uncertain.out
+
+
+def test_fit_writes_the_same_file_each_time(run: Callable, files: Any) -> None:
+    run("fit", files.scores, "--out", "new/folder/cal.json")
+    assert Path("new/folder/cal.json").read_bytes() == files.calibrator.read_bytes()
+
+
+def test_fit_options_reach_the_calibrator(run: Callable, files: Any) -> None:
+    run("fit", files.scores, "--out", "cal.json", "--epsilon-cs", "0.25", "--split", "all")
+    calibrator = SelectivePriorCalibrator.load("cal.json")
+    assert calibrator.epsilon_cs == 0.25
+    assert calibrator.development_rows_ == 1200
+    assert run("fit", files.scores, "--out", "cal.json", "--split", "test", "--json").json["rows"] == 920
+
+
+def test_fit_chooses_a_model(run: Callable, rewrite: Callable, files: Any) -> None:
+    scores = rewrite(files.scores, "two.jsonl", lambda rows: rows + edit_all(model="other")(only(split="dev")(rows)))
+    run("fit", scores, "--out", "cal.json").refused("2 models (", "--model NAME")
+    assert run("fit", scores, "--out", "cal.json", "--model", "synthetic", "--json").json["rows"] == 280
+    assert Path("cal.json").read_bytes() == files.calibrator.read_bytes()
+
+
+def hopeless(rows: Rows) -> Rows:
+    """Every admissible revision is a harm: the image misleads, and the prior and the original answer are right."""
+    values = {"candidates": ["a", "b"], "image_scores": [0.0, -4.0], "prior_scores": [-4.0, 0.0]}
+    return edit_all(original="b", answer="b", **values)(only(split="dev", task="qa")(rows))
+
+
+def test_an_abstaining_calibrator_is_announced_and_never_revises(run: Callable, rewrite: Callable, files: Any) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", hopeless)
+    result = run("fit", scores, "--out", "cal.json", "--json")
+    assert result.code == 0
+    assert (result.json["abstains"], result.json["settings"], result.json["feasible"]) == (True, None, 0)
+    assert result.err.startswith("warning: none of the 80 settings kept ΔCF ≥ 0 and ΔCS ≥ −0.04 on every task")
+    assert "abstains" in result.err
+    assert run("fit", scores, "--out", "cal.json").out.count("\n") == 1
+    applied = run("apply", "cal.json", scores, "--out", "decisions.jsonl", "--explain", "--json")
+    assert applied.json["reasons"] == {"abstains": 140}
+    for row in read_lines("decisions.jsonl"):
+        assert (row["final"], row["revised"], row["reason"]) == ("b", False, "abstains")
+        assert "abstains" in row["explanation"]
+
+
+# --- apply
+
+
+def test_decisions_are_one_line_per_row_in_order(run: Callable, files: Any) -> None:
+    result = run("apply", files.calibrator, files.scores, "--out", "decisions.jsonl")
+    assert result.code == 0
+    assert Path("decisions.jsonl").read_bytes() == files.decisions.read_bytes()
+    scores, decisions = read_lines(files.scores), read_lines("decisions.jsonl")
+    assert len(decisions) == len(scores) == 1200
+    revised = 0
+    for row, decision in zip(scores, decisions, strict=True):
+        assert set(decision) >= DECISION_FIELDS
+        assert "explanation" not in decision
+        for name in ("pair_id", "side", "task", "original"):
+            assert decision[name] == row[name]
+        assert decision["proposal"] in row["candidates"]
+        assert decision["final"] == (decision["proposal"] if decision["revised"] else row["original"])
+        assert decision["revised"] == (decision["reason"] in ("conflict", "absorption"))
+        assert 0 <= decision["margin"] <= 1
+        assert decision["strength"] > 0
+        revised += decision["revised"]
+    assert revised > 50
+    assert result.out.startswith(f"{revised} of 1,200 answers revised → decisions.jsonl\n")
+    assert "absorption" in result.out
+
+
+def test_explain_adds_a_sentence(run: Callable, files: Any) -> None:
+    run("apply", files.calibrator, files.scores, "--out", "decisions.jsonl", "--explain")
+    for plain, explained in zip(read_lines(files.decisions), read_lines("decisions.jsonl"), strict=True):
+        sentence = explained.pop("explanation")
+        assert explained == plain
+        assert sentence.startswith("Changed " if plain["revised"] else "Kept ")
+        assert sentence.endswith(".")
+        assert "nan" not in sentence
+
+
+def test_uncertainty_adds_support_and_distance(run: Callable, files: Any) -> None:
+    run("fit", files.scores, "--out", "cal.json", "--uncertainty")
+    run("apply", "cal.json", files.scores, "--out", "decisions.jsonl")
+    for row in read_lines("decisions.jsonl"):
+        assert 0 <= row["support"] <= 1
+        assert row["distance"] >= 0
+
+
+def test_apply_writes_parquet_with_the_same_content(run: Callable, files: Any) -> None:
+    run("apply", files.calibrator, files.scores, "--out", "decisions.parquet", "--explain")
+    written = pq.read_table("decisions.parquet").to_pylist()
+    for row, line in zip(written, read_lines(files.decisions), strict=True):
+        assert {name: row[name] for name in DECISION_FIELDS} == {name: line[name] for name in DECISION_FIELDS}
+
+
+def test_apply_needs_no_answers(run: Callable, rewrite: Callable, files: Any) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", edit_all(answer=...))
+    assert run("apply", files.calibrator, scores, "--out", "decisions.jsonl").code == 0
+    assert Path("decisions.jsonl").read_bytes() == files.decisions.read_bytes()
+
+
+def test_apply_warns_about_another_model(run: Callable, rewrite: Callable, files: Any) -> None:
+    assert run("apply", files.calibrator, files.scores, "--out", "decisions.jsonl").err == ""
+    scores = rewrite(files.scores, "scores.jsonl", edit(3, model="llava"))
+    result = run("apply", files.calibrator, scores, "--out", "decisions.jsonl")
+    assert result.code == 0
+    assert "warning: the calibrator was fitted on scores of synthetic, these come from llava" in result.err
+
+
+def test_apply_knows_unseen_candidate_counts_and_null_originals(run: Callable, rewrite: Callable, files: Any) -> None:
+    def change(rows: Rows) -> Rows:
+        wide = {"candidates": list("abc"), "image_scores": [0.0, -1.0, -2.0], "prior_scores": [-9.0, -1.0, 0.0]}
+        return edit(0, original="c", answer="a", **wide)(edit(1, original=None)(rows))
+
+    scores = rewrite(files.scores, "scores.jsonl", change)
+    run("apply", files.calibrator, scores, "--out", "decisions.jsonl")
+    first, second, *_ = read_lines("decisions.jsonl")
+    assert (first["final"], first["reason"]) == ("c", "unseen_candidate_count")
+    assert second["original"] is None
+    assert second["final"] == (second["proposal"] if second["revised"] else None)
+
+
+def test_skip_invalid_lists_counts_and_goes_on(run: Callable, rewrite: Callable, files: Any) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", lambda rows: edit(4, side="x")(edit(900, candidates=["A"])(rows)))
+    expected = ["warning: scores.jsonl: left out 2 invalid rows, 1198 remain", "  line 5: ", "  line 901: K is 1"]
+    for arguments in (
+        ["fit", scores, "--out", "cal.json"],
+        ["apply", files.calibrator, scores, "--out", "decisions.jsonl"],
+        ["evaluate", scores, "decisions.jsonl"],
+    ):
+        run(*arguments).refused("2 of 1200 rows are invalid", "line 5: side", "line 901: K is 1", "--skip-invalid")
+        result = run(*arguments, "--skip-invalid", "--json")
+        assert result.code == 0
+        assert result.json
+        lines = result.err.splitlines()
+        assert len(lines) == 3
+        assert all(line.startswith(start) for line, start in zip(lines, expected, strict=True))
+    kept = [row for index, row in enumerate(read_lines(scores)) if index not in (4, 900)]
+    decisions = read_lines("decisions.jsonl")
+    assert [(row["pair_id"], row["side"], row["task"]) for row in decisions] == [
+        (row["pair_id"], row["side"], row["task"]) for row in kept
+    ]
+
+
+@pytest.mark.parametrize("name", ["image_scores", "prior_scores"])
+@pytest.mark.parametrize("command", ["fit", "apply"])
+def test_extreme_but_finite_scores(run: Callable, rewrite: Callable, files: Any, command: str, name: str) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", edit(0, **{name: [1e308] * 4}))
+    with np.errstate(all="ignore"):
+        result = run(command, *[files.calibrator] * (command == "apply"), scores, "--out", "out.jsonl")
+    assert result.code in (0, 2)
+
+
+# --- evaluate
+
+
+def test_evaluate_options(run: Callable, files: Any) -> None:
+    table = read_scores(files.scores)
+    final = SelectivePriorCalibrator.load(files.calibrator).predict(table).final
+    result = run("evaluate", files.scores, files.decisions, "--split", "all", "--resamples", 50, "--seed", 4, "--json")
+    assert result.json == evaluation_record(evaluate(table, final, resamples=50, seed=4))
+    assert (result.json["resamples"], result.json["seed"], result.json["holm_family"]) == (50, 4, 4)
+    development = run("evaluate", files.scores, files.decisions, "--split", "dev", "--json").json
+    assert [task["cs"]["total"] for task in development["tasks"]] == [70, 70]
+
+
+def test_evaluate_several_models_or_one(run: Callable, rewrite: Callable, files: Any) -> None:
+    def both(rows: Rows) -> Rows:
+        return rows + [row | {"model": "other"} for row in rows]
+
+    scores = rewrite(files.scores, "scores.jsonl", both)
+    decisions = rewrite(files.decisions, "decisions.jsonl", both)
+    together = run("evaluate", scores, decisions, "--json").json
+    assert [(task["model"], task["task"]) for task in together["tasks"]] == [
+        ("other", "mc"), ("other", "qa"), ("synthetic", "mc"), ("synthetic", "qa"),
+    ]  # fmt: skip
+    assert together["holm_family"] == 8
+    alone = run("evaluate", scores, decisions, "--model", "other", "--json").json
+    assert alone["holm_family"] == 4
+    assert [task["cf"]["repairs"] for task in alone["tasks"]] == [
+        task["cf"]["repairs"] for task in together["tasks"][:2]
+    ]
+
+
+def test_evaluate_of_partly_labelled_rows(run: Callable, rewrite: Callable, files: Any) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", edit(1199, answer=...))
+    run("apply", files.calibrator, scores, "--out", "decisions.jsonl")
+    run("evaluate", scores, "decisions.jsonl").refused("line 1200: answer is missing")
+    result = run("evaluate", scores, "decisions.jsonl", "--skip-invalid", "--json")
+    assert result.code == 0
+    assert [task["cs"]["total"] for task in result.json["tasks"]] == [230, 229]
+
+
+def test_evaluate_where_an_interval_is_undefined(run: Callable, rewrite: Callable, files: Any) -> None:
+    def unpaired(rows: Rows) -> Rows:
+        first, second = only(split="test", task="qa", side="cf")(rows)[0], only(split="test", task="qa")(rows)[-1]
+        return [first, second]
+
+    scores = rewrite(files.scores, "scores.jsonl", unpaired)
+    decisions = rewrite(files.decisions, "decisions.jsonl", unpaired)
+    for seed in range(6):
+        result = run("evaluate", scores, decisions, "--json", "--resamples", 1, "--seed", seed)
+        assert result.code == 0
+        assert result.json["resamples"] == 1
+
+
+# --- mistakes
+
+
+def truncate(text: str) -> str:
+    return text[: len(text) // 2]
+
+
+def tamper(text: str) -> str:
+    document = json.loads(text)
+    document["features"]["bias"]["theta"] += 0.125
+    return json.dumps(document)
+
+
+def replace_in_json(**values: Any) -> Callable[[str], str]:
+    return lambda text: json.dumps(json.loads(text) | values)
+
+
+@pytest.fixture
+def old() -> Path:
+    """An earlier output that a failing command must not touch."""
+    path = Path("old.jsonl")
+    path.write_text("old")
+    return path
+
+
+def untouched(old: Path, inputs: int) -> bool:
+    return old.read_text() == "old" and len(list(Path().iterdir())) == inputs + 1
+
+
+@pytest.mark.parametrize(
+    ("change", "fragments"),
+    [
+        (only(split="test"), ["no row has split 'dev'", "split is one of: test", "--split all"]),
+        (edit_all(split=...), ["no row has split 'dev'", "split is not set in any row", "--split all"]),
+        (edit_all(split="train"), ["split is one of: train"]),
+        (only(side="cf"), ["task mc has no commonsense (cs) row", "score both images of each pair"]),
+        (only(side="cs"), ["task mc has no counterfactual (cf) row"]),
+        (lambda rows: only(task="mc")(rows) + only(task="qa", side="cf")(rows), ["task qa has no commonsense (cs)"]),
+        (edit(0, model="other"), ["2 models (other, synthetic)", "--model NAME"]),
+        (edit(7, answer=...), ["line 8: answer is missing"]),
+        (edit(7, answer=None), ["line 8: answer is missing"]),
+        (edit(1, prior_scores=[0.0]), ["1 of 1200 rows is invalid", "line 2: prior_scores has 1 values for 4"]),
+        (edit(2, image_scores=[float("inf"), 0.0]), ["line 3: image_scores has a value that is not a finite number"]),
+        (lambda _: [], ["no rows; there is nothing to work on"]),
+    ],
+)
+def test_fit_explains_what_is_wrong_with_the_table(
+    run: Callable, rewrite: Callable, files: Any, old: Path, change: Change, fragments: list[str]
+) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", change)
+    run("fit", scores, "--out", old).refused("error: ", *fragments)
+    assert untouched(old, inputs=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "fragment"),
+    [
+        (["--epsilon-cs", "2"], "epsilon_cs is 2.0"),
+        (["--epsilon-cs", "-0.1"], "epsilon_cs is -0.1"),
+        (["--epsilon-cs", "nan"], "epsilon_cs is nan"),
+        (["--epsilon-cs", "inf"], "epsilon_cs is inf"),
+        (["--split", "validation"], "no row has split 'validation'; in this table split is one of: dev, test"),
+        (["--model", "llava"], "no row has model 'llava' and split 'dev'; in this table model is one of: synthetic"),
+    ],
+)
+def test_fit_explains_wrong_options(run: Callable, files: Any, old: Path, options: list[str], fragment: str) -> None:
+    run("fit", files.scores, "--out", old, *options).refused("error: ", fragment)
+    assert untouched(old, inputs=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "fragments"),
+    [
+        (truncate, ["may be truncated", "unprior fit"]),
+        (lambda _: "", ["may be truncated", "unprior fit"]),
+        (tamper, ["changed after the file was saved", "unprior fit"]),
+        (replace_in_json(version=2), ["calibrator version 2, this unprior reads version 1", "Fit it again"]),
+        (replace_in_json(version=None), ["calibrator version None"]),
+        (replace_in_json(checksum=None), ["checksum does not match"]),
+        (replace_in_json(epsilon_cs="small"), ["epsilon_cs: input should be a valid number", "unprior fit"]),
+        (replace_in_json(note="hello"), ["note: "]),
+        (replace_in_json(format="other"), ["not a calibrator", "unprior fit SCORES"]),
+        (lambda _: "[1, 2]", ["not a calibrator"]),
+        (lambda _: "hello", ["not a calibrator"]),
+    ],
+)
+def test_apply_explains_what_is_wrong_with_the_calibrator(
+    run: Callable, files: Any, old: Path, change: Callable[[str], str], fragments: list[str]
+) -> None:
+    calibrator = Path("cal.json")
+    calibrator.write_text(change(files.calibrator.read_text(encoding="utf-8")), encoding="utf-8")
+    run("apply", calibrator, files.scores, "--out", old).refused("error: cal.json: ", *fragments)
+    assert untouched(old, inputs=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "fragments"),
+    [
+        (edit(5, original="Z"), ["line 6: original 'Z' is not one of the candidates"]),
+        (edit(5, answer="Z"), ["line 6: answer 'Z' is not one of the candidates"]),
+        (edit(5, candidates=["A"]), ["line 6: K is 1"]),
+        (lambda _: [], ["no rows"]),
+    ],
+)
+def test_apply_explains_what_is_wrong_with_the_table(
+    run: Callable, rewrite: Callable, files: Any, old: Path, change: Change, fragments: list[str]
+) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", change)
+    run("apply", files.calibrator, scores, "--out", old).refused("error: scores.jsonl: ", *fragments)
+    assert untouched(old, inputs=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "fragments"),
+    [
+        (lambda rows: rows[:-1], ["1199 decisions for 1200 rows", "unprior apply"]),
+        (lambda rows: rows + rows[:1], ["1201 decisions for 1200 rows", "unprior apply"]),
+        (lambda _: [], ["0 decisions for 1200 rows"]),
+        (lambda rows: rows[1:] + rows[:1], [" of the score table has ", "unprior apply"]),
+        (edit(4, pair_id=99), ["line 5: pair_id is 99, but row 5 of the score table has 2"]),
+        (edit(3, original="Z"), ["line 4: original is 'Z'"]),
+        (edit(3, final="Z"), ["line 4: final answer 'Z' is not one of the candidates"]),
+        (edit(3, final=...), ["line 4: no final"]),
+    ],
+)
+def test_evaluate_explains_what_is_wrong_with_the_decisions(
+    run: Callable, rewrite: Callable, files: Any, change: Change, fragments: list[str]
+) -> None:
+    decisions = rewrite(files.decisions, "decisions.jsonl", change)
+    run("evaluate", files.scores, decisions).refused("error: decisions.jsonl", *fragments)
+
+
+@pytest.mark.parametrize(
+    ("change", "fragments"),
+    [
+        (only(split="dev"), ["no row has split 'test'", "split is one of: dev", "--split all"]),
+        (edit_all(split=...), ["no row has split 'test'", "split is not set in any row"]),
+        (only(side="cf"), ["task mc has no commonsense (cs) row", "both images"]),
+        (only(side="cs"), ["task mc has no counterfactual (cf) row"]),
+        (edit(1199, answer=None), ["line 1200: answer is missing"]),
+    ],
+)
+def test_evaluate_explains_what_is_wrong_with_the_table(
+    run: Callable, rewrite: Callable, files: Any, change: Change, fragments: list[str]
+) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", change)
+    run("apply", files.calibrator, scores, "--out", "decisions.jsonl")
+    run("evaluate", scores, "decisions.jsonl").refused("error: ", *fragments)
+
+
+def test_evaluate_explains_wrong_options(run: Callable, files: Any) -> None:
+    run("evaluate", files.scores, files.decisions, "--split", "val").refused("split is one of: dev, test")
+    run("evaluate", files.scores, files.decisions, "--model", "llava").refused("model is one of: synthetic")
+
+
+# {s}, {c}, {d}: scores, calibrator, decisions of the pipeline
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        ("fit nothing.jsonl --out {o}", ["nothing.jsonl: no such file; check the path"]),
+        ("fit . --out {o}", ["this is a folder, a file is needed"]),
+        ("fit {s} --out {s}", ["would overwrite its own input; choose another name"]),
+        ("fit {s} --out {o}/cal.json", ["old.jsonl/cal.json: cannot be written"]),
+        ("fit {s} --out {f}", ["cannot be written (Is a directory)"]),
+        ("fit {d} --out {o}", ["1200 of 1200 rows are invalid", "candidates: field required"]),
+        ("fit {c} --out {o}", ["calibrator"]),
+        ("apply {c} {c} --out {o}", ["calibrator"]),
+        ("apply nothing.json {s} --out {o}", ["nothing.json: no such file; check the path"]),
+        ("apply . {s} --out {o}", ["this is a folder, a file is needed"]),
+        ("apply {c} nothing.jsonl --out {o}", ["nothing.jsonl: no such file; check the path"]),
+        ("apply {c} . --out {o}", ["this is a folder, a file is needed"]),
+        ("apply {c} {s} --out {s}", ["would overwrite its own input; choose another name"]),
+        ("apply {c} {s} --out {c}", ["would overwrite its own input; choose another name"]),
+        ("apply {c} {s} --out decisions.csv", ["the name must end in .jsonl or .parquet"]),
+        ("apply {c} {s} --out {o}/decisions.jsonl", ["decisions.jsonl: cannot be written"]),
+        ("apply {s} {c} --out {o}", ["not a calibrator"]),
+        ("apply {d} {s} --out {o}", ["not a calibrator"]),
+        ("evaluate nothing.jsonl {d}", ["nothing.jsonl: no such file; check the path"]),
+        ("evaluate {s} nothing.jsonl", ["nothing.jsonl: no such file; check the path"]),
+        ("evaluate {s} .", ["this is a folder, a file is needed"]),
+        ("evaluate {s} {s}", ["line 1: no final; `unprior apply` writes decisions"]),
+        ("evaluate {s} {c}", ["line 1: not a JSON object"]),
+        ("evaluate {d} {s}", ["1200 of 1200 rows are invalid", "candidates: field required"]),
+    ],
+)
+def test_wrong_files_are_explained(
+    run: Callable, files: Any, old: Path, arguments: str, fragments: list[str], tmp_path_factory: Any
+) -> None:
+    folder = tmp_path_factory.mktemp("folder")
+    inputs = (files.scores, files.calibrator, files.decisions)
+    before = [path.read_bytes() for path in inputs]
+    names = {"s": files.scores, "c": files.calibrator, "d": files.decisions, "o": old, "f": folder}
+    run(*(word.format(**names) for word in arguments.split())).refused("error: ", *fragments)
+    assert [path.read_bytes() for path in inputs] == before
+    assert untouched(old, inputs=0)
+    assert list(folder.iterdir()) == []

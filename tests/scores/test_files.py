@@ -1,0 +1,453 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unprior import InvalidScoresError, ScoreTable, UnpriorError, read_scores
+from unprior.scores import SCHEMA, write_scores
+from unprior.scores.files import finite_or_none, write_records
+
+ROW: dict[str, Any] = {
+    "pair_id": 1, "side": "cf", "task": "qa", "candidates": ["yes", "no"], "image_scores": [-0.3, -1.4],
+    "prior_scores": [-0.1, -2.4], "original": "yes", "answer": "no",
+}  # fmt: skip
+NAN, INF = float("nan"), float("inf")
+FORMATS = ("jsonl", "parquet")
+
+
+def write_jsonl(path: Path, *lines: dict[str, Any] | str | bytes) -> Path:
+    """Dictionaries become JSON (with NaN and Infinity as Python writes them), text and bytes stay as they are."""
+    encoded = [json.dumps(line) if isinstance(line, dict) else line for line in lines]
+    path.write_bytes(b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in encoded))
+    return path
+
+
+def write_parquet(path: Path, *rows: dict[str, Any], types: dict[str, pa.DataType] | None = None) -> Path:
+    columns = {}
+    for field in SCHEMA:
+        kind = (types or {}).get(field.name, pa.int64() if field.name == "pair_id" else field.type)
+        values = [row.get(field.name) for row in rows]
+        if pa.types.is_map(kind):
+            values = [None if value is None else list(value.items()) for value in values]
+        columns[field.name] = pa.array(values, kind)
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+WRITERS: dict[str, Callable[..., Path]] = {"jsonl": write_jsonl, "parquet": write_parquet}
+
+
+def without(name: str) -> dict[str, Any]:
+    return {key: value for key, value in ROW.items() if key != name}
+
+
+# What is wrong, the reason in JSONL, and the reason in Parquet if it is another one.
+INVALID: dict[str, tuple[dict[str, Any], str, str | None]] = {
+    "K=1": ({"candidates": ["no"], "image_scores": [0.0], "prior_scores": [0.0], "original": None}, "K is 1", None),
+    "K=0": (
+        {"candidates": [], "image_scores": [], "prior_scores": [], "original": None, "answer": None},
+        "K is 0", None,
+    ),
+    "duplicate": ({"candidates": ["no", "no"], "original": "no"}, "candidate 'no' appears twice", None),
+    "NaN": ({"image_scores": [NAN, 0.0]}, "image_scores has a value that is not a finite number", None),
+    "Infinity": ({"image_scores": [0.0, INF]}, "image_scores has a value that is not a finite number", None),
+    "-Infinity": ({"prior_scores": [0.0, -INF]}, "prior_scores has a value that is not a finite number", None),
+    "null image": ({"image_scores": [None, 0.0]}, "image_scores.0: ", "image_scores has a value that is not a finite"),
+    "null prior": ({"prior_scores": [0.0, None]}, "prior_scores.1: ", "prior_scores has a value that is not a finite"),
+    "null candidate": ({"candidates": ["yes", None], "answer": "yes"}, "candidates.1: ", "a candidate is null"),
+    "image length": ({"image_scores": [0.0]}, "image_scores has 1 values for 2 candidates", None),
+    "prior length": ({"prior_scores": [0.0] * 3}, "prior_scores has 3 values for 2 candidates", None),
+    "token length": ({"token_counts": [4, 2, 1]}, "token_counts has 3 values for 2 candidates", None),
+    "view length": ({"views": {"white": [0.0]}}, "view white has 1 values for 2 candidates", None),
+    "view NaN": ({"views": {"text": [0.0, 0.0], "mean": [NAN, 0.0]}}, "view mean has a value that", None),
+    "view null": ({"views": {"mean": [None, 0.0]}}, "views.mean.0: ", "view mean has a value that is not a finite"),
+    "answer": ({"answer": "maybe"}, "answer 'maybe' is not one of the candidates", None),
+    "no answer": ({"answer": None}, "answer is missing", None),
+    "original": ({"original": "maybe"}, "original 'maybe' is not one of the candidates", None),
+    "side": ({"side": "Left"}, "side: input should be 'cf' or 'cs'", "side is 'Left', expected cf or cs"),
+    "task": ({"task": "vqa"}, "task: input should be 'mc' or 'qa'", "task is 'vqa', expected mc or qa"),
+    "null side": ({"side": None}, "side: ", "side is missing"),
+    "null pair": ({"pair_id": None}, "pair_id: ", "pair_id is missing"),
+    "null candidates": ({"candidates": None}, "candidates: ", "candidates is missing"),
+    "null scores": ({"prior_scores": None}, "prior_scores: ", "prior_scores is missing"),
+}  # fmt: skip
+
+INVALID_LINES: dict[str, tuple[dict[str, Any] | str | bytes, str]] = {
+    "text as score": (ROW | {"image_scores": ["a", "b"]}, "image_scores.0: input should be a valid number"),
+    "boolean as score": (ROW | {"image_scores": [True, False]}, "image_scores.0: input should be a valid number"),
+    "text as candidates": (ROW | {"candidates": "yes"}, "candidates: input should be a valid list"),
+    "number as side": (ROW | {"side": 1}, "side: input should be 'cf' or 'cs'"),
+    "fraction as pair": (ROW | {"pair_id": 1.5}, "pair_id: input should be a valid"),
+    "fraction as token count": (ROW | {"token_counts": [1, 1.5]}, "token_counts.1: input should be a valid integer"),
+    "number as model": (ROW | {"model": 7}, "model: input should be a valid string"),
+    "no original": (without("original"), "original: field required"),
+    "no pair": (without("pair_id"), "pair_id: field required"),
+    "no scores": (without("image_scores"), "image_scores: field required"),
+    "empty object": ("{}", "field required"),
+    "overflowing score": (json.dumps(ROW).replace("-0.3", "-1e999"), "image_scores has a value that is not a finite"),
+    "huge integer score": (ROW | {"image_scores": [10**400, 0]}, "image_scores.0: input should be a valid number"),
+    "cut": (json.dumps(ROW)[:40], "not a JSON object (Invalid control character at"),
+    "two objects": (json.dumps(ROW) * 2, "not a JSON object (Extra data at column"),
+    "single quotes": (str(ROW), "not a JSON object (Expecting property name"),
+    "list": ("[1, 2]", "not a JSON object but list"),
+    "number": ("3", "not a JSON object but int"),
+    "null": ("null", "not a JSON object but NoneType"),
+    "not UTF-8": (b'{"model": "caf\xe9"}', "'utf-8' codec can't decode byte 0xe9"),
+    "huge token count": (ROW | {"token_counts": [2**70, 1]}, "token_counts"),
+    "lone surrogate": (ROW | {"candidates": ["no", "\ud800"], "original": None}, "candidates"),
+    "deep nesting": ("[" * 100_000, "not a JSON object"),
+    "number of 5000 digits": ('{"pair_id": ' + "1" * 5000 + "}", "not a JSON object"),
+}
+
+
+def assert_one_problem(path: Path, line: int, reason: str) -> None:
+    with pytest.raises(InvalidScoresError) as raised:
+        read_scores(path)
+    (problem,) = raised.value.problems
+    assert problem.line == line
+    assert reason in problem.reason
+    assert str(raised.value).startswith(f"{path}: 1 of 3 rows is invalid\n  line {line}: ")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("case", INVALID)
+def test_an_invalid_row_is_refused_with_file_line_and_reason(tmp_path: Path, case: str, kind: str) -> None:
+    change, in_jsonl, in_parquet = INVALID[case]
+    path = WRITERS[kind](tmp_path / f"scores.{kind}", ROW, ROW | change, ROW)
+    assert_one_problem(path, 2, in_parquet or in_jsonl if kind == "parquet" else in_jsonl)
+
+
+@pytest.mark.parametrize("case", INVALID_LINES)
+def test_an_invalid_line_is_refused_with_file_line_and_reason(tmp_path: Path, case: str) -> None:
+    line, reason = INVALID_LINES[case]
+    assert_one_problem(write_jsonl(tmp_path / "scores.jsonl", ROW, ROW, line), 3, reason)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_skip_invalid_lists_exactly_the_invalid_rows(tmp_path: Path, kind: str) -> None:
+    rows: list[Any] = []
+    for index, (change, _, _) in enumerate(INVALID.values()):
+        rows += [ROW | {"pair_id": index}, ROW | {"pair_id": 1000 + index} | change]
+    path = WRITERS[kind](tmp_path / f"scores.{kind}", *rows)
+    table = read_scores(path, skip_invalid=True)
+    assert table.column("pair_id") == list(range(len(INVALID)))
+    assert [problem.line for problem in table.skipped] == list(range(2, 2 * len(INVALID) + 1, 2))
+    for problem, (_, in_jsonl, in_parquet) in zip(table.skipped, INVALID.values(), strict=True):
+        assert (in_parquet or in_jsonl if kind == "parquet" else in_jsonl) in problem.reason
+    with pytest.raises(InvalidScoresError) as raised:
+        read_scores(path)
+    assert raised.value.problems == table.skipped
+
+
+def test_skip_invalid_lists_broken_lines_too(tmp_path: Path) -> None:
+    lines = [line for line, _ in INVALID_LINES.values()]
+    path = write_jsonl(tmp_path / "scores.jsonl", *(part for line in lines for part in (line, ROW)))
+    table = read_scores(path, skip_invalid=True)
+    assert len(table) == len(lines)
+    assert [problem.line for problem in table.skipped] == list(range(1, 2 * len(lines), 2))
+
+
+def test_blank_lines_are_passed_over_and_counted(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "scores.jsonl", "", ROW, "  \t", ROW | {"side": "x"}, "", "broken", ROW)
+    table = read_scores(path, skip_invalid=True)
+    assert len(table) == 2
+    assert [problem.line for problem in table.skipped] == [4, 6]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(ROW),
+        json.dumps(ROW) + "\r\n" + json.dumps(ROW) + "\r\n",
+        "\ufeff" + json.dumps(ROW) + "\n",
+        json.dumps(ROW | {"original_text": "a\u2028b\u0085c"}, ensure_ascii=False) + "\n",
+    ],
+    ids=["no final newline", "carriage returns", "byte order mark", "unicode line separators"],
+)
+def test_harmless_variants_of_jsonl(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "scores.jsonl"
+    path.write_bytes(text.encode())
+    assert set(read_scores(path).column("answer")) == {"no"}
+
+
+def test_answers_may_be_missing_where_they_are_not_needed(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "scores.jsonl", ROW, without("answer"), ROW | {"answer": None})
+    assert read_scores(path, require_answers=False).answer.tolist() == [1, -1, -1]
+    assert [problem.line for problem in read_scores(path, skip_invalid=True).skipped] == [2, 3]
+    write_jsonl(path, ROW | {"answer": "maybe"})
+    with pytest.raises(InvalidScoresError, match="answer 'maybe' is not one of the candidates"):
+        read_scores(path, require_answers=False)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no rows; there is nothing to work on"),
+        (b"\n \n", "no rows; there is nothing to work on"),
+        (b"PAR1", "Parquet file cannot be read, it may be truncated"),
+        (b"PAR1" + b"x" * 100, "Parquet file cannot be read, it may be truncated"),
+    ],
+)
+def test_a_file_with_nothing_in_it(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "scores.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(UnpriorError, match=message) as raised:
+        read_scores(path)
+    assert str(path) in str(raised.value)
+
+
+def test_a_parquet_file_without_rows(tmp_path: Path) -> None:
+    with pytest.raises(UnpriorError, match="no rows; there is nothing to work on"):
+        read_scores(write_parquet(tmp_path / "scores.parquet"))
+
+
+def test_only_invalid_rows(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "scores.jsonl", "{}", ROW | {"side": "x"})
+    with pytest.raises(UnpriorError, match="no valid rows; there is nothing to work on"):
+        read_scores(path, skip_invalid=True)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.99])
+def test_a_truncated_parquet_file(tmp_path: Path, share: float) -> None:
+    path = write_parquet(tmp_path / "scores.parquet", *[ROW] * 50)
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    with pytest.raises(UnpriorError, match=r"scores\.parquet: the Parquet file cannot be read, it may be truncated"):
+        read_scores(path)
+
+
+def test_missing_file_and_folder(tmp_path: Path) -> None:
+    with pytest.raises(UnpriorError, match=r"nothing\.jsonl: no such file; check the path"):
+        read_scores(tmp_path / "nothing.jsonl")
+    with pytest.raises(UnpriorError, match="this is a folder, a file is needed"):
+        read_scores(str(tmp_path))
+    with pytest.raises(UnpriorError, match="cannot be read"):
+        read_scores(write_jsonl(tmp_path / "scores.jsonl", ROW) / "below")
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs Linux")
+def test_a_file_that_opens_but_cannot_be_read() -> None:
+    with pytest.raises(UnpriorError, match="/proc/self/mem: cannot be read"):
+        read_scores("/proc/self/mem")
+
+
+def test_a_pipe_loses_nothing(tmp_path: Path) -> None:
+    content = write_jsonl(tmp_path / "scores.jsonl", *[ROW] * 20).read_bytes()
+    reader, writer = os.pipe()
+    os.write(writer, content)  # fits the pipe's buffer
+    os.close(writer)
+    try:
+        assert len(read_scores(f"/dev/fd/{reader}", skip_invalid=True)) == 20
+    finally:
+        os.close(reader)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("image_scores", "a", pa.string()),
+        ("candidates", "yes", pa.string()),
+        ("views", {"white": [0.0, 1.0]}, pa.struct([("white", pa.list_(pa.float64()))])),
+        ("token_counts", [1.5, 2.0], pa.list_(pa.float64())),
+        ("prior_scores", ["a", "b"], pa.list_(pa.string())),
+        ("original_text", b"\xff", pa.binary()),
+        ("pair_id", 2**63 + 5, pa.uint64()),
+        ("pair_id", True, pa.bool_()),
+        ("pair_id", 0, pa.timestamp("s")),
+        ("pair_id", 1.5, pa.float64()),
+    ],
+)
+def test_a_parquet_column_of_a_wrong_type(tmp_path: Path, name: str, value: Any, kind: pa.DataType) -> None:
+    path = write_parquet(tmp_path / "scores.parquet", ROW | {name: value}, types={name: kind})
+    with pytest.raises(UnpriorError, match=rf"scores\.parquet: column {name} is "):
+        read_scores(path)
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        {"candidates": pa.large_list(pa.large_string()), "side": pa.large_string()},
+        {"candidates": pa.list_(pa.string(), 2), "image_scores": pa.list_(pa.float64(), 2)},
+        {"side": pa.dictionary(pa.int32(), pa.string()), "original": pa.dictionary(pa.int8(), pa.string())},
+        {"pair_id": pa.int32(), "views": pa.null(), "model": pa.null(), "token_counts": pa.list_(pa.int32())},
+        {"pair_id": pa.uint8()},
+    ],
+)
+def test_other_writers_of_parquet_choose_other_types(tmp_path: Path, types: dict[str, pa.DataType]) -> None:
+    rows = [ROW | {"token_counts": [1, 2]}, ROW | {"pair_id": 2, "original": None}]
+    expected = ScoreTable.from_rows(rows).arrow
+    assert read_scores(write_parquet(tmp_path / "scores.parquet", *rows, types=types)).arrow.equals(expected)
+
+
+def test_parquet_columns_in_any_order_some_absent_some_strange(tmp_path: Path) -> None:
+    path = tmp_path / "scores.parquet"
+    columns = {name: pa.array([value]) for name, value in reversed(ROW.items()) if name != "answer"}
+    pq.write_table(pa.table(columns | {"note": pa.array(["x"])}), path)
+    table = read_scores(path, require_answers=False)
+    assert table.arrow.schema.names == SCHEMA.names
+    assert table.arrow.to_pylist() == [{name: without("answer").get(name) for name in SCHEMA.names}]
+    with pytest.raises(InvalidScoresError, match="line 1: answer is missing"):
+        read_scores(path)
+
+
+def test_absent_parquet_columns_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "scores.parquet"
+    pq.write_table(pa.table({"pair_id": [1], "side": ["cf"], "task": ["qa"], "original": ["x"]}), path)
+    with pytest.raises(UnpriorError, match="no column candidates, image_scores, prior_scores; a score table needs"):
+        read_scores(path)
+
+
+FULL: list[dict[str, Any]] = [
+    ROW | {
+        "model": "modèle", "benchmark": "基准", "category": "c", "subcategory": "d", "split": "dev",
+        "original_text": 'Oui — "sì"\n\t\u2028', "token_counts": [1, 3], "example_id": "e1",
+        "views": {"white": [-1.0, -2.5], "схема": [0.1, 1e-300]},
+    },
+    ROW | {
+        "pair_id": 2, "task": "mc", "candidates": ["五", "🦊", "", "a"], "image_scores": [-1e6, -0.0, 0.1 + 0.2, 5.0],
+        "prior_scores": [0, 1, 2, 3], "original": None, "answer": "", "views": {},
+    },
+    ROW | {"pair_id": 3, "side": "cs", "candidates": ["x", "y", "z"], "image_scores": [1 / 3] * 3, "answer": "z",
+           "prior_scores": [-2 / 3, 1e-17, 7.0], "original": "x"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text_ids", [False, True])
+@pytest.mark.parametrize(("first", "second"), [("jsonl", "parquet"), ("parquet", "jsonl")])
+def test_round_trip_keeps_everything(tmp_path: Path, first: str, second: str, text_ids: bool) -> None:
+    rows = [row | {"pair_id": f"p{row['pair_id']}"} for row in FULL] if text_ids else FULL
+    table = ScoreTable.from_rows(rows)
+    table.write(tmp_path / f"a.{first}")
+    ScoreTable.read(tmp_path / f"a.{first}").write(tmp_path / f"b.{second}")
+    back = read_scores(tmp_path / f"b.{second}")
+    assert back.arrow.equals(table.arrow)
+    assert back.column("pair_id") == [row["pair_id"] for row in rows]
+    assert back.column("original") == ["yes", None, "x"]
+    assert dict(back.column("views")[0]) == FULL[0]["views"]
+
+
+def test_jsonl_is_readable_and_leaves_out_what_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "scores.jsonl"
+    write_scores(ScoreTable.from_rows([without("answer") | {"original": None}], require_answers=False), path)
+    assert json.loads(path.read_text(encoding="utf-8")) == without("answer") | {"original": None}
+    write_scores(ScoreTable.from_rows(FULL[:1]), path)
+    assert "基准" in path.read_text(encoding="utf-8")
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Valid rows with any K, any text and any finite scores."""
+    short = st.none() | st.text(max_size=5)
+    ids = draw(st.sampled_from([st.integers(-(2**63), 2**63 - 1), st.text(max_size=5)]))
+    rows = []
+    for _ in range(draw(st.integers(1, 4))):
+        candidates = draw(st.lists(st.text(max_size=4), min_size=2, max_size=4, unique=True))
+        size = len(candidates)
+        scores = st.lists(st.floats(-1e6, 1e6), min_size=size, max_size=size)
+        counts = st.lists(st.integers(0, 2**31), min_size=size, max_size=size)
+        optional = dict.fromkeys(("model", "benchmark", "category", "split", "original_text", "example_id"), short)
+        required = {
+            "pair_id": ids, "side": st.sampled_from(["cf", "cs"]), "task": st.sampled_from(["mc", "qa"]),
+            "candidates": st.just(candidates), "image_scores": scores, "prior_scores": scores,
+            "original": st.none() | st.sampled_from(candidates), "answer": st.sampled_from(candidates),
+            "token_counts": st.none() | counts,
+            "views": st.none() | st.dictionaries(st.text(max_size=4), scores, max_size=2),
+        }  # fmt: skip
+        rows.append(draw(st.fixed_dictionaries(required | optional)))
+    return rows
+
+
+@settings(max_examples=60)
+@given(rows=tables(), order=st.permutations(FORMATS))
+def test_any_table_survives_both_formats(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], order: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("round")
+    table = ScoreTable.from_rows(rows)
+    back = table
+    for kind in order:
+        back.write(folder / f"scores.{kind}")
+        back = read_scores(folder / f"scores.{kind}")
+    assert back.arrow.equals(table.arrow)
+    for row, found in zip(rows, back.arrow.to_pylist(), strict=True):
+        views = None if found["views"] is None else dict(found["views"])
+        assert found | {"views": views} == {name: row.get(name) for name in SCHEMA.names}
+
+
+def failing_rows(error: BaseException) -> Iterator[dict[str, Any]]:
+    yield {"a": 1}
+    raise error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("bad"), OSError(errno.ENOSPC, "No space left")])
+def test_a_failed_write_leaves_the_old_jsonl_file(tmp_path: Path, error: BaseException) -> None:
+    path = write_jsonl(tmp_path / "scores.jsonl", ROW)
+    before = path.read_bytes()
+    expected = UnpriorError if isinstance(error, OSError) else type(error)
+    with pytest.raises(expected) as raised:
+        write_records(path, pa.table({}), failing_rows(error))
+    if isinstance(error, OSError):
+        assert str(raised.value) == f"{path}: cannot be written (No space left)"
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), OSError("No space left")])
+def test_a_failed_write_leaves_the_old_parquet_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    path = write_parquet(tmp_path / "scores.parquet", ROW)
+    before = path.read_bytes()
+
+    def fail(_: pa.Table, where: Path) -> None:
+        Path(where).write_bytes(b"half")
+        raise error
+
+    monkeypatch.setattr("unprior.scores.files.pq.write_table", fail)
+    with pytest.raises(UnpriorError) as raised:
+        ScoreTable.from_rows(FULL).write(path)
+    assert str(raised.value) == f"{path}: cannot be written (No space left)"
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_written_file_replaces_the_old_one_with_ordinary_rights(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "new" / "folder" / f"scores.{kind}"
+    ScoreTable.from_rows(FULL).write(path)
+    ScoreTable.from_rows(FULL[:2]).write(path)
+    assert len(read_scores(path)) == 2
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    (tmp_path / "plain").touch()
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores", "scores.json", "jsonl", "scores.parquet.gz"])
+def test_an_unknown_ending_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UnpriorError, match=r"cannot tell the format; the name must end in \.jsonl or \.parquet"):
+        ScoreTable.from_rows(FULL).write(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    file, folder = write_jsonl(tmp_path / "file.jsonl", ROW), tmp_path / "folder.jsonl"
+    folder.mkdir()
+    for path in (file / "scores.jsonl", folder):
+        with pytest.raises(UnpriorError, match=f"{path}: cannot be written"):
+            ScoreTable.from_rows(FULL).write(path)
+    assert sorted(tmp_path.iterdir()) == [file, folder]
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.0, 0.0), (-1.5, -1.5), (NAN, None), (INF, None), (-INF, None)])
+def test_finite_or_none(value: float, expected: float | None) -> None:
+    assert finite_or_none(value) == expected
