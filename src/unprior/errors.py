@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_SHOWN_PROBLEMS = 50
+_SHOWN_REASONS, _SHOWN_LINES = 50, 8
 
 
 class UnpriorError(ValueError):
@@ -45,15 +45,24 @@ class InvalidScoresError(UnpriorError):
     Correct it, or leave it out with skip_invalid=True (command line: --skip-invalid).
     """
 
-    def __init__(self, source: str, total: int, problems: tuple[RowProblem, ...]) -> None:
+    def __init__(self, source: str, total: int, problems: tuple[RowProblem, ...], *, skippable: bool = True) -> None:
         """Say which rows of ``source`` are wrong and what can be done."""
         self.source = source
         self.problems = problems
         one = len(problems) == 1
         lines = [f"{source}: {len(problems)} of {total} rows {'is' if one else 'are'} invalid"]
-        lines += [f"  {problem}" for problem in problems[:_SHOWN_PROBLEMS]]
-        if len(problems) > _SHOWN_PROBLEMS:
-            lines.append(f"  … and {len(problems) - _SHOWN_PROBLEMS} more (skipping them lists all)")
+        by_reason: dict[str, list[int]] = {}
+        for problem in problems:
+            by_reason.setdefault(problem.reason, []).append(problem.line)
+        for reason, where in list(by_reason.items())[:_SHOWN_REASONS]:
+            if len(where) <= _SHOWN_LINES:
+                lines += [f"  {RowProblem(line, reason)}" for line in where]
+            else:
+                first = ", ".join(str(line) for line in where[:_SHOWN_LINES])
+                lines.append(f"  lines {first} and {len(where) - _SHOWN_LINES} more: {reason}")
+        if len(by_reason) > _SHOWN_REASONS:
+            lines.append(f"  … and {len(by_reason) - _SHOWN_REASONS} more reasons")
         them = "it" if one else "them"
-        lines.append(f"Correct {them}, or leave {them} out with skip_invalid=True (command line: --skip-invalid).")
+        skip = f", or leave {them} out with skip_invalid=True (command line: --skip-invalid)" if skippable else ""
+        lines.append(f"Correct {them}{skip}.")
         super().__init__("\n".join(lines))

@@ -254,6 +254,31 @@ def test_the_estimator_behaves_as_scikit_learn_users_expect(development: ScoreTa
     assert repr(SelectivePriorCalibrator(**parameters)) == "SelectivePriorCalibrator(epsilon_cs=0.1, uncertainty=True)"
 
 
+def test_parameters_can_be_changed() -> None:
+    calibrator = SelectivePriorCalibrator().set_params(epsilon_cs=0.2, uncertainty=True)
+    assert (calibrator.epsilon_cs, calibrator.uncertainty) == (0.2, True)
+    with pytest.raises(UnpriorError, match="no parameter 'epsilon'; there are epsilon_cs, uncertainty, grid"):
+        calibrator.set_params(epsilon=0.1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"original": "z"}, "original 'z' is not one of the candidates"),
+        ({"image_scores": [0.0]}, "image_scores has 1 values for 2 candidates"),
+        ({"prior_scores": [0.0, None]}, "prior_scores"),
+        ({"candidates": ["a", "a"]}, "appears twice"),
+    ],
+)
+def test_decide_names_what_is_wrong_and_nothing_else(
+    fitted: SelectivePriorCalibrator, changes: dict[str, Any], reason: str
+) -> None:
+    example = {"candidates": ["a", "b"], "image_scores": [0.0, -1.0], "prior_scores": [0.0, -1.0], "original": "a"}
+    with pytest.raises(UnpriorError, match=f"^this example cannot be decided: .*{reason}") as caught:
+        fitted.decide(**(example | changes))
+    assert "skip" not in str(caught.value)
+
+
 def test_explanations_name_the_answers_and_the_thresholds(fitted: SelectivePriorCalibrator, table: ScoreTable) -> None:
     decisions = fitted.predict(table)
     seen = set()

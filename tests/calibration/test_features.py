@@ -72,6 +72,18 @@ def test_extreme_scores_give_finite_features() -> None:
     assert features[FEATURE_NAMES.index("divergence")] == pytest.approx(np.log(2), abs=0.03)
 
 
+def test_probabilities_inside_logarithms_are_floored() -> None:
+    """At p ≈ 1e-15 the logarithm is that of 1e-12."""
+    gap = -np.log(1e-15)
+    row = {
+        "pair_id": 1, "side": "cf", "task": "qa", "candidates": ["yes", "no"], "original": "yes", "answer": "no",
+        "image_scores": [0.0, -gap], "prior_scores": [0.0, -gap],
+    }  # fmt: skip
+    entropy = features_of(ScoreTable.from_rows([row]))[0][FEATURE_NAMES.index("image_entropy")] * np.log(2)
+    small = 1e-15 / (1 + 1e-15)
+    assert entropy == pytest.approx(-(1 - small) * np.log1p(-small) - small * np.log(1e-12), rel=1e-6)
+
+
 @given(st.lists(st.lists(st.integers(-5, 5), min_size=3, max_size=3), min_size=1, max_size=20))
 def test_top_two_is_a_stable_sort(columns: list[list[int]]) -> None:
     scores = np.array(columns, dtype=np.float64).T

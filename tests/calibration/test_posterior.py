@@ -104,6 +104,10 @@ def two_candidates(image: tuple[float, float], prior: tuple[float, float]) -> Ob
         ((2.0, 0.0), (1.0, 0.0), 1, 0.0),  # first only beyond the cap of 0.8
         ((0.8, 0.0), (1.0, 0.0), 1, 0.5),  # first exactly from the cap on: the mass gathered there
         ((-1.0, 0.0), (1.0, 0.0), 0, 0.0),  # first only for negative strengths
+        ((0.8, 0.0), (1.0, 0.0), 0, 1.0),  # first exactly up to the cap, which takes all mass above it
+        ((0.4, 0.0), (1.0, 0.0), 0, 0.0339),  # first up to 0.4 only
+        ((1.0, 0.0), (1e-13, 0.0), 0, 1.0),  # so small a difference of priors is none …
+        ((-1e-14, 0.0), (-1e-13, 0.0), 0, 0.0),  # … and cannot save a candidate that is behind
     ],
 )
 def test_support_at_its_edges(
@@ -112,7 +116,7 @@ def test_support_at_its_edges(
     seen = two_candidates(image, prior)
     mean = np.array([np.log(np.expm1(0.8))])  # half of the mass lies above the cap
     support = posterior_support(seen, np.array([candidate]), mean, np.array([0.5]), 0.8)
-    assert support[0] == pytest.approx(expected, abs=1e-12)
+    assert support[0] == pytest.approx(expected, abs=1e-4)
 
 
 def test_covariance_is_the_clipped_inverse() -> None:

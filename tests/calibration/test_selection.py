@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from unprior import Grid
-from unprior.calibration.gate import Proposals
-from unprior.calibration.selection import Groups, Selection, count_rows, select
+from unprior.calibration.gate import Proposals, within_distance
+from unprior.calibration.selection import Groups, Histogram, Selection, count_rows, select
 
 GRID = Grid(rho=(1.0,), max_strength=(1.0,), min_margin=(0.0, 0.2), support=(0.5, 0.9), distance_quantile=(0.5, 0.9))
 LIMITS = (1.0, 2.0)
@@ -70,16 +70,55 @@ def test_fewer_changes_break_a_tie() -> None:
     assert result.changed == 1
 
 
-def test_ties_are_exact_when_tasks_have_different_sizes() -> None:
-    """Three thirds and one whole are the same utility; floats would disagree in the last digit."""
-    # mc: 3 cf rows, qa: 1 cf row; margin 0.2 keeps the three mc repairs, 0.0 also trades harm for repair in qa.
-    margin = [0.9, 0.9, 0.9, 0.1, 0.9, 0.9]
-    rows = proposals(margin, [1.0] * 6, [0.1] * 6, [0, 0, 0, 1, -1, -1])
-    membership = groups(("mc", "qa"), [0, 0, 0, 2, 1, 3])
-    result = chosen([1, 1, 1, 0, 0, 0], rows, membership)
+def select_between(first: list[int], second: list[int], totals: list[int], changed: tuple[int, int] = (1, 1)) -> int:
+    """Which of two settings (loop order 0, 1) wins, given their net counts per group (mc cf, mc cs, qa cf, qa cs)."""
+    grid = Grid(rho=(1.0,), max_strength=(1.0, 2.0), min_margin=(0.0,))
+    tasks = ("mc", "qa")[: len(totals) // 2]
+    membership = Groups(tasks, np.zeros(0, dtype=np.int64), np.array(totals))
+    histograms = []
+    for net, count in zip((first, second), changed, strict=True):
+        cells = np.zeros((2, len(totals), 2, 2, 2), dtype=np.int64)
+        cells[0, :, 1, 1, 1] = net
+        counts = np.zeros((2, 2, 2, 2), dtype=np.int64)
+        counts[0, 1, 1, 1] = count
+        histograms.append(Histogram(cells, counts))
+    result = select(histograms, membership, grid, (), epsilon_cs=1.0, uncertainty=False)
     assert result.settings is not None
-    assert result.settings.min_margin == 0.2  # same deltas, fewer changed answers
-    assert result.utility == pytest.approx(0.5)
+    return grid.max_strength.index(result.settings.max_strength)
+
+
+def test_ties_are_exact_when_groups_have_different_sizes() -> None:
+    """Equal shares must tie even where floats differ in the last digit; then fewer changed answers decide."""
+    assert 1 / 3 + 5 / 6 > 2 / 3 + 3 / 6
+    totals = [3, 1, 6, 1]
+    assert select_between([1, 0, 5, 0], [2, 0, 3, 0], totals, changed=(9, 1)) == 1
+    assert select_between([2, 0, 3, 0], [1, 0, 5, 0], totals, changed=(1, 9)) == 0
+    assert select_between([2, 0, 3, 0], [1, 0, 5, 0], totals) == 0  # nothing left to decide: the first
+
+
+def test_more_tasks_with_a_gain_break_a_tie() -> None:
+    assert select_between([3, 0, 0, 0], [1, 0, 2, 0], [10, 1, 10, 1], changed=(1, 9)) == 1
+
+
+def test_of_equal_utility_the_larger_cf_gain_wins() -> None:
+    # +1 on cf and −2 on cs weighs as much as nothing at all, with equal group sizes.
+    assert select_between([0, 0], [1, -2], [10, 10]) == 1
+    assert select_between([1, -2], [0, 0], [10, 10]) == 0
+
+
+def test_a_rounding_error_does_not_make_a_setting_infeasible() -> None:
+    """−0.07 is −7/100, but 7/100 as a quotient may lie a hair above 0.07."""
+    for harms, total in ((7, 100), (3, 75), (29, 290), (1, 3)):
+        epsilon = float(f"{harms / total:.13f}")  # what a user may write, short of the exact quotient
+        rows = proposals([0.9] * 2, [1.0] * 2, [0.1] * 2, [0] * 2)
+        membership = Groups(("mc",), np.array([0, 1]), np.array([10, total]))
+        histogram = count_rows([rows], [np.array([1, -harms])], membership, GRID, LIMITS)
+        assert select([histogram], membership, GRID, LIMITS, epsilon, uncertainty=True).settings is not None
+
+
+def test_the_distance_limit_allows_for_rounding() -> None:
+    limit = 2.0
+    assert within_distance(np.array([limit * (1 + 3e-16), limit * (1 + 1e-9)]), limit).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(("epsilon", "feasible"), [(0.25, True), (0.2499, False)])

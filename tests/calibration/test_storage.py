@@ -37,6 +37,20 @@ def test_save_load_predict_is_identical(fitted: SelectivePriorCalibrator, table:
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "calibrator.json").read_bytes()
 
 
+@pytest.mark.parametrize("name", ["m [ 1  2 ] x", 'quoted "[1,\n2]"', "ünïcode [ ]", ""])
+def test_any_model_name_survives(name: str, table: ScoreTable, tmp_path: Path) -> None:
+    SelectivePriorCalibrator().fit(table.with_columns(model=name)).save(tmp_path / "calibrator.json")
+    assert SelectivePriorCalibrator.load(tmp_path / "calibrator.json").model_name_ == name
+
+
+def test_a_subclass_loads_as_itself(table: ScoreTable, tmp_path: Path) -> None:
+    class Own(SelectivePriorCalibrator):
+        pass
+
+    SelectivePriorCalibrator().fit(table).save(tmp_path / "calibrator.json")
+    assert type(Own.load(tmp_path / "calibrator.json")) is Own
+
+
 def test_the_file_is_readable(table: ScoreTable, tmp_path: Path) -> None:
     SelectivePriorCalibrator(uncertainty=True).fit(table).save(tmp_path / "calibrator.json")
     text = (tmp_path / "calibrator.json").read_text()

@@ -70,6 +70,7 @@ def test_pipeline_agrees_with_the_python_api(run: Callable, ending: str, uncerta
         "feasible": calibrator.selection_.feasible,
         "searched": 8640 if uncertainty else 80,
         "changed": calibrator.selection_.changed,
+        "skipped": [],
         "tasks": {
             change.task: {"delta_cf": change.delta_cf, "delta_cs": change.delta_cs}
             for change in calibrator.selection_.changes
@@ -81,6 +82,7 @@ def test_pipeline_agrees_with_the_python_api(run: Callable, ending: str, uncerta
         "rows": 1200,
         "revised": int(expected.revised.sum()),
         "reasons": {str(reason): count for reason, count in expected.count_reasons().items()},
+        "skipped": [],
         "out": decided,
     }
     assert sum(applied.json["reasons"].values()) == 1200

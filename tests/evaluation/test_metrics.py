@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unprior import ScoreTable, UnpriorError, evaluate, measure
+from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, evaluate, measure
 from unprior.evaluation import compare, prior_winners, utility
 
 
 def example(
-    pair: int, side: str, answer: str, original: str | None, favourite: str = "A", **more: Any
+    pair: int, side: str | None, answer: str, original: str | None, favourite: str = "A", **more: Any
 ) -> dict[str, Any]:
     candidates = ["A", "B", "C", "D"]
     return {
@@ -132,7 +132,9 @@ def test_unpaired_rows_count_for_accuracy_but_not_for_ccr() -> None:
     [
         ([row for row in ROWS if row["side"] == "cf"], r"no commonsense \(cs\) row"),
         ([row for row in ROWS if row["side"] == "cs"], r"no counterfactual \(cf\) row"),
-        ([*ROWS, example(1, "cs", "C", "A")], "pair 1 .* two commonsense examples"),
+        ([*ROWS, example(1, "cs", "A", "A")], "stand in the table more than once .*pair 1, cs, mc"),
+        ([*ROWS, example(1, "cs", "C", "A", example_id="again")], "pair 1 .* two commonsense examples"),
+        ([*ROWS, example(9, None, "C", "A")], r"1 of 9 rows do not say their side"),
         ([row | {"answer": None} for row in ROWS], "no correct answer"),
     ],
 )
@@ -142,6 +144,47 @@ def test_what_cannot_be_evaluated_is_refused(rows: list[dict[str, Any]], message
         evaluate(table, table.original)
 
 
-def test_answers_must_match_the_rows(small: ScoreTable) -> None:
-    with pytest.raises(UnpriorError, match="3 answers for 8 rows"):
-        evaluate(small, positions("A", "A", "A"))
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ([0, 0, 0], "3 answers for 8 rows"),
+        ([0] * 7 + [4], "candidate positions"),
+        ([0] * 7 + [-2], "candidate positions"),
+        ([0.5] * 8, "candidate positions"),
+        (["A"] * 8, "candidate positions"),
+    ],
+)
+def test_answers_must_be_positions_one_per_row(small: ScoreTable, answers: list[Any], message: str) -> None:
+    for function in (evaluate, measure):
+        with pytest.raises(UnpriorError, match=message):
+            function(small, answers)
+
+
+def test_decisions_and_plain_lists_are_answers_too(table: ScoreTable) -> None:
+    decisions = SelectivePriorCalibrator().fit(table).predict(table)
+    assert evaluate(table, decisions) == evaluate(table, decisions.final.tolist())
+    assert measure(table, decisions) == measure(table, decisions.final)
+
+
+def test_intervals_resample_pairs_and_not_sides() -> None:
+    """Against drawing pairs one by one, on a table where some pairs lack a side."""
+    generator = np.random.default_rng(5)
+    rows = []
+    for pair in range(60):
+        for side, answer in (("cf", "B"), ("cs", "A")):
+            if pair % 7 == 0 and side == "cs":
+                continue
+            rows.append(example(pair, side, answer, "A"))
+    table = ScoreTable.from_rows(rows)
+    repaired = generator.random(60) < 0.4  # where the cf image is repaired, the cs image is harmed
+    pair_of_row = np.array(table.column("pair_id"))
+    final = np.where(repaired[pair_of_row], 1, table.original)
+    result = evaluate(table, final, resamples=20_000).tasks[0]
+    gain = (final == table.answer).astype(float) - (table.original == table.answer)
+    deltas = []
+    for _ in range(4000):
+        weight = np.bincount(generator.integers(0, 60, 60), minlength=60)[pair_of_row]
+        deltas.append([np.average(gain[side], weights=weight[side]) for side in (table.is_cf, ~table.is_cf)])
+    low, high = np.quantile(deltas, [0.025, 0.975], axis=0)
+    np.testing.assert_allclose([result.cf.low, result.cs.low], low, atol=0.02)
+    np.testing.assert_allclose([result.cf.high, result.cs.high], high, atol=0.02)

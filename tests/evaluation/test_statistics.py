@@ -99,7 +99,8 @@ def test_the_same_seed_gives_the_same_interval() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: mcnemar(-1, 2), "cannot be negative"),
+        (lambda: mcnemar(-1, 2), "not negative"),
+        (lambda: mcnemar(2.5, 2), "whole numbers"),
         (lambda: holm([0.5, 1.5]), "between 0 and 1"),
         (lambda: holm([float("nan")]), "between 0 and 1"),
         (lambda: pair_bootstrap([]), "at least one pair"),

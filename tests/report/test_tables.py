@@ -37,9 +37,9 @@ def lines(table: Table, width: int = 160) -> list[str]:
 
 def test_metrics_before_and_after() -> None:
     seen = lines(metrics_table(evaluation()))
-    assert "Task Method CF acc CS acc CFAD ↓ RPD ↓ CCR ↓ Attraction" in seen
+    assert "Task Method CF acc CS acc CFAD ↓ RPD ↓ CCR ↓ Attraction U" in seen
     assert "MC Original 0.500 0.950 0.450 0.474 0.900 0.800" in seen
-    assert "SPC 0.600 0.940 0.340 0.362 0.750 0.500" in seen
+    assert "SPC 0.600 0.940 0.340 0.362 0.750 0.500 +9.5" in seen
 
 
 def test_changes_with_intervals_and_tests() -> None:
@@ -63,7 +63,7 @@ def test_several_tasks_of_one_model_and_several_models() -> None:
     qa = dataclasses.replace(TASK, task="qa")
     seen = lines(metrics_table(evaluation(TASK, qa)))
     assert [line.split()[0] for line in seen if "Original" in line] == ["MC", "QA"]
-    assert "llava" not in " ".join(seen)
+    assert seen[-1].startswith("llava · cdh · U = ΔCF")
     other = dataclasses.replace(TASK, model=None)
     for table in (metrics_table(evaluation(TASK, other)), changes_table(evaluation(TASK, other))):
         text = " ".join(lines(table))
@@ -101,7 +101,7 @@ NOTHING_WRONG = Metrics(cf=Share(5, 5), cs=Share(0, 5), ccr=Share(0, 0), attract
 
 def test_what_is_undefined_is_a_dash_or_null() -> None:
     undefined = evaluation(dataclasses.replace(TASK, method=NOTHING_WRONG))
-    assert "SPC 1.000 0.000 -1.000 – – –" in lines(metrics_table(undefined))
+    assert "SPC 1.000 0.000 -1.000 – – – +9.5" in lines(metrics_table(undefined))
     record = evaluation_record(undefined)["tasks"][0]["method"]
     assert record["ccr"] == {"count": 0, "total": 0, "value": None}
     assert (record["rpd"], record["cfad"]) == (None, -1.0)

@@ -76,7 +76,6 @@ INVALID: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "original": ({"original": "maybe"}, "original 'maybe' is not one of the candidates", None),
     "side": ({"side": "Left"}, "side: input should be 'cf' or 'cs'", "side is 'Left', expected cf or cs"),
     "task": ({"task": "vqa"}, "task: input should be 'mc' or 'qa'", "task is 'vqa', expected mc or qa"),
-    "null side": ({"side": None}, "side: ", "side is missing"),
     "null pair": ({"pair_id": None}, "pair_id: ", "pair_id is missing"),
     "null candidates": ({"candidates": None}, "candidates: ", "candidates is missing"),
     "null scores": ({"prior_scores": None}, "prior_scores: ", "prior_scores is missing"),

@@ -103,7 +103,6 @@ PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     "no image list": ({"image_scores": None}, "image_scores is missing"),
     "no prior list": ({"prior_scores": None}, "prior_scores is missing"),
     "no pair": ({"pair_id": None}, "pair_id is missing"),
-    "no side": ({"side": None}, "side is missing"),
     "no task": ({"task": None}, "task is missing"),
     "side": ({"side": "CF"}, "side is 'CF', expected cf or cs"),
     "task": ({"task": "vqa"}, "task is 'vqa', expected mc or qa"),

@@ -214,7 +214,5 @@ def test_a_long_list_of_problems_is_cut_but_complete_in_the_error() -> None:
     with pytest.raises(InvalidScoresError) as raised:
         ScoreTable.from_rows([row(answer="z")] * 60)
     assert len(raised.value.problems) == 60
-    assert str(raised.value).startswith("rows: 60 of 60 rows are invalid\n  line 1: ")
-    assert "  … and 10 more" in str(raised.value)
-    assert "line 51" not in str(raised.value)
+    assert str(raised.value).startswith("rows: 60 of 60 rows are invalid\n  lines 1, 2, 3, 4, 5, 6, 7, 8 and 52 more: ")
     assert "--skip-invalid" in str(raised.value)

@@ -25,7 +25,7 @@ from unprior.calibration.selection import (
     select,
 )
 from unprior.calibration.strength import Standardisation, StrengthFit, StrengthObjective, fit_strengths
-from unprior.errors import UnpriorError
+from unprior.errors import InvalidScoresError, UnpriorError
 from unprior.scores import Block, ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.scores.table import FloatArray
@@ -96,6 +96,19 @@ class SelectivePriorCalibrator:
             name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
         }
 
+    def set_params(self, **parameters: Any) -> Self:
+        """Change constructor arguments by name; they take effect in the next :meth:`fit`.
+
+        >>> SelectivePriorCalibrator().set_params(epsilon_cs=0.1)
+        SelectivePriorCalibrator(epsilon_cs=0.1)
+        """
+        known = self.get_params()
+        for name, value in parameters.items():
+            if name not in known:
+                raise UnpriorError(f"no parameter {name!r}; there are {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
     def __repr__(self) -> str:
         """Show the parameters that differ from the defaults."""
         shown = []
@@ -114,6 +127,10 @@ class SelectivePriorCalibrator:
             Scores with answers; both sides of every task must be present.
         split
             Which rows to use. The default leaves test rows alone even in a full table; None uses all.
+
+        >>> from unprior import SelectivePriorCalibrator, synthesize
+        >>> SelectivePriorCalibrator(uncertainty=True).fit(synthesize(seed=0)).selection_.searched
+        8640
         """
         self._check_parameters()
         development = _development_rows(table, split)
@@ -164,7 +181,14 @@ class SelectivePriorCalibrator:
         return self
 
     def predict(self, table: ScoreTable) -> Decisions:
-        """Decide for every row of a table; rows need no answer."""
+        """Decide for every row of a table; rows need no answer.
+
+        >>> from unprior import SelectivePriorCalibrator, synthesize
+        >>> table = synthesize(seed=0)
+        >>> decisions = SelectivePriorCalibrator().fit(table).predict(table)
+        >>> bool((decisions.final[~decisions.revised] == table.original[~decisions.revised]).all())
+        True
+        """
         self._check_fitted()
         rows = len(table)
         result = Decisions(
@@ -204,14 +228,17 @@ class SelectivePriorCalibrator:
         """
         row = {
             "pair_id": 0,
-            "side": "cf",
             "task": "mc",
             "candidates": list(candidates),
-            "image_scores": [float(score) for score in image_scores],
-            "prior_scores": [float(score) for score in prior_scores],
+            "image_scores": np.asarray(image_scores).tolist(),
+            "prior_scores": np.asarray(prior_scores).tolist(),
             "original": original,
         }
-        return self.predict(ScoreTable.from_rows([row], require_answers=False))[0]
+        try:
+            table = ScoreTable.from_rows([row], require_answers=False)
+        except InvalidScoresError as error:
+            raise UnpriorError(f"this example cannot be decided: {error.problems[0].reason}") from None
+        return self.predict(table)[0]
 
     def save(self, path: str | Path) -> None:
         """Write the fitted calibrator as readable, versioned JSON."""
@@ -221,11 +248,19 @@ class SelectivePriorCalibrator:
         save_calibrator(self, Path(path))
 
     @classmethod
-    def load(cls, path: str | Path) -> SelectivePriorCalibrator:
-        """Read a calibrator that :meth:`save` wrote; predictions are identical."""
+    def load(cls, path: str | Path) -> Self:
+        """Read a calibrator that :meth:`save` wrote; predictions are identical.
+
+        >>> import tempfile
+        >>> from unprior import SelectivePriorCalibrator, synthesize
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     SelectivePriorCalibrator().fit(synthesize(seed=0)).save(f"{folder}/calibrator.json")
+        ...     SelectivePriorCalibrator.load(f"{folder}/calibrator.json").candidate_counts_
+        (2, 4)
+        """
         from unprior.calibration.storage import load_calibrator
 
-        return load_calibrator(Path(path))
+        return load_calibrator(Path(path), cls)
 
     def _decide_block(self, block: Block, seen: Observation, settings: Settings, result: Decisions) -> None:
         proposals = self.model_.prepare(seen).propose(settings.max_strength)
@@ -271,6 +306,11 @@ def _development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
         )
     if (chosen.answer < 0).any():
         raise UnpriorError("some rows have no answer; fitting needs the correct answer of every row")
+    if not chosen.is_paired.all():
+        raise UnpriorError(
+            f"{int((~chosen.is_paired).sum())} of {len(chosen)} rows do not say their side (cf or cs); calibration "
+            f"weighs repair on cf against retention on cs and needs it in every row"
+        )
     present = {(task, side) for task, side in chosen.codes("task", "side")[1]}
     for task in sorted({task for task, _ in present}):
         for side, name in (("cf", "counterfactual"), ("cs", "commonsense")):

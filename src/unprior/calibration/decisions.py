@@ -73,7 +73,16 @@ class Decision:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions for all rows of a table, column by column; index it for one :class:`Decision`."""
+    """Decisions for all rows of a table, column by column; index it for one :class:`Decision`.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> decisions = SelectivePriorCalibrator().fit(table).predict(table)
+    >>> len(decisions), sum(decisions.count_reasons().values()), decisions.to_arrow().num_rows
+    (1200, 1200, 1200)
+    >>> decisions.explain(0).startswith(("Kept", "Changed"))
+    True
+    """
 
     table: ScoreTable
     settings: Settings | None

@@ -24,7 +24,11 @@ _SAME_DISTANCE = 1e-12
 
 
 class Condition(StrEnum):
-    """The score pattern that makes a revision believable."""
+    """The score pattern that makes a revision believable.
+
+    >>> [str(condition) for condition in Condition]
+    ['conflict', 'absorption']
+    """
 
     CONFLICT = "conflict"
     """Image and prior scores disagree and the proposal is the image's winner (the paper's d)."""
@@ -33,7 +37,11 @@ class Condition(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why an answer was revised, or the first reason why it was not."""
+    """Why an answer was revised, or the first reason why it was not.
+
+    >>> Reason.SMALL_MARGIN.meaning
+    'kept: the proposal leads by too little'
+    """
 
     meaning: str
 
@@ -66,7 +74,11 @@ CONDITIONS = tuple(Condition)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What selection chooses on the development data."""
+    """What selection chooses on the development data.
+
+    >>> Settings(rho=0.01, max_strength=1.0, min_margin=0.3).conflict_support is None
+    True
+    """
 
     rho: float
     """Regularisation of the strength model."""

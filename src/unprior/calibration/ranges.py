@@ -71,6 +71,8 @@ def recovery_bound(visual: ArrayLike, prior: ArrayLike, residual: ArrayLike, ans
     count = len(terms[0])
     if any(values.shape != (count,) for values in terms) or count < 2:
         raise UnpriorError("visual, prior and residual must be lists of the same length, at least 2")
+    if not all(np.isfinite(values).all() for values in terms):
+        raise UnpriorError("visual, prior and residual must be finite numbers")
     if not 0 <= answer < count:
         raise UnpriorError(f"answer is {answer}, it must be a candidate position from 0 to {count - 1}")
     visual_gap, prior_gap, residual_gap = (values[answer] - np.delete(values, answer) for values in terms)

@@ -23,7 +23,11 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Values to choose from; each must increase."""
+    """Values to choose from; each must increase. The default is the paper's.
+
+    >>> Grid(max_strength=(0.8,)).min_margin
+    (0.0, 0.05, 0.1, 0.2, 0.3)
+    """
 
     rho: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
     max_strength: tuple[float, ...] = (0.8, 1.0, 1.2, 1.5)
@@ -36,7 +40,11 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class TaskChange:
-    """What a setting does to one task of the development data."""
+    """What a setting does to one task of the development data.
+
+    >>> TaskChange("mc", cf_net=7, cf_total=70, cs_net=-1, cs_total=70).delta_cf
+    0.1
+    """
 
     task: str
     cf_net: int
@@ -59,7 +67,12 @@ class TaskChange:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The outcome of the search; ``settings`` is None when nothing was feasible."""
+    """The outcome of the search; ``settings`` is None when nothing was feasible.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> SelectivePriorCalibrator().fit(synthesize(seed=0)).selection_.searched
+    80
+    """
 
     settings: Settings | None
     changes: tuple[TaskChange, ...]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -25,6 +24,7 @@ FORMAT = "unprior.calibrator"
 VERSION = 1
 _FEATURES = len(FEATURE_NAMES)
 
+Calibrator = TypeVar("Calibrator", bound=SelectivePriorCalibrator)
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Vector = Annotated[list[Finite], Field(min_length=_FEATURES, max_length=_FEATURES)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -124,14 +124,25 @@ def save_calibrator(calibrator: SelectivePriorCalibrator, path: Path) -> None:
     """Write a fitted calibrator; every number is stored exactly."""
     content = _content(calibrator)
     document = {**content, "checksum": _checksum(content)}
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    # A vector is read on one line, not on thirteen.
-    text = re.sub(r"\[([-+.,\deE\s]+)\]", lambda found: f"[{' '.join(found[1].split())}]", text)
+    text = _readable(document)
     with replacing(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def load_calibrator(path: Path) -> SelectivePriorCalibrator:
+def _readable(value: Any, indent: int = 0) -> str:
+    """Indented JSON, but a vector stands on one line and not on thirteen."""
+    inner = "  " * (indent + 1)
+    if isinstance(value, dict):
+        lines = [f"{inner}{json.dumps(key)}: {_readable(entry, indent + 1)}" for key, entry in value.items()]
+    elif isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value):
+        lines = [inner + _readable(entry, indent + 1) for entry in value]
+    else:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return f"{opening}\n" + ",\n".join(lines) + f"\n{'  ' * indent}{closing}"
+
+
+def load_calibrator(path: Path, kind: type[Calibrator]) -> Calibrator:
     """Read and check a calibrator file."""
     with open_to_read(path) as stream:
         raw = stream.read()
@@ -163,7 +174,7 @@ def load_calibrator(path: Path) -> SelectivePriorCalibrator:
             f"{path}: the contents were changed after the file was saved (the checksum does not match). "
             f"Use the original file, or fit it again with `unprior fit`."
         )
-    return _rebuild(content)
+    return _rebuild(content, kind)
 
 
 def _not_a_calibrator(path: Path) -> UnpriorError:
@@ -209,9 +220,9 @@ def _content(calibrator: SelectivePriorCalibrator) -> dict[str, Any]:
     return CalibratorFile.model_validate(json.loads(json.dumps(content))).model_dump()
 
 
-def _rebuild(content: CalibratorFile) -> SelectivePriorCalibrator:
+def _rebuild(content: CalibratorFile, kind: type[Calibrator]) -> Calibrator:
     grid = Grid(**{name: tuple(values) for name, values in content.grid.model_dump().items()})
-    calibrator = SelectivePriorCalibrator(
+    calibrator = kind(
         epsilon_cs=content.epsilon_cs, uncertainty=content.uncertainty, grid=None if grid == Grid() else grid
     )
     features = content.features.values()

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, output, print_json, refuse_overwriting, warn
-from unprior.cli.tables import labelled_rows, read_table
+from unprior.cli.tables import labelled_rows, read_table, skipped_record
 from unprior.report import plain_table
+from unprior.scores.files import table_format
 
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator
 
-Scores = Annotated[Path, typer.Argument(help="Score table (.jsonl or .parquet, or a published per-example file).")]
+Scores = Annotated[
+    Path, typer.Argument(metavar="SCORES", help="Score table (.jsonl or .parquet, or a published per-example file).")
+]
 Model = Annotated[str | None, typer.Option(help="Use only the rows of this model.")]
 
 
@@ -47,7 +50,7 @@ def fit(
             f"development pairs may help."
         )
     if as_json:
-        print_json(_fit_record(calibrator, out))
+        print_json(_fit_record(calibrator, out) | {"skipped": skipped_record(table)})
         return
     _print_fit(calibrator, out)
 
@@ -64,6 +67,7 @@ def apply(
     from unprior.calibration import SelectivePriorCalibrator
 
     refuse_overwriting(out, scores, calibrator_file)
+    table_format(out)
     calibrator = SelectivePriorCalibrator.load(calibrator_file)
     table = read_table(scores, skip_invalid=skip_invalid)
     strangers = sorted({str(name) for name in table.column("model")} - {str(calibrator.model_name_), "None"})
@@ -82,6 +86,7 @@ def apply(
                 "rows": len(decisions),
                 "revised": int(decisions.revised.sum()),
                 "reasons": counts,
+                "skipped": skipped_record(table),
                 "out": str(out),
             }
         )

@@ -51,8 +51,13 @@ def describe(table: ScoreTable) -> dict[str, Any]:
         "pairs": len(table.codes("benchmark", "pair_id")[1]),
         "splits": counts,
         "candidate_counts": sorted(set(table.candidate_counts.tolist())),
-        "skipped": [{"line": problem.line, "reason": problem.reason} for problem in table.skipped],
+        "skipped": skipped_record(table),
     }
+
+
+def skipped_record(table: ScoreTable) -> list[dict[str, Any]]:
+    """Invalid rows that were left out, for programs."""
+    return [{"line": problem.line, "reason": problem.reason} for problem in table.skipped]
 
 
 def _report(table: ScoreTable, out: Path, as_json: bool) -> None:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from unprior.calibration import Decisions
 from unprior.errors import UnpriorError
-from unprior.evaluation.metrics import Change, Metrics, compare, correct, measure, utility
+from unprior.evaluation.metrics import Change, Metrics, as_answers, compare, correct, measure, utility
 from unprior.evaluation.statistics import (
     BOOTSTRAP_RESAMPLES,
     BOOTSTRAP_SEED,
@@ -57,7 +59,11 @@ class TaskResult:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All tasks of a table; the Holm family is every side of every task in it."""
+    """All tasks of a table; the Holm family is every side of every task in it.
+
+    >>> Evaluation(tasks=(), level=0.95, resamples=10_000, seed=1).family
+    0
+    """
 
     tasks: tuple[TaskResult, ...]
     level: float
@@ -72,23 +78,23 @@ class Evaluation:
 
 def evaluate(
     table: ScoreTable,
-    answers: IntArray,
+    answers: ArrayLike | Decisions,
     *,
     resamples: int = BOOTSTRAP_RESAMPLES,
     seed: int = BOOTSTRAP_SEED,
     level: float = 0.95,
 ) -> Evaluation:
-    """Compare a method's answers (candidate positions, -1 for none) with the original ones.
+    """Compare decisions, or any answers (candidate positions, -1 for none), with the original answers.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
     >>> test = table.where(split="test")
-    >>> result = evaluate(test, SelectivePriorCalibrator().fit(table).predict(test).final)
+    >>> result = evaluate(test, SelectivePriorCalibrator().fit(table).predict(test))
     >>> [task.task for task in result.tasks], result.family
     (['mc', 'qa'], 4)
     """
-    if len(answers) != len(table):
-        raise UnpriorError(f"{len(answers)} answers for {len(table)} rows; there must be one per row")
+    answers = as_answers(table, answers)
+    _refuse_doubles(table)
     parts = []
     for label, rows in group_rows(table, "model", "benchmark", "task").items():
         part, given = table.take(rows), answers[rows]
@@ -113,7 +119,24 @@ def evaluate(
     return Evaluation(tuple(results), level, resamples, seed)
 
 
+def _refuse_doubles(table: ScoreTable) -> None:
+    """An example that stands twice would count twice in every test."""
+    code, labels = table.codes("model", "benchmark", "task", "pair_id", "side", "example_id")
+    twice = np.flatnonzero(np.bincount(code) > 1)
+    if len(twice):
+        _, _, task, pair, side, _ = labels[twice[0]]
+        raise UnpriorError(
+            f"{len(twice)} examples stand in the table more than once (first: pair {pair}, {side}, {task}) and would "
+            f"count twice; keep one of each, or name them by example_id"
+        )
+
+
 def _check_both_sides(part: ScoreTable, task: str) -> None:
+    if not part.is_paired.all():
+        raise UnpriorError(
+            f"task {task}: {int((~part.is_paired).sum())} of {len(part)} rows do not say their side (cf or cs), which "
+            f"ΔCF and ΔCS need"
+        )
     for missing, name in (
         (not part.is_cf.any(), "counterfactual (cf)"),
         (part.is_cf.all(), "commonsense (cs)"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from unprior.calibration import Decisions
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
 from unprior.scores.schema import BoolArray, IntArray
@@ -79,6 +81,16 @@ def utility(delta_cf: float, delta_cs: float, weight: float = 0.5) -> float:
     return delta_cf + weight * delta_cs
 
 
+def as_answers(table: ScoreTable, answers: ArrayLike | Decisions) -> IntArray:
+    """Candidate positions, one per row of a table, from decisions or from any list of them; -1 for no answer."""
+    given = answers.final if isinstance(answers, Decisions) else np.asarray(answers)
+    if given.shape != (len(table),):
+        raise UnpriorError(f"{given.size} answers for {len(table)} rows; there must be one per row")
+    if not np.issubdtype(given.dtype, np.integer) or (given < -1).any() or (given >= table.candidate_counts).any():
+        raise UnpriorError("answers are candidate positions: whole numbers from 0 to K - 1, or -1 for no answer")
+    return given.astype(np.int64)
+
+
 def correct(table: ScoreTable, answers: IntArray) -> BoolArray:
     """Which answers (candidate positions, -1 for none) are right; no answer is wrong."""
     if (table.answer < 0).any():
@@ -86,8 +98,8 @@ def correct(table: ScoreTable, answers: IntArray) -> BoolArray:
     return np.asarray(answers == table.answer)
 
 
-def measure(table: ScoreTable, answers: IntArray) -> Metrics:
-    """Metrics of some answers (candidate positions, -1 for none) to the questions of a table.
+def measure(table: ScoreTable, answers: ArrayLike | Decisions) -> Metrics:
+    """Metrics of decisions, or of any answers (candidate positions, -1 for none), to the questions of a table.
 
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0).where(split="test", task="mc")
@@ -95,6 +107,7 @@ def measure(table: ScoreTable, answers: IntArray) -> Metrics:
     >>> metrics.cf.total, metrics.cs.total, metrics.cs.value > metrics.cf.value
     (230, 230, True)
     """
+    answers = as_answers(table, answers)
     right = correct(table, answers)
     wrong_cf = table.is_cf & ~right
     matched, same_as_cs = _compare_with_partner(table, answers)
@@ -107,7 +120,7 @@ def measure(table: ScoreTable, answers: IntArray) -> Metrics:
     )
 
 
-def compare(table: ScoreTable, answers: IntArray, *, side: str) -> Change:
+def compare(table: ScoreTable, answers: ArrayLike | Decisions, *, side: str) -> Change:
     """Count repairs, harms and changes of ``answers`` against the original answers on one side.
 
     >>> from unprior import synthesize
@@ -115,6 +128,7 @@ def compare(table: ScoreTable, answers: IntArray, *, side: str) -> Change:
     >>> compare(table, table.answer, side="cf").harms
     0
     """
+    answers = as_answers(table, answers)
     rows = table.is_cf if side == "cf" else ~table.is_cf
     before, after = correct(table, table.original)[rows], correct(table, answers)[rows]
     return Change(

@@ -34,8 +34,8 @@ def mcnemar(repairs: int, harms: int) -> McNemarResult:
     >>> mcnemar(21, 3).p_value.__round__(6)
     0.000277
     """
-    if repairs < 0 or harms < 0:
-        raise UnpriorError(f"repairs ({repairs}) and harms ({harms}) are counts, they cannot be negative")
+    if repairs != int(repairs) or harms != int(harms) or repairs < 0 or harms < 0:
+        raise UnpriorError(f"repairs ({repairs}) and harms ({harms}) must be counts: whole numbers, not negative")
     tail = float(bdtr(min(repairs, harms), repairs + harms, 0.5))
     return McNemarResult(repairs, harms, min(1.0, 2.0 * tail))
 

@@ -105,12 +105,18 @@ def write_scores(table: ScoreTable, path: str | Path) -> None:
     write_records(Path(path), table.arrow, _json_rows(table.arrow))
 
 
-def write_records(path: Path, arrow: pa.Table, json_rows: Iterable[dict[str, Any]]) -> None:
-    """Write columns to Parquet or their rows to JSONL, by the ending of the name."""
+def table_format(path: Path) -> str:
+    """Format of a table file by the ending of its name; another ending is an error."""
     if path.suffix not in (".jsonl", ".parquet"):
         raise UnpriorError(f"{path}: cannot tell the format; the name must end in .jsonl or .parquet")
+    return path.suffix
+
+
+def write_records(path: Path, arrow: pa.Table, json_rows: Iterable[dict[str, Any]]) -> None:
+    """Write columns to Parquet or their rows to JSONL, by the ending of the name."""
+    kind = table_format(path)
     with replacing(path) as temporary:
-        if path.suffix == ".parquet":
+        if kind == ".parquet":
             pq.write_table(arrow, temporary)
             return
         with temporary.open("w", encoding="utf-8") as stream:

@@ -53,7 +53,7 @@ def row_from_published(record: dict[str, Any]) -> dict[str, Any]:
         "model": record.get("model"),
         "benchmark": record.get("benchmark"),
         "pair_id": record.get("pair_id"),
-        "side": _SIDES.get(str(record.get("side")).casefold(), record.get("side")),
+        "side": _SIDES.get(str(record.get("side")).casefold(), str(record.get("side"))),
         "task": task.casefold() if isinstance(task, str) else task,
         "category": record.get("category"),
         "subcategory": record.get("subcategory"),
@@ -62,7 +62,7 @@ def row_from_published(record: dict[str, Any]) -> dict[str, Any]:
         "image_scores": [entry["logp_image"] for entry in entries],
         "prior_scores": [entry["logp_prior"] for entry in entries],
         # A key that names no candidate means that nothing could be parsed.
-        "original": _candidate(text if key is None else key, names),
+        "original": _candidate(key or text, names),
         # An unknown label is kept as it is, so that validation can name it.
         "answer": _candidate(answer, names) or (None if answer is None else str(answer)),
         "original_text": text if isinstance(text, str) else None,

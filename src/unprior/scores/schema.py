@@ -49,8 +49,8 @@ class ScoreRow(BaseModel):
     """Where the question comes from."""
     pair_id: int | Text
     """The pair of a counterfactual and a commonsense image."""
-    side: Literal["cf", "cs"]
-    """Counterfactual (``cf``) or commonsense (``cs``) image."""
+    side: Literal["cf", "cs"] | None = None
+    """Counterfactual (``cf``) or commonsense (``cs``) image; null where images are not paired."""
     task: Literal["mc", "qa"]
     """Multiple choice (``mc``) or yes/no (``qa``)."""
     category: Text | None = None
@@ -102,7 +102,7 @@ SCHEMA = pa.schema(
 )
 """Arrow types of the columns; ``pair_id`` may also be int64 and then stays a number."""
 
-REQUIRED = ("pair_id", "side", "task", "candidates", "image_scores", "prior_scores", "original")
+REQUIRED = ("pair_id", "task", "candidates", "image_scores", "prior_scores", "original")
 _NEVER_NULL = tuple(name for name in REQUIRED if name != "original")
 
 IntArray = NDArray[np.int64]
@@ -202,7 +202,9 @@ def _missing(column: pa.Array, name: str, why: str = "") -> Check:
 
 def _unknown(column: pa.Array, name: str, allowed: tuple[str, ...]) -> Check:
     known = pc.is_in(column, value_set=pa.array(allowed)).to_numpy(zero_copy_only=False)
-    return ~known, lambda row: f"{name} is {column[row].as_py()!r}, expected {' or '.join(allowed)}"
+    return ~(
+        known | _is_null(column)
+    ), lambda row: f"{name} is {column[row].as_py()!r}, expected {' or '.join(allowed)}"
 
 
 def _unequal(column: pa.ListArray, name: str, counts: IntArray) -> Check:

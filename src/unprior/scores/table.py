@@ -82,7 +82,9 @@ class ScoreTable:
         """Where each row stood in the file it was read from."""
 
     @classmethod
-    def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, require_answers: bool = True) -> ScoreTable:
+    def from_rows(
+        cls, rows: Sequence[Mapping[str, Any]], *, skip_invalid: bool = False, require_answers: bool = True
+    ) -> ScoreTable:
         """Validate dictionaries with the fields of :class:`~unprior.scores.ScoreRow`."""
         parsed, lines, problems = [], [], []
         for number, row in enumerate(rows, start=1):
@@ -96,6 +98,7 @@ class ScoreTable:
             source="rows",
             lines=lines,
             earlier_problems=problems,
+            skip_invalid=skip_invalid,
             require_answers=require_answers,
         )
 
@@ -185,6 +188,9 @@ class ScoreTable:
 
         No such row is an error that says which values there are.
         """
+        unknown = [name for name in values if name not in self.arrow.column_names]
+        if unknown:
+            raise UnpriorError(f"no column {', '.join(unknown)}; there are {', '.join(self.arrow.column_names)}")
         mask = np.ones(len(self), dtype=np.bool_)
         for name, value in values.items():
             if value is None:
@@ -248,7 +254,13 @@ class ScoreTable:
     @cached_property
     def is_cf(self) -> BoolArray:
         """Whether each row shows the counterfactual image."""
-        mask: BoolArray = pc.equal(self.arrow.column("side"), "cf").to_numpy()
+        mask: BoolArray = pc.fill_null(pc.equal(self.arrow.column("side"), "cf"), False).to_numpy()
+        return mask
+
+    @cached_property
+    def is_paired(self) -> BoolArray:
+        """Whether each row says which side of a pair it shows."""
+        mask: BoolArray = pc.is_valid(self.arrow.column("side")).to_numpy()
         return mask
 
     def blocks(self, max_rows: int = 1 << 15) -> Iterator[Block]:
