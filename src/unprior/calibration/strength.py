@@ -18,13 +18,13 @@ from unprior.scores.schema import BoolArray, IntArray
 from unprior.scores.table import FloatArray
 
 GRADIENT_TOLERANCE = 1e-9
-_EXPLORING_TOLERANCE = 1e-4
+_EXPLORING_TOLERANCE = 1e-3
 _MAX_ITERATIONS = 200
 _MAX_HALVINGS = 40
 _ROUNDING = 1e-13
 _CELLS_AT_ONCE = 1 << 18
 _EXPLORED_ROWS = 2048
-_FIRST_STARTS, _FIRST_SCALE = 4, (1.0,)
+_FIRST_STARTS, _FIRST_SCALE = 3, (0.5,)
 _MORE_STARTS, _MORE_SCALES = 60, (1.0, 3.0)
 
 
@@ -286,7 +286,7 @@ def _explore(objective: StrengthObjective, rho: FloatArray) -> tuple[FloatArray,
     theta, found = minimise(objective, starts, rhos, _EXPLORING_TOLERANCE)
     from_zero = theta[: len(rho)]
     probes = found.value[rhos == rho.min()]
-    if probes.max() - probes.min() <= _same_loss(probes.min()):
+    if probes.max() - probes.min() <= 100 * _same_loss(probes.min()):  # probes stop a little short of the minimum
         return from_zero, from_zero
     which = np.arange(len(rho))
     theta, value = _minimise_each(
