@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint
 DEMO := demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench bench-core bench-engine clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,8 +39,13 @@ lint: $(VENV)/dev.stamp  ## Check style and types.
 test: lint  ## Check style and types, then run all tests and the examples in the docstrings.
 	$(BIN)/pytest -n auto
 
-bench: $(VENV)/dev.stamp  ## Measure speed side by side with a straightforward implementation; updates the README.
+bench: bench-core bench-engine  ## Measure speed side by side with the straightforward way; updates the README.
+
+bench-core: $(VENV)/dev.stamp  ## The calibration core against a row-by-row implementation.
 	$(BIN)/python bench/core.py --update README.md
+
+bench-engine: $(VENV)/dev.stamp  ## The transformers engine against the plain recipe.
+	PYTHONPATH=tests/support $(BIN)/python bench/engine.py --update README.md
 
 clean:  ## Remove what the commands made.
 	rm -rf $(VENV) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unprior import UnpriorError
-from unprior.scores.priors import COMBINATIONS, VIEWS, combine_priors
+from unprior import ScoreTable, UnpriorError
+from unprior.scores.priors import COMBINATIONS, VIEWS, combine_priors, with_prior
 
 # Four views of two candidates: centred they are ±1, ±2, ±3, and ∓1 (the mean image disagrees).
 SCORES = {"text": [1.0, -1.0], "white": [4.0, 0.0], "black": [3.0, -3.0], "mean": [-1.0, 1.0]}
@@ -60,3 +60,37 @@ def test_what_is_missing_is_named() -> None:
     with pytest.raises(UnpriorError, match="unknown combination 'average'"):
         combine_priors("average", views())
     assert combine_priors("median3", views("text", "white", "black")).shape == (2, 1)
+
+
+def row(count: int, **views: list[float]) -> dict[str, object]:
+    names = [f"c{index}" for index in range(count)]
+    return {
+        "pair_id": 1, "side": "cf", "task": "mc", "candidates": names, "original": names[0], "answer": names[1],
+        "image_scores": [0.0] * count, "prior_scores": list(range(count)), "views": views or None,
+    }  # fmt: skip
+
+
+def test_a_table_takes_another_prior() -> None:
+    table = ScoreTable.from_rows([row(2, white=[5.0, 6.0]), row(3, white=[7.0, 8.0, 9.0]), row(2, white=[1.0, 0.0])])
+    assert with_prior(table, "text") is table
+    assert with_prior(table, "white").column("prior_scores") == [[5.0, 6.0], [7.0, 8.0, 9.0], [1.0, 0.0]]
+    assert table.column("prior_scores")[0] == [0.0, 1.0]  # the table itself stays
+
+
+def test_a_table_takes_a_combination() -> None:
+    rows = [row(3, white=[2.0, 0.0, 1.0], black=[3.0, 1.0, 0.0], mean=[0.0, 0.0, 3.0]) for _ in range(2)]
+    table = ScoreTable.from_rows(rows)
+    views = {"text": [0.0, 1.0, 2.0], "white": [2.0, 0.0, 1.0], "black": [3.0, 1.0, 0.0], "mean": [0.0, 0.0, 3.0]}
+    for name in COMBINATIONS:
+        expected = combine_priors(name, {view: np.array(scores)[:, None] for view, scores in views.items()}).ravel()
+        np.testing.assert_allclose(with_prior(table, name).column("prior_scores"), [expected] * 2)
+
+
+def test_a_missing_view_is_named_with_its_remedy() -> None:
+    table = ScoreTable.from_rows([row(2, white=[5.0, 6.0]), row(2)])
+    with pytest.raises(
+        UnpriorError, match=r"1 rows have no view 'white' \(first: row 2\); `unprior score --views white`"
+    ):
+        with_prior(table, "white")
+    with pytest.raises(UnpriorError, match="unknown prior 'grey'"):
+        with_prior(table, "grey")

@@ -92,10 +92,14 @@ def convert(
     split: Annotated[str | None, typer.Option(help="Set the split of every row.")] = None,
     model: Annotated[str | None, typer.Option(help="Set the model of every row.")] = None,
     benchmark: Annotated[str | None, typer.Option(help="Set the benchmark of every row.")] = None,
+    prior: Annotated[
+        str, typer.Option(help="Prior scores to use: text, white, black, mean, median, median3, adjusted, weighted.")
+    ] = "text",
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
 ) -> None:
     """Convert score files to one table: between JSONL and Parquet, from the published layout, or merged."""
+    from unprior.scores.priors import with_prior
     from unprior.scores.table import concatenate
 
     refuse_overwriting(out, *files)
@@ -106,6 +110,6 @@ def convert(
         for name, value in (("split", split), ("model", model), ("benchmark", benchmark))
         if value is not None
     }
-    table = merged.with_columns(**named)
+    table = with_prior(merged.with_columns(**named), prior)
     table.write(out)
     _report(table, out, as_json)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from unprior.errors import UnpriorError
-from unprior.scores.table import FloatArray
+from unprior.scores.schema import IntArray
+from unprior.scores.table import FloatArray, ScoreTable
 
 VIEWS = ("text", "white", "black", "mean")
 """Estimates that an engine can score: no image, a white, a black, and the mean development image."""
@@ -46,3 +47,39 @@ def combine_priors(name: str, views: Mapping[str, FloatArray]) -> FloatArray:
     weight = _DISAGREEMENT / (_DISAGREEMENT + disagreement)
     weighted: FloatArray = text + _ADJUSTMENT * weight * (median - text)
     return np.asarray(weighted - weighted.mean(axis=0))
+
+
+def with_prior(table: ScoreTable, name: str) -> ScoreTable:
+    """A table whose prior scores are those of another view, or of a combination of views.
+
+    >>> rows = [{"pair_id": 1, "side": "cf", "task": "qa", "candidates": ["yes", "no"], "original": "yes",
+    ...          "image_scores": [-0.3, -1.4], "prior_scores": [-0.1, -2.4], "answer": "no",
+    ...          "views": {"white": [-0.5, -0.9]}}]
+    >>> with_prior(ScoreTable.from_rows(rows), "white").column("prior_scores")
+    [[-0.5, -0.9]]
+    """
+    if name == "text":
+        return table
+    if name not in (*VIEWS, *COMBINATIONS):
+        raise UnpriorError(f"unknown prior {name!r}; choose one of {', '.join((*VIEWS, *COMBINATIONS))}")
+    wanted = (name,) if name in VIEWS else VIEWS[:3] if name == "median3" else VIEWS
+    stored = [dict(entry or ()) for entry in table.column("views")]
+    prior = table.prior_scores.copy()
+    for block in table.blocks():
+        views = {"text": block.prior}
+        for view in wanted:
+            if view != "text":
+                views[view] = _view(stored, view, block.rows)
+        cells = table.offsets[block.rows] + np.arange(block.candidate_count)[:, None]
+        prior[cells] = views[name] if name in VIEWS else combine_priors(name, views)
+    return table.with_prior_scores(prior)
+
+
+def _view(stored: list[dict[str, list[float]]], view: str, rows: IntArray) -> FloatArray:
+    absent = [row for row in rows.tolist() if view not in stored[row]]
+    if absent:
+        raise UnpriorError(
+            f"{len(absent)} rows have no view {view!r} (first: row {absent[0] + 1}); "
+            f"`unprior score --views {view}` computes it"
+        )
+    return np.array([stored[row][view] for row in rows.tolist()]).T

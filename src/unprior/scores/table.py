@@ -216,6 +216,12 @@ class ScoreTable:
             arrow = arrow.set_column(arrow.column_names.index(name), name, column)
         return ScoreTable(arrow, skipped=self.skipped)
 
+    def with_prior_scores(self, prior: FloatArray) -> ScoreTable:
+        """Replace the prior scores, given flattened like :attr:`prior_scores`."""
+        lists = pa.ListArray.from_arrays(pa.array(self.offsets.astype(np.int32)), pa.array(prior))
+        index = self.arrow.column_names.index("prior_scores")
+        return ScoreTable(self.arrow.set_column(index, "prior_scores", lists), skipped=self.skipped)
+
     @cached_property
     def candidate_lists(self) -> pa.ListArray:
         """Candidates of every row, as one Arrow array."""

@@ -1,0 +1,1 @@
+"""Benchmarks: questions about images, in one shape."""

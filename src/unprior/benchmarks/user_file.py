@@ -1,0 +1,110 @@
+"""Questions of your own as a benchmark: JSON lines with an image, a question and its options."""
+
+from __future__ import annotations
+
+import string
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from unprior._files import open_to_read
+from unprior.benchmarks.schema import Benchmark, Example
+from unprior.engines.prompts import YES_NO
+from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
+from unprior.scores.table import describe_validation_error
+
+
+class UserQuestion(BaseModel):
+    """One line of a file of questions.
+
+    >>> UserQuestion(image="hand.png", question="How many fingers?", options=["five", "six"], answer="six").task
+    'mc'
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    image: Annotated[str, Field(min_length=1)]
+    """Path of the image, relative to the file."""
+    question: Annotated[str, Field(min_length=1)]
+    options: Annotated[list[str], Field(min_length=2, max_length=26)] | None = None
+    """Answers to choose from; without them the question is answered by yes or no."""
+    answer: str | None = None
+    """The right option, as its text or its letter; yes or no without options."""
+    id: str | None = None
+    """A name for the example; by default its line number."""
+    pair: int | str | None = None
+    """Images of one pair share this name."""
+    side: Literal["cf", "cs"] | None = None
+    """Counterfactual or commonsense image of the pair."""
+    category: str | None = None
+    subcategory: str | None = None
+    split: str | None = None
+    """``dev`` for fitting, ``test`` for evaluation."""
+
+    @model_validator(mode="after")
+    def _check(self) -> UserQuestion:
+        if self.options is not None and len(set(self.options)) < len(self.options):
+            raise ValueError("two options are the same")
+        if self.answer is not None and self.answer_label is None:
+            raise ValueError(f"answer {self.answer!r} is neither an option nor its letter")
+        if (self.pair is None) != (self.side is None):
+            raise ValueError("pair and side belong together: give both or neither")
+        return self
+
+    @property
+    def task(self) -> str:
+        """Multiple choice with options, yes/no without."""
+        return "qa" if self.options is None else "mc"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Letters for options, or yes and no."""
+        return YES_NO if self.options is None else tuple(string.ascii_uppercase[: len(self.options)])
+
+    @property
+    def answer_label(self) -> str | None:
+        """The candidate that the answer names."""
+        if self.answer is None:
+            return None
+        if self.options is not None and self.answer in self.options:
+            return self.labels[self.options.index(self.answer)]
+        return next((label for label in self.labels if label.casefold() == self.answer.casefold()), None)
+
+
+def read_questions(path: Path) -> Benchmark:
+    """Read a file of questions; every invalid line is named."""
+    examples: list[Example] = []
+    problems: list[RowProblem] = []
+    total = 0
+    with open_to_read(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            total += 1
+            try:
+                examples.append(_example(UserQuestion.model_validate_json(line), path, number))
+            except ValidationError as error:
+                problems.append(RowProblem(number, describe_validation_error(error)))
+    if problems:
+        raise InvalidScoresError(str(path), total, tuple(problems), skippable=False)
+    if not examples:
+        raise UnpriorError(f"{path}: no questions")
+    return Benchmark(path.stem, examples)
+
+
+def _example(question: UserQuestion, path: Path, number: int) -> Example:
+    return Example(
+        example_id=question.id or str(number),
+        image=path.parent / question.image,
+        question=question.question,
+        task=question.task,
+        labels=question.labels,
+        texts=None if question.options is None else tuple(question.options),
+        answer=question.answer_label,
+        pair_id=question.pair,
+        side=question.side,
+        category=question.category,
+        subcategory=question.subcategory,
+        split=question.split,
+    )

@@ -1,0 +1,1 @@
+"""Engines: what turns an image, a question and candidates into scores."""

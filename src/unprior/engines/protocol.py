@@ -1,0 +1,113 @@
+"""What an engine is: something that answers a question about an image and scores candidate answers exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from PIL import Image
+
+from unprior.engines.prompts import PromptLayout
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an engine can do; a command asks before it needs it."""
+
+    exact_scores: bool
+    """Log-probabilities of any candidate, whatever its rank."""
+    top_k: int | None = None
+    """Only the k most probable tokens are visible; candidates outside are censored."""
+    hidden_states: bool = False
+    """Hidden states can be read and steered."""
+    attention_edits: bool = False
+    """Attention can be edited."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """One question to an engine; the text is the whole user turn, options and instruction included."""
+
+    image: Image.Image | None
+    """None asks without the image: the prior."""
+    text: str
+    candidates: tuple[str, ...]
+    """Continuations to score, e.g. ``" A"``."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateScores:
+    """Exact scores of the candidates of one query."""
+
+    scores: tuple[float, ...]
+    """Summed token log-probabilities."""
+    token_counts: tuple[int, ...]
+    """Number of tokens of each candidate."""
+
+    @property
+    def mass(self) -> float:
+        """Total probability of the candidates; little of it means that the prompt does not ask for them."""
+        return sum(math.exp(score) for score in self.scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Original answer and candidate scores of one query."""
+
+    text: str
+    """What the model wrote."""
+    scored: CandidateScores
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFailure:
+    """Why one query of a batch has no result."""
+
+    reason: str
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """A vision-language model that answers and scores.
+
+    Batch forms give one result per query, in order; a query that cannot be done yields a
+    :class:`QueryFailure` and does not spoil the others.
+    """
+
+    @property
+    def name(self) -> str:
+        """The model, as it stands in score tables."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this engine can do."""
+        ...
+
+    @property
+    def layout(self) -> PromptLayout:
+        """The wording around questions."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with everything that may change a result: weights, precision, preprocessing, libraries."""
+        ...
+
+    def original_answer(self, image: Image.Image | None, question: str) -> str:
+        """Greedy answer to one question."""
+        ...
+
+    def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
+        """Exact scores of candidate answers to one question."""
+        ...
+
+    def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
+        """Scores for many queries."""
+        ...
+
+    def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
+        """Original answers and scores for many queries, encoding each image once."""
+        ...

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unprior import UnpriorError
+from unprior.benchmarks.user_file import read_questions
+
+MINIMAL = {"image": "a.png", "question": "Is it red?"}
+CHOICE = {"image": "b.png", "question": "How many?", "options": ["five", "six"], "answer": "six"}
+
+
+def write(folder: Path, *rows: dict[str, Any] | str) -> Path:
+    path = folder / "mine.jsonl"
+    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows), encoding="utf-8")
+    return path
+
+
+def test_questions_become_examples(tmp_path: Path) -> None:
+    pair = {"pair": 7, "side": "cf", "split": "dev", "id": "seven", "category": "Counting"}
+    benchmark = read_questions(write(tmp_path, MINIMAL, "", CHOICE | pair))
+    assert benchmark.name == "mine"
+    yes_no, choice = benchmark
+    assert (yes_no.task, yes_no.labels, yes_no.texts, yes_no.answer) == ("qa", ("yes", "no"), None, None)
+    assert (yes_no.example_id, yes_no.image, yes_no.side) == ("1", tmp_path / "a.png", None)
+    assert (choice.task, choice.labels, choice.texts, choice.answer) == ("mc", ("A", "B"), ("five", "six"), "B")
+    assert (choice.example_id, choice.pair_id, choice.side, choice.split) == ("seven", 7, "cf", "dev")
+
+
+@pytest.mark.parametrize(
+    ("row", "label"),
+    [(CHOICE | {"answer": "b"}, "B"), (CHOICE | {"answer": "five"}, "A"), (MINIMAL | {"answer": "Yes"}, "yes")],
+)
+def test_an_answer_may_be_an_option_or_its_letter(tmp_path: Path, row: dict[str, Any], label: str) -> None:
+    assert read_questions(write(tmp_path, row)).examples[0].answer == label
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"question": "?"}, "line 2: image: field required"),
+        (MINIMAL | {"options": ["one"]}, "line 2: options"),
+        (MINIMAL | {"options": ["a", "a"]}, "two options are the same"),
+        (CHOICE | {"answer": "seven"}, "answer 'seven' is neither an option nor its letter"),
+        (MINIMAL | {"answer": "maybe"}, "answer 'maybe'"),
+        (MINIMAL | {"pair": 1}, "pair and side belong together"),
+        (MINIMAL | {"side": "left"}, "line 2: side"),
+        (MINIMAL | {"opitons": ["a", "b"]}, "opitons: extra inputs are not permitted"),
+        ("{broken", "line 2"),
+        ('"text"', "line 2"),
+    ],
+)
+def test_invalid_lines_are_named(tmp_path: Path, row: dict[str, Any] | str, message: str) -> None:
+    with pytest.raises(UnpriorError, match=message):
+        read_questions(write(tmp_path, MINIMAL, row))
+
+
+def test_empty_missing_and_doubled(tmp_path: Path) -> None:
+    with pytest.raises(UnpriorError, match="no questions"):
+        read_questions(write(tmp_path, ""))
+    with pytest.raises(UnpriorError, match="no such file"):
+        read_questions(tmp_path / "nothing.jsonl")
+    with pytest.raises(UnpriorError, match="two examples are called 'x'"):
+        read_questions(write(tmp_path, MINIMAL | {"id": "x"}, CHOICE | {"id": "x"}))
