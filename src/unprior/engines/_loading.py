@@ -1,0 +1,161 @@
+"""Loading a transformers model with exactly the settings asked for, and telling one model from another."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import PIL
+import torch
+import transformers
+
+from unprior.errors import UnpriorError
+
+_WITHOUT_VIDEO = {"qwen3_vl": "Qwen3VLProcessor", "qwen2_5_vl": "Qwen2_5_VLProcessor", "qwen2_vl": "Qwen2VLProcessor"}
+_DTYPES = ("auto", "float32", "bfloat16", "float16")
+_SAMPLE = 1 << 20
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model, its processor, and everything that may change its results."""
+
+    model: Any
+    processor: Any
+    identity: dict[str, str]
+
+
+def load_model(
+    name: str,
+    revision: str | None,
+    dtype: str,
+    device: str | None,
+    device_map: str | None,
+    attention: str | None,
+) -> LoadedModel:
+    """Load a model for inference; what goes wrong is said with the model's name and a remedy."""
+    if dtype not in _DTYPES:
+        raise UnpriorError(f"dtype is {dtype!r}, choose one of {', '.join(_DTYPES)}")
+    if device is not None and device_map is not None:
+        raise UnpriorError("give either device or device_map, not both")
+    options: dict[str, Any] = {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}
+    if attention is not None:
+        options["attn_implementation"] = attention
+    if device_map is not None:
+        options["device_map"] = device_map
+    try:
+        with _quiet():
+            processor = _load_processor(name, revision)
+            model = transformers.AutoModelForImageTextToText.from_pretrained(name, revision=revision, **options)
+            if device_map is None:
+                model = model.to(device or _default_device())
+    except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
+        hint = "check the folder or hub id, and that it is an image-text-to-text model; offline, give a local folder"
+        first_line = str(error).strip().split("\n")[0]
+        raise UnpriorError(f"model {name} cannot be loaded: {first_line} ({hint})") from None
+    if getattr(processor, "tokenizer", None) is None:
+        raise UnpriorError(f"model {name} has no image processor beside its tokenizer; it does not take images")
+    model.eval()
+    return LoadedModel(model, processor, _identity(name, revision, model, processor))
+
+
+def _load_processor(name: str, revision: str | None) -> Any:
+    """The model's own processor; where only its video part needs torchvision, the same without that part.
+
+    Processors of the Qwen-VL family cannot be loaded without torchvision, although images do not need it.
+    """
+    try:
+        return transformers.AutoProcessor.from_pretrained(name, revision=revision)
+    except ImportError as error:
+        if "torchvision" not in str(error).lower():
+            raise
+    kind = transformers.AutoConfig.from_pretrained(name, revision=revision).model_type
+    found = next((known for known in _WITHOUT_VIDEO if kind.startswith(known)), None)
+    if found is None:
+        raise ImportError(f"the processor of {kind} needs torchvision (pip install torchvision)")
+    from transformers import processing_utils
+    from transformers.video_processing_utils import VideoProcessorMixin
+
+    # Processors check their parts against this name, which the library leaves out without torchvision.
+    processing_utils.transformers_module.VideoProcessorMixin = VideoProcessorMixin
+    tokenizer = transformers.AutoTokenizer.from_pretrained(name, revision=revision)
+    template = tokenizer.chat_template or _stored_template(name, revision)
+    return getattr(transformers, _WITHOUT_VIDEO[found])(
+        transformers.AutoImageProcessor.from_pretrained(name, revision=revision),
+        tokenizer,
+        VideoProcessorMixin(),
+        chat_template=template,
+    )
+
+
+def _stored_template(name: str, revision: str | None) -> str | None:
+    """The chat template beside a processor, for tokenizers that do not carry it."""
+    path = transformers.utils.cached_file(
+        name, "chat_template.jinja", revision=revision, _raise_exceptions_for_missing_entries=False
+    )
+    return None if path is None else Path(path).read_text(encoding="utf-8")
+
+
+def _default_device() -> str:
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return "cpu" if accelerator is None else accelerator.type
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence notes about image backends and tied weights that no user of ours can act on."""
+    logger = logging.getLogger("transformers")
+    before, bars = logger.level, transformers.utils.logging.is_progress_bar_enabled()
+    logger.setLevel(logging.ERROR)
+    transformers.utils.logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        if bars:
+            transformers.utils.logging.enable_progress_bar()
+
+
+def _identity(name: str, revision: str | None, model: Any, processor: Any) -> dict[str, str]:
+    from unprior import __version__
+
+    folder = Path(name)
+    weights = (
+        _folder_digest(folder) if folder.is_dir() else str(getattr(model.config, "_commit_hash", None) or revision)
+    )
+    return {
+        "model": name if not folder.is_dir() else folder.name,
+        "weights": weights,
+        "dtype": str(model.dtype),
+        "attention": str(getattr(model.config, "_attn_implementation", None)),
+        "preprocessing": hashlib.sha256(processor.to_json_string().encode()).hexdigest(),
+        "chat_template": hashlib.sha256(str(processor.chat_template).encode()).hexdigest(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "pillow": PIL.__version__,
+        "unprior": __version__,
+    }
+
+
+def _folder_digest(folder: Path) -> str:
+    """Tell one folder of weights from another without reading all of it: names, sizes, beginnings and ends."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if not path.is_file():
+            continue
+        size = path.stat().st_size
+        digest.update(f"{path.name}:{size}\n".encode())
+        with path.open("rb") as stream:
+            digest.update(stream.read(_SAMPLE))
+            if size > 2 * _SAMPLE:
+                for part in range(1, 16):  # samples from all over the file notice a fine-tuned copy
+                    stream.seek(part * (size - _SAMPLE // 16) // 16)
+                    digest.update(stream.read(_SAMPLE // 16))
+                stream.seek(-_SAMPLE, 2)
+            digest.update(stream.read())
+    return digest.hexdigest()

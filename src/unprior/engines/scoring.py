@@ -1,0 +1,278 @@
+"""A scoring run: what must be computed, what is already stored, and the score table at the end.
+
+Image scores are computed once per example. Prior scores do not depend on the image, so they are computed once per
+question and view and shared by all its images.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from PIL import Image
+
+from unprior.benchmarks.schema import Benchmark, Example
+from unprior.engines.images import blank, decode_image, mean_image, resize
+from unprior.engines.prompts import parse_answer
+from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
+from unprior.engines.store import ScoreStore, StoredResult
+from unprior.errors import UnpriorError
+from unprior.scores import ScoreTable
+from unprior.scores.priors import VIEWS
+
+_MEAN_SIDE = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An example that has no scores, and why."""
+
+    example_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands."""
+
+    done: int
+    total: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run did."""
+
+    examples: int
+    computed: int
+    """Results that were computed now: one per example and one per question and view."""
+    reused: int
+    """Results that were stored already."""
+    failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One result to compute; several examples may share it."""
+
+    key: str
+    text: str
+    labels: tuple[str, ...]
+    example: Example
+    """An example that needs it; its image is the one to show, or gives the size of a blank one."""
+    view: str | None
+    """None for the image itself."""
+
+    @property
+    def kind(self) -> str:
+        """What a batch must not mix: the example's image, a blank image, no image."""
+        return "image" if self.view is None else "text" if self.view == "text" else "blank"
+
+
+@dataclass
+class _Plan:
+    jobs: dict[str, _Job] = field(default_factory=dict)
+    image_key: dict[str, str] = field(default_factory=dict)
+    view_keys: dict[str, dict[str, str]] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+
+
+class ScoringRun:
+    """Scores a benchmark with an engine, writing to a store as it goes.
+
+    Parameters
+    ----------
+    engine, benchmark, store
+        What asks, what is asked, and where results are kept.
+    views
+        Estimates of the prior besides ``text``: ``white``, ``black``, ``mean``.
+    resize_to
+        Side of the square that images are brought to before the model's own processing; None leaves them.
+    batch_size
+        Queries in one pass; results do not depend on it.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        benchmark: Benchmark,
+        store: ScoreStore,
+        *,
+        views: Sequence[str] = (),
+        resize_to: int | None = None,
+        batch_size: int = 8,
+    ) -> None:
+        """Check the request and find out what has to be computed."""
+        unknown = sorted(set(views) - set(VIEWS))
+        if unknown:
+            raise UnpriorError(f"unknown view {', '.join(unknown)}; choose from {', '.join(VIEWS)}")
+        if batch_size < 1:
+            raise UnpriorError(f"the batch size is {batch_size}, it must be at least 1")
+        if not engine.capabilities.exact_scores:
+            raise UnpriorError(f"engine {engine.name} gives no exact candidate scores, which calibration needs")
+        self.engine, self.benchmark, self.store = engine, benchmark, store
+        self.views = tuple(view for view in VIEWS if view == "text" or view in views)
+        self.resize_to, self.batch_size = resize_to, batch_size
+        self._mean: Image.Image | None = None
+        self._plan = self._make_plan()
+
+    def run(self, report: Callable[[Progress], None] | None = None) -> Summary:
+        """Compute what is missing; stopping at any moment loses at most the batch in work."""
+        jobs = self._plan.jobs
+        missing = self.store.missing(jobs)
+        done, failed = len(jobs) - len(missing), 0
+        if report:
+            report(Progress(done, len(jobs), failed))
+        for batch in self._batches([jobs[key] for key in missing]):
+            results = self._compute(batch)
+            self.store.put(results)
+            done += len(results)
+            failed += sum(result.failure is not None for result in results)
+            if report:
+                report(Progress(done, len(jobs), failed))
+        _, failures = self._collect()
+        return Summary(len(self.benchmark), len(missing), len(jobs) - len(missing), tuple(failures))
+
+    def table(self) -> ScoreTable:
+        """The score table of every example that has all its scores."""
+        rows, failures = self._collect()
+        if not rows:
+            first = failures[0].reason if failures else "nothing was scored"
+            raise UnpriorError(f"no example of {self.benchmark.name} has scores; the first failure: {first}")
+        return ScoreTable.from_rows(rows, require_answers=False)
+
+    def _make_plan(self) -> _Plan:
+        plan = _Plan()
+        digests: dict[Any, str] = {}
+        if "mean" in self.views:
+            self._mean = self._mean_of_development()
+        for example in self.benchmark:
+            text = self.engine.layout.user_text(example.question, example.labels, example.texts)
+            try:
+                content = example.image.read_bytes() if example.image not in digests else b""
+            except OSError as error:
+                plan.unreadable[example.example_id] = f"{example.image}: cannot be read ({error.strerror or error})"
+                continue
+            if example.image not in digests:
+                digests[example.image] = hashlib.sha256(content).hexdigest()
+            key = self._key("image", text, example.labels, digests[example.image])
+            plan.image_key[example.example_id] = key
+            plan.jobs.setdefault(key, _Job(key, text, example.labels, example, None))
+            for view in self.views:
+                # Blank images have the size of the image they stand for, unless all are brought to one size.
+                size = "" if view in ("text", "mean") or self.resize_to else digests[example.image]
+                drawn = hashlib.sha256(self._mean.tobytes()).hexdigest() if view == "mean" and self._mean else ""
+                key = self._key(f"view:{view}", text, example.labels, size + drawn)
+                plan.view_keys.setdefault(example.example_id, {})[view] = key
+                plan.jobs.setdefault(key, _Job(key, text, example.labels, example, view))
+        return plan
+
+    def _key(self, kind: str, text: str, labels: tuple[str, ...], image: str) -> str:
+        """Everything that may change a result: engine, prompt, candidates, image bytes and their resizing."""
+        candidates = self.engine.layout.continuations(labels)
+        content = [self.engine.fingerprint, kind, text, candidates, image, self.resize_to]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def _batches(self, jobs: list[_Job]) -> Iterable[list[_Job]]:
+        """Queries of one kind and of similar length, so that little is padded."""
+        for kind in ("image", "blank", "text"):
+            group = sorted((job for job in jobs if job.kind == kind), key=lambda job: len(job.text))
+            for start in range(0, len(group), self.batch_size):
+                yield group[start : start + self.batch_size]
+
+    def _compute(self, batch: list[_Job]) -> list[StoredResult]:
+        queries, ready, results = [], [], []
+        for job in batch:
+            try:
+                queries.append(Query(self._shown(job), job.text, self.engine.layout.continuations(job.labels)))
+                ready.append(job)
+            except UnpriorError as error:
+                results.append(StoredResult(job.key, failure=str(error)))
+        if not queries:
+            return results
+        outcomes: Sequence[Answered | CandidateScores | QueryFailure]
+        outcomes = self.engine.answer_batch(queries) if batch[0].view is None else self.engine.score_batch(queries)
+        for job, outcome in zip(ready, outcomes, strict=True):
+            results.append(_stored(job.key, outcome))
+        return results
+
+    def _shown(self, job: _Job) -> Image.Image | None:
+        """The image for a job: the example's own, a blank one, the mean, or none."""
+        if job.view == "text":
+            return None
+        if job.view == "mean":
+            return self._mean
+        image = resize(decode_image(job.example.image.read_bytes(), str(job.example.image)), self.resize_to)
+        if job.view is None:
+            return image
+        return blank(image.size, 255 if job.view == "white" else 0)
+
+    def _mean_of_development(self) -> Image.Image:
+        """Mean of the distinct development images; unreadable ones are left to fail on their own."""
+        chosen = [example for example in self.benchmark if example.split == "dev"] or list(self.benchmark)
+        paths = dict.fromkeys(example.image for example in chosen)
+        images = []
+        for path in paths:
+            try:
+                images.append(decode_image(path.read_bytes(), str(path)))
+            except (OSError, UnpriorError):
+                continue
+        return mean_image(images, self.resize_to or _MEAN_SIDE)
+
+    def _collect(self) -> tuple[list[dict[str, Any]], list[Failure]]:
+        plan = self._plan
+        stored = self.store.get(plan.jobs)
+        rows, failures = [], []
+        for example in self.benchmark:
+            name = example.example_id
+            if name in plan.unreadable:
+                failures.append(Failure(name, plan.unreadable[name]))
+                continue
+            keys = [plan.image_key[name], *plan.view_keys[name].values()]
+            reasons = [
+                (stored[key].failure if key in stored else "not computed yet")
+                for key in keys
+                if key not in stored or stored[key].failure is not None
+            ]
+            if reasons:
+                failures.append(Failure(name, str(reasons[0])))
+                continue
+            values: dict[str, Any] = {key: stored[key].value for key in keys}
+            views = {view: values[key]["scores"] for view, key in plan.view_keys[name].items()}
+            rows.append(self._row(example, values[keys[0]], views))
+        return rows, failures
+
+    def _row(self, example: Example, answered: dict[str, Any], views: dict[str, list[float]]) -> dict[str, Any]:
+        return {
+            "model": self.engine.name,
+            "benchmark": self.benchmark.name,
+            "pair_id": example.example_id if example.pair_id is None else example.pair_id,
+            "side": example.side,
+            "task": example.task,
+            "category": example.category,
+            "subcategory": example.subcategory,
+            "split": example.split,
+            "candidates": list(example.labels),
+            "image_scores": answered["scores"],
+            "prior_scores": views["text"],
+            "original": parse_answer(answered["text"], example.labels),
+            "answer": example.answer,
+            "views": {view: scores for view, scores in views.items() if view != "text"} or None,
+            "original_text": answered["text"],
+            "token_counts": answered["token_counts"],
+            "example_id": example.example_id,
+        }
+
+
+def _stored(key: str, outcome: Answered | CandidateScores | QueryFailure) -> StoredResult:
+    if isinstance(outcome, QueryFailure):
+        return StoredResult(key, failure=outcome.reason)
+    scored = outcome.scored if isinstance(outcome, Answered) else outcome
+    value: dict[str, Any] = {"scores": list(scored.scores), "token_counts": list(scored.token_counts)}
+    if isinstance(outcome, Answered):
+        value["text"] = outcome.text
+    return StoredResult(key, value=value)

@@ -1,0 +1,329 @@
+"""The transformers engine: any image-text-to-text model with a chat template, in process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from PIL import Image
+
+from unprior.engines._tokens import PromptEncoder, PromptTokens
+from unprior.engines.prompts import PromptLayout
+from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
+from unprior.errors import UnpriorError
+
+if TYPE_CHECKING:
+    from unprior.engines._forward import Branch, Reader
+
+MOST_NEW_TOKENS = 64
+_TOLERANCE = {"torch.float32": 1e-3, "torch.float64": 1e-6}
+_HALF_TOLERANCE = 0.25
+
+Result = TypeVar("Result")
+
+
+def require_torch() -> None:
+    """Say how to get torch and transformers when they are not installed."""
+    try:
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise UnpriorError(
+            f"this needs torch and transformers ({error.name} is not installed): pip install 'unprior[hf]'"
+        ) from None
+
+
+class TransformersEngine:
+    """Original answers and exact candidate scores from a transformers model.
+
+    The image is encoded once per example: both prompts share their beginning, which is read once; the original answer
+    and the candidate scores branch off from its cache. A self-test at load compares this with plain full passes; a
+    model that does not agree is run with full passes, and ``shares_prefix`` says so.
+
+    Parameters
+    ----------
+    model
+        Local folder or hub id.
+    revision
+        Branch, tag or commit on the hub.
+    dtype
+        ``auto`` (as stored), ``float32``, ``bfloat16`` or ``float16``. Nothing is ever quantised silently.
+    device
+        ``cpu``, ``cuda``, ``cuda:1``, …; by default the first accelerator there is.
+    device_map
+        Spread one model over several devices (needs accelerate), e.g. ``auto``; excludes ``device``.
+    attention
+        Attention implementation, e.g. ``sdpa`` or ``eager``; by default the model's own choice.
+    layout
+        The wording around questions.
+    self_test
+        Check prefix sharing at load.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        revision: str | None = None,
+        dtype: str = "auto",
+        device: str | None = None,
+        device_map: str | None = None,
+        attention: str | None = None,
+        layout: PromptLayout | None = None,
+        self_test: bool = True,
+    ) -> None:
+        """Load model and processor."""
+        require_torch()
+        from unprior.engines._forward import Reader
+        from unprior.engines._loading import load_model
+
+        loaded = load_model(str(model), revision, dtype, device, device_map, attention)
+        self._model, self._identity = loaded.model, loaded.identity
+        self._name = str(model)
+        self._layout = layout or PromptLayout()
+        self._encoder = PromptEncoder(loaded.processor, self._layout)
+        self._reader: Reader = Reader(self._model)
+        self._stop = _stop_tokens(self._model, self._encoder.tokenizer)
+        self.most_new_tokens = MOST_NEW_TOKENS
+        """Longest original answer."""
+        self.shares_prefix = True
+        """Whether prefix sharing passed its self-test; otherwise every pass reads the whole prompt."""
+        self.encoded_images = 0
+        """Images that went through the vision tower so far."""
+        if self_test:
+            self.shares_prefix = self._largest_difference() <= self._tolerance
+
+    @property
+    def name(self) -> str:
+        """Folder or hub id."""
+        return self._name
+
+    @property
+    def layout(self) -> PromptLayout:
+        """The wording around questions."""
+        return self._layout
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Everything: the model runs in this process."""
+        return Capabilities(exact_scores=True, hidden_states=True, attention_edits=True)
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with weights, precision, attention, preprocessing, layout and library versions."""
+        content = {
+            **self._identity,
+            "layout": repr(self._layout),
+            "shares_prefix": self.shares_prefix,
+            "most_new_tokens": self.most_new_tokens,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What the fingerprint is made of, for people."""
+        return dict(self._identity)
+
+    def original_answer(self, image: Image.Image | None, question: str) -> str:
+        """Greedy answer to one question, at most 64 tokens."""
+        prompts = [self._encoder.encode(Query(image, question, ()))]
+        return self._decode(self._read_original(prompts))[0]
+
+    def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
+        """Exact scores of candidate answers to one question."""
+        result = self.score_batch([Query(image, question, tuple(candidates))])[0]
+        if isinstance(result, QueryFailure):
+            raise UnpriorError(result.reason)
+        return result
+
+    def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
+        """Scores for many queries, all with an image or all without."""
+        return self._guarded(queries, self._score)
+
+    def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
+        """Original answers and scores for many queries, encoding each image once."""
+        return self._guarded(queries, self._answer)
+
+    def _guarded(
+        self, queries: Sequence[Query], work: Callable[[list[PromptTokens]], list[Result]]
+    ) -> list[Result | QueryFailure]:
+        """Tokenise each query, then work on those that could be; halve the batch when memory runs out."""
+        results: list[Result | QueryFailure] = [QueryFailure("not reached")] * len(queries)
+        prompts: list[tuple[int, PromptTokens]] = []
+        for index, query in enumerate(queries):
+            try:
+                prompts.append((index, self._encoder.encode(query)))
+            except UnpriorError as error:
+                results[index] = QueryFailure(str(error))
+        for indices, outcome in _halving([index for index, _ in prompts], [prompt for _, prompt in prompts], work):
+            for index, result in zip(indices, outcome, strict=True):
+                results[index] = result
+        return results
+
+    def _score(self, prompts: list[PromptTokens]) -> list[CandidateScores]:
+        from unprior.engines._forward import score_after
+
+        if not self.shares_prefix:
+            return _as_scores(prompts, [self._score_in_full(prompt) for prompt in prompts])
+        branch = self._read(prompts, [prompt.scoring_text for prompt in prompts], [p.scoring for p in prompts])
+        return _as_scores(prompts, score_after(self._reader, branch, [prompt.candidates for prompt in prompts]))
+
+    def _answer(self, prompts: list[PromptTokens]) -> list[Answered]:
+        from unprior.engines._forward import score_after
+
+        # Every row gives up the same number of tokens at the end of its original prompt, so that the shared
+        # beginnings end in one column; the scoring prompts go on from there.
+        cut = max(prompt.end for prompt in prompts)
+        if not self.shares_prefix or cut > min(prompt.after_image for prompt in prompts):
+            texts = self._decode(self._read_original(prompts))
+            return [Answered(text, scores) for text, scores in zip(texts, self._score(prompts), strict=True)]
+        whole = self._read_original(prompts)
+        texts = self._decode(whole)
+        ends = [prompt.scoring[len(prompt.original) - cut :] for prompt in prompts]
+        scoring_end = self._read_end(whole.without_last(cut), ends)
+        scores = score_after(self._reader, scoring_end, [prompt.candidates for prompt in prompts])
+        return [Answered(text, scored) for text, scored in zip(texts, _as_scores(prompts, scores), strict=True)]
+
+    def _read_end(self, beginning: Branch, ends: list[list[int]]) -> Branch:
+        """Read the ends of the scoring prompts; each row keeps the distribution after its own last token."""
+        import torch
+
+        from unprior.engines._forward import Branch, pad_right
+
+        ids, mask = pad_right(ends, self._encoder.filler)
+        branch = self._reader.follow(beginning, ids, mask)
+        last = mask.sum(dim=1).to(branch.logits.device) - 1
+        rows = torch.arange(len(ends), device=branch.logits.device)
+        return Branch(branch.cache, branch.mask, branch.offset, branch.logits[rows, last][:, None])
+
+    def _read_original(self, prompts: list[PromptTokens]) -> Branch:
+        return self._read(prompts, [prompt.original_text for prompt in prompts], [p.original for p in prompts])
+
+    def _read(self, prompts: list[PromptTokens], texts: list[str], tokens: list[list[int]]) -> Branch:
+        """Read whole prompts, all with an image or all without."""
+        return self._reader.read(self._inputs(prompts, texts, tokens))
+
+    def _inputs(self, prompts: list[PromptTokens], texts: list[str], tokens: list[list[int]]) -> dict[str, Any]:
+        from unprior.engines._forward import pad_left
+
+        images = [prompt.image for prompt in prompts if prompt.image is not None]
+        if not images:
+            ids, mask = pad_left(tokens, self._encoder.filler)
+            return {"input_ids": ids, "attention_mask": mask}
+        if len(images) < len(prompts):
+            raise UnpriorError("a batch must be all with images or all without")
+        self.encoded_images += len(images)
+        inputs = self._encoder.with_images(texts, images)
+        for row, (prompt, listed) in enumerate(zip(prompts, tokens, strict=True)):
+            # The image becomes many tokens; what follows it must be what the tokenizer alone makes of it.
+            after = listed[len(listed) - prompt.after_image :] if prompt.after_image else []
+            if after and inputs["input_ids"][row, -len(after) :].tolist() != after:
+                raise UnpriorError("the processor tokenises the end of the prompt differently with an image")
+        return inputs
+
+    def _decode(self, branch: Branch) -> list[str]:
+        from unprior.engines._forward import decode_greedily
+
+        written = decode_greedily(self._reader, branch, self._stop, self.most_new_tokens)
+        return [self._encoder.tokenizer.decode(tokens, skip_special_tokens=True) for tokens in written]
+
+    def _score_in_full(self, prompt: PromptTokens) -> list[float]:
+        """The plain recipe: one whole pass per candidate, no cache; slow, and right by construction."""
+        import torch
+
+        scores = []
+        for tokens in prompt.candidates:
+            inputs = self._inputs([prompt], [prompt.scoring_text], [prompt.scoring])
+            tail = torch.tensor([tokens])
+            inputs["input_ids"] = torch.cat([inputs["input_ids"], tail], dim=1)
+            inputs["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(tail)], dim=1)
+            if "mm_token_type_ids" in inputs:
+                zeros = torch.zeros_like(tail)
+                inputs["mm_token_type_ids"] = torch.cat([inputs["mm_token_type_ids"], zeros], dim=1)
+            logits = self._reader.read(inputs, keep=len(tokens) + 1).logits[0]
+            distribution = torch.log_softmax(logits, dim=-1)
+            scores.append(sum(float(distribution[step, token]) for step, token in enumerate(tokens)))
+        return scores
+
+    @property
+    def _tolerance(self) -> float:
+        return _TOLERANCE.get(self._identity["dtype"], _HALF_TOLERANCE)
+
+    def _largest_difference(self) -> float:
+        """Shared prefixes against full passes: two images of two sizes, without an image in between, three lengths."""
+        generator = np.random.default_rng(0)
+        images = [
+            Image.fromarray(generator.integers(0, 256, (height, width, 3), dtype=np.uint8))
+            for height, width in ((64, 64), (48, 80))
+        ]
+        candidates = tuple(self._layout.continuation.format(label=label) for label in ("A", "yes", "seventeen zebras"))
+        queries = [
+            Query(images[0], "How many stripes are there?\nAnswer with one word.", candidates),
+            Query(images[1], "Is this a zebra?", candidates),
+        ]
+        plain = [Query(None, query.text, query.candidates) for query in queries]
+        difference = 0.0
+        try:
+            for batch in (queries, plain, queries[:1]):
+                prompts = [self._encoder.encode(query) for query in batch]
+                if batch is plain:
+                    results = self._score(prompts)
+                else:
+                    results = [answered.scored for answered in self._answer(prompts)]
+                for prompt, result in zip(prompts, results, strict=True):
+                    slow = self._score_in_full(prompt)
+                    difference = max(difference, float(np.abs(np.subtract(result.scores, slow)).max()))
+        except UnpriorError:
+            raise
+        except (RuntimeError, ValueError, TypeError, AttributeError, IndexError):
+            return float("inf")  # a cache of another kind: full passes are always possible
+        return difference
+
+
+def _as_scores(prompts: list[PromptTokens], scores: list[list[float]]) -> list[CandidateScores]:
+    return [
+        CandidateScores(tuple(row), tuple(len(tokens) for tokens in prompt.candidates))
+        for prompt, row in zip(prompts, scores, strict=True)
+    ]
+
+
+def _halving(
+    indices: list[int], prompts: list[PromptTokens], work: Callable[[list[PromptTokens]], list[Result]]
+) -> list[tuple[list[int], list[Result | QueryFailure]]]:
+    """Do the work in one batch, or in ever smaller ones when memory runs out or one of them cannot be processed."""
+    import torch
+
+    if not prompts:
+        return []
+    try:
+        return [(indices, list(work(prompts)))]
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not _is_out_of_memory(error):
+            raise
+        reason = "out of memory, even alone"
+    except ValueError as error:  # the model's own processing refuses the image or the text
+        reason = str(error)
+    if len(prompts) == 1:
+        return [(indices, [QueryFailure(reason)])]
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    middle = len(prompts) // 2
+    return [
+        *_halving(indices[:middle], prompts[:middle], work),
+        *_halving(indices[middle:], prompts[middle:], work),
+    ]
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    text = str(error).lower()
+    return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
+
+
+def _stop_tokens(model: Any, tokenizer: Any) -> set[int]:
+    configured = getattr(model.generation_config, "eos_token_id", None)
+    tokens = configured if isinstance(configured, list) else [configured, tokenizer.eos_token_id]
+    return {token for token in tokens if token is not None}

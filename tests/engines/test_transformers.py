@@ -1,0 +1,297 @@
+"""Every shortcut of the engine against plain full passes through the official path of the library."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+from unprior import UnpriorError
+from unprior.engines.prompts import PromptLayout
+from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
+from unprior.engines.transformers import TransformersEngine
+
+# One, two and five tokens in the test tokenizer.
+CANDIDATES = (" A", " thirteen", " elephant")
+QUESTIONS = (
+    "How many fingers does the hand have?\nA. five\nB. six\nAnswer with a single letter (A or B).",
+    "Is it red?\nAnswer with yes or no.",
+    "Look at the picture and count the legs of the animal. How many legs are there?\nAnswer with one number.",
+)
+
+
+def official_inputs(engine: TransformersEngine, image: Image.Image | None, text: str) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [] if image is None else [{"type": "image", "image": image}]
+    content.append({"type": "text", "text": text})
+    processor = engine._encoder.processor
+    return dict(
+        processor.apply_chat_template(
+            [{"role": "user", "content": content}],
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+            add_generation_prompt=True,
+        )
+    )
+
+
+@torch.inference_mode()
+def brute_force(engine: TransformersEngine, image: Image.Image | None, text: str, candidate: str) -> float:
+    """One whole pass over prompt and candidate, no cache, no padding, the library's own positions."""
+    inputs = official_inputs(engine, image, text + "\nFinal answer:")
+    tail = torch.tensor([engine._encoder.tokenizer(candidate, add_special_tokens=False)["input_ids"]])
+    length = tail.shape[1]
+    inputs["input_ids"] = torch.cat([inputs["input_ids"], tail], dim=1)
+    inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+    if "mm_token_type_ids" in inputs:
+        zeros = torch.zeros_like(tail)
+        inputs["mm_token_type_ids"] = torch.cat([inputs["mm_token_type_ids"], zeros], dim=1)
+    if hasattr(engine._model.model, "rope_deltas"):
+        engine._model.model.rope_deltas = None
+    logits = engine._model(**inputs, use_cache=False).logits[0].float()
+    distribution = torch.log_softmax(logits[-length - 1 : -1], dim=-1)
+    return float(distribution.gather(1, tail.T).sum())
+
+
+def expected_scores(engine: TransformersEngine, image: Image.Image | None, text: str) -> list[float]:
+    return [brute_force(engine, image, text, candidate) for candidate in CANDIDATES]
+
+
+def queries_with(pictures: list[Image.Image]) -> list[Query]:
+    return [Query(picture, text, CANDIDATES) for picture, text in zip(pictures, QUESTIONS, strict=False)]
+
+
+def test_it_is_an_engine_that_shares_prefixes(engine: TransformersEngine) -> None:
+    assert isinstance(engine, Engine)
+    assert engine.shares_prefix
+    assert engine.capabilities.exact_scores
+
+
+def test_a_ragged_batch_equals_full_passes(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
+    results = engine.answer_batch(queries_with(pictures))
+    for result, picture, text in zip(results, pictures, QUESTIONS, strict=False):
+        assert isinstance(result, Answered)
+        assert result.scored.token_counts[0] == 1
+        assert max(result.scored.token_counts) >= 4
+        assert result.scored.scores == pytest.approx(expected_scores(engine, picture, text), abs=1e-4)
+
+
+def test_images_and_no_images_in_turn_do_not_disturb_each_other(
+    engine: TransformersEngine, pictures: list[Image.Image]
+) -> None:
+    text = QUESTIONS[0]
+    for image in (pictures[1], None, pictures[2], None, None, pictures[1]):
+        scored = engine.score_candidates(image, text, CANDIDATES)
+        assert scored.scores == pytest.approx(expected_scores(engine, image, text), abs=1e-4)
+
+
+def test_a_batch_without_images_equals_full_passes(engine: TransformersEngine) -> None:
+    results = engine.score_batch([Query(None, text, CANDIDATES) for text in QUESTIONS])
+    for result, text in zip(results, QUESTIONS, strict=True):
+        assert isinstance(result, CandidateScores)
+        assert result.scores == pytest.approx(expected_scores(engine, None, text), abs=1e-4)
+
+
+def test_images_matter(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
+    """Otherwise the equalities above would prove little."""
+    scores = [engine.score_candidates(image, QUESTIONS[0], CANDIDATES).scores for image in (*pictures[:2], None)]
+    for first, second in ((0, 1), (1, 2), (0, 2)):
+        assert max(abs(a - b) for a, b in zip(scores[first], scores[second], strict=True)) > 0.05
+
+
+def test_the_original_answer_is_what_generate_writes(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
+    for image, text in ((pictures[0], QUESTIONS[0]), (pictures[1], QUESTIONS[1]), (None, QUESTIONS[2])):
+        inputs = official_inputs(engine, image, text)
+        if hasattr(engine._model.model, "rope_deltas"):
+            engine._model.model.rope_deltas = None
+        generated = engine._model.generate(**inputs, max_new_tokens=64, do_sample=False)
+        expected = generated[0, inputs["input_ids"].shape[1] :]
+        text_written = engine._encoder.tokenizer.decode(expected, skip_special_tokens=True)
+        assert engine.original_answer(image, text) == text_written
+
+
+def test_batch_size_changes_nothing(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
+    queries = [Query(pictures[index % 4], QUESTIONS[index % 3], CANDIDATES) for index in range(8)]
+    together = engine.answer_batch(queries)
+    for query, result in zip(queries, together, strict=True):
+        alone = engine.answer_batch([query])[0]
+        assert isinstance(result, Answered)
+        assert isinstance(alone, Answered)
+        assert result.text == alone.text
+        assert result.scored.scores == pytest.approx(alone.scored.scores, abs=1e-4)
+
+
+def test_every_image_is_encoded_once(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
+    before = engine.encoded_images
+    engine.answer_batch(queries_with(pictures))
+    engine.score_batch([Query(None, text, CANDIDATES) for text in QUESTIONS])
+    assert engine.encoded_images - before == len(QUESTIONS)
+
+
+def test_one_bad_query_does_not_spoil_the_others(llava: TransformersEngine, pictures: list[Image.Image]) -> None:
+    good = Query(pictures[0], QUESTIONS[0], CANDIDATES)
+    results = llava.answer_batch([good, Query(pictures[0], QUESTIONS[1], (" A", "")), good])
+    assert isinstance(results[0], Answered)
+    assert results[1] == QueryFailure("candidate '' tokenises to nothing")
+    assert isinstance(results[2], Answered)
+    with pytest.raises(UnpriorError, match="tokenises to nothing"):
+        llava.score_candidates(None, "What?", ["", " A"])
+
+
+def test_a_batch_is_halved_when_memory_runs_out(
+    llava: TransformersEngine, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    work = TransformersEngine._answer
+
+    def short_of_memory(self: TransformersEngine, prompts: list[Any]) -> list[Answered]:
+        sizes.append(len(prompts))
+        if len(prompts) > 2 or any(len(prompt.original) > 60 for prompt in prompts):
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return work(self, prompts)
+
+    queries = [Query(pictures[0], QUESTIONS[1], CANDIDATES)] * 5
+    expected = llava.answer_batch(queries)
+    monkeypatch.setattr(TransformersEngine, "_answer", short_of_memory)
+    assert [result.text for result in llava.answer_batch(queries)] == [result.text for result in expected]
+    assert sizes == [5, 2, 3, 1, 2]
+    long = Query(pictures[0], "word " * 80, CANDIDATES)
+    results = llava.answer_batch([queries[0], long])
+    assert isinstance(results[0], Answered)
+    assert results[1] == QueryFailure("out of memory, even alone")
+
+
+def test_an_image_that_the_model_refuses_fails_alone(
+    model_folder: Callable[[str], Path], pictures: list[Image.Image]
+) -> None:
+    engine = TransformersEngine(model_folder("qwen3_vl"), device="cpu", self_test=False)
+    thin = Query(Image.new("RGB", (1, 900)), QUESTIONS[1], CANDIDATES)
+    dot = Query(Image.new("RGB", (1, 1)), QUESTIONS[1], CANDIDATES)
+    results = engine.answer_batch([Query(pictures[0], QUESTIONS[1], CANDIDATES), thin, dot])
+    assert [type(result) for result in results] == [Answered, QueryFailure, Answered]
+    assert isinstance(results[1], QueryFailure)
+    assert "aspect ratio" in results[1].reason
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory(
+    llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: TransformersEngine, prompts: list[Any]) -> list[Answered]:
+        raise RuntimeError("shapes do not match")
+
+    monkeypatch.setattr(TransformersEngine, "_score", broken)
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        llava.score_batch([Query(None, "What?", CANDIDATES)])
+
+
+def test_a_model_whose_cache_lies_is_read_in_full(
+    model_folder: Callable[[str], Path], pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from unprior.engines import _forward
+
+    honest = _forward.Reader.follow
+
+    def lying(self: Any, branch: Any, ids: Any, mask: Any) -> Any:
+        result = honest(self, branch, ids, mask)
+        return replace(result, logits=result.logits + torch.linspace(0, 3, result.logits.shape[-1]))
+
+    monkeypatch.setattr(_forward.Reader, "follow", lying)
+    engine = TransformersEngine(model_folder("llava"), device="cpu")
+    assert not engine.shares_prefix
+    result = engine.answer_batch([Query(pictures[0], QUESTIONS[0], CANDIDATES)])[0]
+    assert isinstance(result, Answered)
+    assert result.scored.scores == pytest.approx(expected_scores(engine, pictures[0], QUESTIONS[0]), abs=1e-4)
+    scored = engine.score_candidates(None, QUESTIONS[0], CANDIDATES)
+    assert scored.scores == pytest.approx(expected_scores(engine, None, QUESTIONS[0]), abs=1e-4)
+
+
+def test_the_layout_can_be_replaced(model_folder: Callable[[str], Path], pictures: list[Image.Image]) -> None:
+    layout = PromptLayout(scoring_suffix="\nThe answer is:", continuation=" ({label})")
+    engine = TransformersEngine(model_folder("llava"), device="cpu", layout=layout)
+    continuations = engine.layout.continuations(["A", "B"])
+    scored = engine.score_candidates(pictures[0], "Which?", continuations)
+    assert continuations == (" (A)", " (B)")
+    assert min(scored.token_counts) >= 2
+
+
+def changed_copy(folder: Path, to: Path, name: str, change: Callable[[bytes], bytes]) -> Path:
+    shutil.copytree(folder, to)
+    path = to / name
+    path.write_bytes(change(path.read_bytes()))
+    return to
+
+
+def test_the_fingerprint_notices_what_may_change_a_result(model_folder: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = model_folder("llava")
+
+    def fingerprint(folder: Path, **options: Any) -> str:
+        return TransformersEngine(folder, device="cpu", self_test=False, **options).fingerprint
+
+    reference = fingerprint(folder)
+    assert fingerprint(folder) == reference
+    weights = changed_copy(folder, tmp_path / "a", "model.safetensors", lambda data: data[:-1] + bytes([data[-1] ^ 1]))
+    template = changed_copy(
+        folder, tmp_path / "b", "chat_template.jinja", lambda data: data.replace(b"USER: ", b"HUMAN: ")
+    )
+    others = {
+        fingerprint(weights),
+        fingerprint(template),
+        fingerprint(folder, dtype="bfloat16"),
+        fingerprint(folder, attention="eager"),
+        fingerprint(folder, layout=PromptLayout(scoring_suffix="\nAnswer:")),
+    }
+    assert len(others) == 5
+    assert reference not in others
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dtype": "int4"}, "dtype is 'int4', choose one of auto, float32"),
+        ({"device": "cpu", "device_map": "auto"}, "either device or device_map"),
+        ({"attention": "telepathy"}, "cannot be loaded"),
+    ],
+)
+def test_wrong_options_are_named(model_folder: Callable[[str], Path], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnpriorError, match=message):
+        TransformersEngine(model_folder("llava"), **options)
+
+
+def test_what_is_not_a_model_is_named(tmp_path: Path, model_folder: Callable[[str], Path]) -> None:
+    with pytest.raises(UnpriorError, match=r"cannot be loaded.*check the folder or hub id"):
+        TransformersEngine(tmp_path)
+    mute = tmp_path / "mute"
+    shutil.copytree(model_folder("llava"), mute)
+    (mute / "chat_template.jinja").unlink()
+    with pytest.raises(UnpriorError, match="no chat template"):
+        TransformersEngine(mute)
+
+
+def test_without_torch_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(UnpriorError, match=r"pip install 'unprior\[hf\]'"):
+        TransformersEngine("any/model")
+
+
+def test_qwen_loads_without_torchvision(
+    model_folder: Callable[[str], Path], pictures: list[Image.Image], tmp_path: Path
+) -> None:
+    """A published folder names a video processor that needs torchvision; images do not need it."""
+    folder = tmp_path / "published"
+    shutil.copytree(model_folder("qwen3_vl"), folder)
+    for name in ("processor_config.json", "tokenizer_config.json"):
+        content = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps(content | {"processor_class": "Qwen3VLProcessor"}))
+    (folder / "video_preprocessor_config.json").write_text('{"video_processor_type": "Qwen3VLVideoProcessor"}')
+    engine, reference = (TransformersEngine(path, device="cpu") for path in (folder, model_folder("qwen3_vl")))
+    assert type(engine._encoder.processor).__name__ == "Qwen3VLProcessor"
+    scored = [each.score_candidates(pictures[1], QUESTIONS[0], CANDIDATES).scores for each in (engine, reference)]
+    assert scored[0] == pytest.approx(scored[1], abs=1e-5)
