@@ -20,9 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 import straightforward
+from markdown import markdown, replace_section
 from unprior import ScoreTable, SelectivePriorCalibrator, pair_bootstrap, synthesize
-
-START, END = "<!-- bench:core -->", "<!-- /bench:core -->"
 
 
 def best_time(action: Callable[[], Any], repeats: int) -> float:
@@ -46,7 +45,7 @@ def compare_fits(seed: int) -> list[list[str]]:
     lines = []
     for name, uncertainty in (("standard, 80 settings", False), ("uncertainty-aware, 8,640 settings", True)):
         calibrator = SelectivePriorCalibrator(uncertainty=uncertainty)
-        ours = best_time(lambda calibrator=calibrator: calibrator.fit(development), repeats=3)  # type: ignore[misc]
+        ours = best_time(lambda calibrator=calibrator: calibrator.fit(development), repeats=5)  # type: ignore[misc]
         cells = [f"fit + selection, {name}", show_seconds(ours)]
         for numeric in (True, False):
             models: list[straightforward.Model] = []
@@ -148,11 +147,6 @@ def growth_lines() -> list[list[str]]:
     return lines
 
 
-def markdown(header: list[str], lines: list[list[str]]) -> str:
-    rows = [header, ["---"] + ["---:"] * (len(header) - 1), *lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
 def report() -> str:
     machine = f"{platform.python_implementation()} {platform.python_version()}, NumPy {np.__version__}"
     parts = [
@@ -180,12 +174,7 @@ def main() -> None:
     text = report()
     print(text)
     if arguments.update:
-        page = arguments.update.read_text(encoding="utf-8")
-        before, _, rest = page.partition(START)
-        _, _, after = rest.partition(END)
-        if not after:
-            raise SystemExit(f"{arguments.update} has no section {START} … {END}")
-        arguments.update.write_text(f"{before}{START}\n{text}\n{END}{after}", encoding="utf-8")
+        replace_section(arguments.update, "bench:core", text)
 
 
 if __name__ == "__main__":

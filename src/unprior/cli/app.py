@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from unprior.cli import calibrate, tables
+from unprior.cli import calibrate, score, tables
 from unprior.cli.console import errors
 from unprior.errors import UnpriorError
 
@@ -26,6 +26,8 @@ app.command("convert")(tables.convert)
 app.command("fit")(calibrate.fit)
 app.command("apply")(calibrate.apply)
 app.command("evaluate")(calibrate.evaluate)
+app.command("score")(score.score)
+app.command("ask")(score.ask)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,191 @@
+"""What the transformers engine saves: shared prefixes and shared priors against the plain recipe, in one run.
+
+Run ``make bench-engine``; it prints the tables and puts them into the README. The model has random weights and tens of
+millions of parameters, so that the time is spent in the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from PIL import Image
+
+import tiny_models
+from markdown import markdown, replace_section
+from unprior.engines.prompts import PromptLayout
+from unprior.engines.protocol import Answered, Query
+from unprior.engines.transformers import TransformersEngine
+
+QUESTIONS = (
+    "How many fingers does the hand in the picture have?",
+    "Look at the animal on the left. How many legs does it have?",
+    "What color is the banana that lies on the table?",
+    "Which object is larger in this picture, the mouse or the elephant?",
+)
+OPTIONS = ("five", "six", "seven", "four")
+LETTERS = ("A", "B", "C", "D")
+ANSWER_TOKENS = 2
+"""Tokens of an original answer: a letter and the end of the turn, as instructed models give it."""
+
+
+@dataclass
+class Work:
+    """What passed through the model."""
+
+    forwards: int = 0
+    tokens: int = 0
+    images: int = 0
+    seconds: float = 0.0
+
+
+@contextmanager
+def measured(engine: TransformersEngine) -> Iterator[Work]:
+    """Count forward calls, tokens and encoded images by hooks in the model."""
+    work = Work()
+    model: Any = engine._model
+    vision = model.model.vision_tower if hasattr(model.model, "vision_tower") else model.model.visual
+
+    def count_text(_module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        ids = named["input_ids"] if "input_ids" in named else arguments[0]
+        work.forwards += 1
+        work.tokens += int(ids.numel())
+
+    def count_images(_module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if "grid_thw" in named:  # patches of all images in one row
+            work.images += len(named["grid_thw"])
+        else:
+            work.images += len(named["pixel_values"] if "pixel_values" in named else arguments[0])
+
+    hooks = [
+        model.register_forward_pre_hook(count_text, with_kwargs=True),
+        vision.register_forward_pre_hook(count_images, with_kwargs=True),
+    ]
+    start = time.perf_counter()
+    try:
+        yield work
+    finally:
+        work.seconds = time.perf_counter() - start
+        for hook in hooks:
+            hook.remove()
+
+
+def make_queries() -> list[Query]:
+    """Four questions with two images each, as in matched pairs."""
+    generator = np.random.default_rng(0)
+    layout = PromptLayout()
+    continuations = layout.continuations(LETTERS)
+    return [
+        Query(
+            Image.fromarray(generator.integers(0, 256, (224, 224, 3), dtype=np.uint8)),
+            layout.user_text(question, LETTERS, OPTIONS),
+            continuations,
+        )
+        for question in QUESTIONS
+        for _side in ("cf", "cs")
+    ]
+
+
+def original_only(engine: TransformersEngine, queries: Sequence[Query]) -> None:
+    """The model's own answer and nothing else."""
+    for query in queries:
+        engine.original_answer(query.image, query.text)
+
+
+def plain_recipe(engine: TransformersEngine, queries: Sequence[Query]) -> None:
+    """Separate generation, one full pass per condition, the prior anew for every image."""
+    for query in queries:
+        engine.original_answer(query.image, query.text)
+        engine.score_candidates(query.image, query.text, query.candidates)
+        engine.score_candidates(None, query.text, query.candidates)
+
+
+def shared(engine: TransformersEngine, queries: Sequence[Query], batch_size: int) -> None:
+    """Our way: one reading of what prompts share, one prior per question."""
+    for start in range(0, len(queries), batch_size):
+        for result in engine.answer_batch(queries[start : start + batch_size]):
+            if not isinstance(result, Answered):
+                raise SystemExit(result.reason)
+    texts = list(dict.fromkeys(query.text for query in queries))
+    for start in range(0, len(texts), batch_size):
+        engine.score_batch([Query(None, text, queries[0].candidates) for text in texts[start : start + batch_size]])
+
+
+def best(engine: TransformersEngine, action: Any, repeats: int = 3) -> Work:
+    """The least disturbed of several runs."""
+    runs = []
+    for _ in range(repeats):
+        with measured(engine) as work:
+            action()
+        runs.append(work)
+    return min(runs, key=lambda work: work.seconds)
+
+
+def compare(architecture: str) -> tuple[list[list[str]], list[list[str]]]:
+    """Rows for the work table and for the throughput table."""
+    with tempfile.TemporaryDirectory() as folder:
+        engine = TransformersEngine(tiny_models.build(architecture, Path(folder), size="bench"), device="cpu")
+    engine.most_new_tokens = ANSWER_TOKENS
+    if not engine.shares_prefix:
+        raise SystemExit(f"{architecture}: the self-test failed")
+    parameters = sum(weight.numel() for weight in engine._model.parameters())
+    queries = make_queries()
+    shared(engine, queries[:1], 1)  # warm up
+    alone = best(engine, lambda: original_only(engine, queries))
+    lines = []
+    for name, work in (
+        ("original answer alone", alone),
+        ("+ SPC scores, plain recipe", best(engine, lambda: plain_recipe(engine, queries))),
+        ("+ SPC scores, unprior", best(engine, lambda: shared(engine, queries, 1))),
+    ):
+        count = len(queries)
+        per = [f"{value / count:.1f}" for value in (work.images, work.tokens, work.forwards)]
+        label = f"{architecture}, {parameters / 1e6:.0f} M: {name}"
+        lines.append([label, *per, f"{1000 * work.seconds / count:.0f} ms", f"{work.seconds / alone.seconds:.2f}×"])
+    rates = [architecture]
+    for size in (1, 4, 8):
+        work = best(engine, lambda: shared(engine, queries, size), repeats=2)  # noqa: B023
+        rates.append(f"{len(queries) / work.seconds:.2f}/s")
+    return lines, [rates]
+
+
+def report() -> str:
+    work_lines, rate_lines = [], []
+    for architecture in ("llava", "qwen3_vl"):
+        lines, rates = compare(architecture)
+        work_lines += lines
+        rate_lines += rates
+    versions = f"torch {torch.__version__}, transformers {transformers.__version__}, Python {platform.python_version()}"
+    header = ["per example", "images encoded", "tokens read", "forward calls", "time", "ratio"]
+    return "\n\n".join(
+        [
+            markdown(header, work_lines),
+            markdown(["examples per second at batch size", "1", "4", "8"], rate_lines),
+            f"Measured by `make bench-engine` in one run: 4 questions × 2 images, 4 candidates, answers of "
+            f"{ANSWER_TOKENS} tokens, random weights, float32, {torch.get_num_threads()} threads ({versions}).",
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--update", type=Path, help="file whose marked section receives the tables")
+    arguments = parser.parse_args()
+    text = report()
+    print(text)
+    if arguments.update:
+        replace_section(arguments.update, "bench:engine", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""`unprior score` and `unprior ask` on a real small model, in process and as a command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tiny_models
+from unprior import SelectivePriorCalibrator, read_scores, synthesize
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.build("llava", tmp_path_factory.mktemp("llava"))
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> str:
+    generator = np.random.default_rng(0)
+    rows = []
+    for index in range(4):
+        Image.fromarray(generator.integers(0, 256, (40, 40, 3), dtype=np.uint8)).save(tmp_path / f"{index}.png")
+        rows.append({"image": f"{index}.png", "question": "Is it red?", "id": f"q{index}"})
+    (tmp_path / "mine.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return str(tmp_path / "mine.jsonl")
+
+
+def score(run: Callable, model: Path, questions: str, *more: str) -> Any:
+    return run("score", "--model", model, "--benchmark", questions, "--out", "scored", "--device", "cpu", *more)
+
+
+def test_score_writes_a_table_and_resumes(run: Callable, model: Path, questions: str) -> None:
+    first = score(run, model, questions)
+    assert (first.code, first.out) == (0, "4 of 4 examples scored (5 results) → scored/scores.parquet\n")
+    table = read_scores("scored/scores.parquet", require_answers=False)
+    assert table.column("example_id") == ["q0", "q1", "q2", "q3"]
+    assert set(table.column("model")) == {str(model)}
+    again = score(run, model, questions, "--json").json
+    assert (again["examples"], again["computed"], again["reused"], again["failures"]) == (4, 0, 5, [])
+
+
+def test_limit_shards_and_views(run: Callable, model: Path, questions: str) -> None:
+    assert score(run, model, questions, "--limit", "3", "--json").json["examples"] == 3
+    parts = [score(run, model, questions, "--shard", f"{part}/2", "--json").json for part in (1, 2)]
+    assert [part["examples"] for part in parts] == [2, 2]
+    assert [part["computed"] for part in parts] == [0, 1]  # the first three were stored by the run before
+    assert score(run, model, questions, "--views", "white,black", "--json").code == 0
+    views = read_scores("scored/scores.parquet", require_answers=False).column("views")
+    assert set(dict(views[0])) == {"white", "black"}
+
+
+def test_failures_are_listed_and_exit_with_one(run: Callable, model: Path, questions: str) -> None:
+    Path(questions).with_name("1.png").write_bytes(b"broken")
+    Path(questions).with_name("3.png").unlink()
+    result = score(run, model, questions)
+    assert result.code == 1
+    assert result.out.startswith("2 of 4 examples scored")
+    assert "failed: q1: " in result.err
+    assert "not a readable image" in result.err
+    assert "failed: q3: " in result.err
+    assert len(read_scores("scored/scores.parquet", require_answers=False)) == 2
+    failures = score(run, model, questions, "--json").json["failures"]
+    assert [failure["example"] for failure in failures] == ["q1", "q3"]
+
+
+def test_nothing_scored_writes_no_table(run: Callable, model: Path, questions: str) -> None:
+    for index in range(4):
+        Path(questions).with_name(f"{index}.png").unlink()
+    result = score(run, model, questions)
+    assert (result.code, result.out) == (1, "0 of 4 examples scored (0 results) → no score table\n")
+    assert not Path("scored/scores.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "fragment"),
+    [
+        (["--shard", "3/2"], "--shard 3/2: give part and number of parts as i/n"),
+        (["--shard", "two"], "--shard two"),
+        (["--shard", "5/9"], "this part is empty"),
+        (["--views", "grey"], "unknown view grey"),
+        (["--dtype", "int8"], "dtype is 'int8'"),
+    ],
+)
+def test_wrong_options_are_named(run: Callable, model: Path, questions: str, more: list[str], fragment: str) -> None:
+    score(run, model, questions, *more).refused(fragment)
+
+
+def test_wrong_models_and_files_are_named(run: Callable, model: Path, questions: str, tmp_path: Path) -> None:
+    score(run, tmp_path, questions).refused("cannot be loaded")
+    score(run, model, "nowhere.jsonl").refused("nowhere.jsonl: no such file")
+
+
+def test_without_torch_the_remedy_is_named(
+    run: Callable, model: Path, questions: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    score(run, model, questions).refused("pip install 'unprior[hf]'")
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> str:
+    Image.new("RGB", (40, 40), (200, 30, 30)).save(tmp_path / "picture.png")
+    return str(tmp_path / "picture.png")
+
+
+@pytest.fixture
+def calibrator(tmp_path: Path) -> str:
+    SelectivePriorCalibrator().fit(synthesize(seed=0)).save(tmp_path / "calibrator.json")
+    return str(tmp_path / "calibrator.json")
+
+
+def ask(run: Callable, model: Path, picture: str, *more: str) -> Any:
+    return run("ask", picture, "How many fingers?", "--model", model, "--device", "cpu", *more)
+
+
+def test_ask_shows_scores_and_an_explanation(run: Callable, model: Path, picture: str, calibrator: str) -> None:
+    result = ask(run, model, picture, "--options", "four|five|six|seven", "--calibrator", calibrator)
+    assert result.code == 0
+    assert "Candidate" in result.out
+    assert "B. five" in result.out
+    assert "The model answered" in result.out
+    assert result.out.strip().split("\n")[-1].startswith(("Kept", "Changed"))
+    record = ask(run, model, picture, "--options", "four|five|six|seven", "--calibrator", calibrator, "--json").json
+    assert [row["candidate"] for row in record["candidates"]] == ["A", "B", "C", "D"]
+    assert all(row["image_score"] < 0 and row["prior_score"] < 0 for row in record["candidates"])
+    assert abs(sum(row["corrected_score"] for row in record["candidates"])) < 1e-6
+    assert record["explanation"].startswith(("Kept", "Changed"))
+
+
+def test_ask_without_calibrator_or_options(run: Callable, model: Path, picture: str) -> None:
+    result = ask(run, model, picture)
+    assert result.code == 0
+    assert "yes" in result.out
+    assert "`unprior fit` makes one" in result.out
+    record = ask(run, model, picture, "--options", "a, b", "--json").json
+    assert [row["text"] for row in record["candidates"]] == ["a", "b"]
+    assert record["explanation"] is None
+
+
+@pytest.mark.parametrize("options", ["one", "a|a", "|"])
+def test_ask_needs_different_options(run: Callable, model: Path, picture: str, options: str) -> None:
+    ask(run, model, picture, "--options", options).refused("give 2 to 26 different answers")
+
+
+def test_ask_names_a_broken_image(run: Callable, model: Path, tmp_path: Path) -> None:
+    ask(run, model, str(tmp_path / "gone.png")).refused("gone.png: no such image")
