@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unprior.cli.console import AsJson, errors, output, print_json
+from unprior.cli.console import AsJson, errors, output, print_json, warn
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from unprior.calibration import Decision
     from unprior.engines.scoring import Progress
     from unprior.engines.transformers import TransformersEngine
+    from unprior.scores import ScoreTable
 
 ModelName = Annotated[str, typer.Option("--model", help="Local folder or hub id of an image-text-to-text model.")]
 Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")]
@@ -28,6 +29,7 @@ Attention = Annotated[str | None, typer.Option(help="Attention implementation, e
 Resize = Annotated[int | None, typer.Option(help="Bring images to this square size first, e.g. 512.", min=1)]
 
 _PLAIN_SECONDS = 10.0
+_LEAST_MASS = 0.5
 
 
 def score(
@@ -65,7 +67,9 @@ def score(
         written = None
         if len(summary.failures) < summary.examples:
             written = out / "scores.parquet"
-            run.table().write(written)
+            table = run.table()
+            table.write(written)
+            _warn_about_mass(table)
     failures = [{"example": failure.example_id, "reason": failure.reason} for failure in summary.failures]
     if as_json:
         print_json(
@@ -146,12 +150,25 @@ def ask(
         )  # fmt: skip
         return
     _print_answer(rows, original, answered.text, decision)
+    if answered.scored.mass < _LEAST_MASS:
+        warn(f"the candidates hold only {answered.scored.mass:.1%} of the model's probability with the image")
+
+
+def _warn_about_mass(table: ScoreTable) -> None:
+    """Candidates that the model hardly considers have scores that mean little."""
+    import numpy as np
+
+    mass = np.add.reduceat(np.exp(table.image_scores), table.offsets[:-1])
+    if np.median(mass) < _LEAST_MASS:
+        warn(
+            f"the candidates hold only {np.median(mass):.1%} of the model's probability (median): it would rather say "
+            f"something else; check the prompt layout and the chat template"
+        )
 
 
 def _load(
     model: str, revision: str | None, dtype: str, device: str | None, device_map: str | None, attention: str | None
 ) -> TransformersEngine:
-    from unprior.cli.console import warn
     from unprior.engines.transformers import TransformersEngine
 
     with errors.status(f"Loading {model} …"):
@@ -203,13 +220,12 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
     )  # fmt: skip
     with Bar(*columns, console=errors, transient=True) as bar:
         task = bar.add_task("", total=None, rate="", failed="")
-        start, first = time.monotonic(), [None]
+        start = time.monotonic()
+        stored: list[int] = []
 
         def report(progress: Progress) -> None:
-            if first[0] is None:
-                first[0] = progress.done  # type: ignore[call-overload]
-            seconds = time.monotonic() - start
-            rate = (progress.done - (first[0] or 0)) / seconds if seconds > 0 else 0.0
+            stored.append(progress.done)  # the first report counts what was stored before
+            rate = (progress.done - stored[0]) / max(time.monotonic() - start, 1e-9)
             failed = f"{progress.failed} failed" if progress.failed else ""
             bar.update(task, completed=progress.done, total=progress.total, rate=f"{rate:.1f}/s", failed=failed)
 

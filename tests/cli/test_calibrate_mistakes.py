@@ -1,0 +1,207 @@
+"""Every mistake in input or options ends with an explanation, exit code 2, and untouched files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from row_changes import Change, edit, edit_all, only
+
+
+def truncate(text: str) -> str:
+    return text[: len(text) // 2]
+
+
+def tamper(text: str) -> str:
+    document = json.loads(text)
+    document["features"]["bias"]["theta"] += 0.125
+    return json.dumps(document)
+
+
+def replace_in_json(**values: Any) -> Callable[[str], str]:
+    return lambda text: json.dumps(json.loads(text) | values)
+
+
+@pytest.fixture
+def old() -> Path:
+    """An earlier output that a failing command must not touch."""
+    path = Path("old.jsonl")
+    path.write_text("old")
+    return path
+
+
+def untouched(old: Path, inputs: int) -> bool:
+    return old.read_text() == "old" and len(list(Path().iterdir())) == inputs + 1
+
+
+@pytest.mark.parametrize(
+    ("change", "fragments"),
+    [
+        (only(split="test"), ["no row has split 'dev'", "split is one of: test", "--split all"]),
+        (edit_all(split=...), ["no row has split 'dev'", "split is not set in any row", "--split all"]),
+        (edit_all(split="train"), ["split is one of: train"]),
+        (only(side="cf"), ["task mc has no commonsense (cs) row", "score both images of each pair"]),
+        (only(side="cs"), ["task mc has no counterfactual (cf) row"]),
+        (lambda rows: only(task="mc")(rows) + only(task="qa", side="cf")(rows), ["task qa has no commonsense (cs)"]),
+        (edit(0, model="other"), ["2 models (other, synthetic)", "--model NAME"]),
+        (edit(7, answer=...), ["line 8: answer is missing"]),
+        (edit(7, answer=None), ["line 8: answer is missing"]),
+        (edit(1, prior_scores=[0.0]), ["1 of 1200 rows is invalid", "line 2: prior_scores has 1 values for 4"]),
+        (edit(2, image_scores=[float("inf"), 0.0]), ["line 3: image_scores has a value that is not a finite number"]),
+        (lambda _: [], ["no rows; there is nothing to work on"]),
+    ],
+)
+def test_fit_explains_what_is_wrong_with_the_table(
+    run: Callable, rewrite: Callable, files: Any, old: Path, change: Change, fragments: list[str]
+) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", change)
+    run("fit", scores, "--out", old).refused("error: ", *fragments)
+    assert untouched(old, inputs=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "fragment"),
+    [
+        (["--epsilon-cs", "2"], "epsilon_cs is 2.0"),
+        (["--epsilon-cs", "-0.1"], "epsilon_cs is -0.1"),
+        (["--epsilon-cs", "nan"], "epsilon_cs is nan"),
+        (["--epsilon-cs", "inf"], "epsilon_cs is inf"),
+        (["--split", "validation"], "no row has split 'validation'; in this table split is one of: dev, test"),
+        (["--model", "llava"], "no row has model 'llava' and split 'dev'; in this table model is one of: synthetic"),
+    ],
+)
+def test_fit_explains_wrong_options(run: Callable, files: Any, old: Path, options: list[str], fragment: str) -> None:
+    run("fit", files.scores, "--out", old, *options).refused("error: ", fragment)
+    assert untouched(old, inputs=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "fragments"),
+    [
+        (truncate, ["may be truncated", "unprior fit"]),
+        (lambda _: "", ["may be truncated", "unprior fit"]),
+        (tamper, ["changed after the file was saved", "unprior fit"]),
+        (replace_in_json(version=2), ["calibrator version 2, this unprior reads version 1", "Fit it again"]),
+        (replace_in_json(version=None), ["calibrator version None"]),
+        (replace_in_json(checksum=None), ["checksum does not match"]),
+        (replace_in_json(epsilon_cs="small"), ["epsilon_cs: input should be a valid number", "unprior fit"]),
+        (replace_in_json(note="hello"), ["note: "]),
+        (replace_in_json(format="other"), ["not a calibrator", "unprior fit SCORES"]),
+        (lambda _: "[1, 2]", ["not a calibrator"]),
+        (lambda _: "hello", ["not a calibrator"]),
+    ],
+)
+def test_apply_explains_what_is_wrong_with_the_calibrator(
+    run: Callable, files: Any, old: Path, change: Callable[[str], str], fragments: list[str]
+) -> None:
+    calibrator = Path("cal.json")
+    calibrator.write_text(change(files.calibrator.read_text(encoding="utf-8")), encoding="utf-8")
+    run("apply", calibrator, files.scores, "--out", old).refused("error: cal.json: ", *fragments)
+    assert untouched(old, inputs=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "fragments"),
+    [
+        (edit(5, original="Z"), ["line 6: original 'Z' is not one of the candidates"]),
+        (edit(5, answer="Z"), ["line 6: answer 'Z' is not one of the candidates"]),
+        (edit(5, candidates=["A"]), ["line 6: K is 1"]),
+        (lambda _: [], ["no rows"]),
+    ],
+)
+def test_apply_explains_what_is_wrong_with_the_table(
+    run: Callable, rewrite: Callable, files: Any, old: Path, change: Change, fragments: list[str]
+) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", change)
+    run("apply", files.calibrator, scores, "--out", old).refused("error: scores.jsonl: ", *fragments)
+    assert untouched(old, inputs=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "fragments"),
+    [
+        (lambda rows: rows[:-1], ["1199 decisions for 1200 rows", "unprior apply"]),
+        (lambda rows: rows + rows[:1], ["1201 decisions for 1200 rows", "unprior apply"]),
+        (lambda _: [], ["0 decisions for 1200 rows"]),
+        (lambda rows: rows[1:] + rows[:1], [" of the score table has ", "unprior apply"]),
+        (edit(4, pair_id=99), ["line 5: pair_id is 99, but row 5 of the score table has 2"]),
+        (edit(3, original="Z"), ["line 4: original is 'Z'"]),
+        (edit(3, final="Z"), ["line 4: final answer 'Z' is not one of the candidates"]),
+        (edit(3, final=...), ["line 4: no final"]),
+    ],
+)
+def test_evaluate_explains_what_is_wrong_with_the_decisions(
+    run: Callable, rewrite: Callable, files: Any, change: Change, fragments: list[str]
+) -> None:
+    decisions = rewrite(files.decisions, "decisions.jsonl", change)
+    run("evaluate", files.scores, decisions).refused("error: decisions.jsonl", *fragments)
+
+
+@pytest.mark.parametrize(
+    ("change", "fragments"),
+    [
+        (only(split="dev"), ["no row has split 'test'", "split is one of: dev", "--split all"]),
+        (edit_all(split=...), ["no row has split 'test'", "split is not set in any row"]),
+        (only(side="cf"), ["task mc has no commonsense (cs) row", "both images"]),
+        (only(side="cs"), ["task mc has no counterfactual (cf) row"]),
+        (edit(1199, answer=None), ["line 1200: answer is missing"]),
+    ],
+)
+def test_evaluate_explains_what_is_wrong_with_the_table(
+    run: Callable, rewrite: Callable, files: Any, change: Change, fragments: list[str]
+) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", change)
+    run("apply", files.calibrator, scores, "--out", "decisions.jsonl")
+    run("evaluate", scores, "decisions.jsonl").refused("error: ", *fragments)
+
+
+def test_evaluate_explains_wrong_options(run: Callable, files: Any) -> None:
+    run("evaluate", files.scores, files.decisions, "--split", "val").refused("split is one of: dev, test")
+    run("evaluate", files.scores, files.decisions, "--model", "llava").refused("model is one of: synthetic")
+
+
+# {s}, {c}, {d}: scores, calibrator, decisions of the pipeline
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        ("fit nothing.jsonl --out {o}", ["nothing.jsonl: no such file; check the path"]),
+        ("fit . --out {o}", ["this is a folder, a file is needed"]),
+        ("fit {s} --out {s}", ["would overwrite its own input; choose another name"]),
+        ("fit {s} --out {o}/cal.json", ["old.jsonl/cal.json: cannot be written"]),
+        ("fit {s} --out {f}", ["cannot be written (Is a directory)"]),
+        ("fit {d} --out {o}", ["1200 of 1200 rows are invalid", "candidates: field required"]),
+        ("fit {c} --out {o}", ["calibrator"]),
+        ("apply {c} {c} --out {o}", ["calibrator"]),
+        ("apply nothing.json {s} --out {o}", ["nothing.json: no such file; check the path"]),
+        ("apply . {s} --out {o}", ["this is a folder, a file is needed"]),
+        ("apply {c} nothing.jsonl --out {o}", ["nothing.jsonl: no such file; check the path"]),
+        ("apply {c} . --out {o}", ["this is a folder, a file is needed"]),
+        ("apply {c} {s} --out {s}", ["would overwrite its own input; choose another name"]),
+        ("apply {c} {s} --out {c}", ["would overwrite its own input; choose another name"]),
+        ("apply {c} {s} --out decisions.csv", ["the name must end in .jsonl or .parquet"]),
+        ("apply {c} {s} --out {o}/decisions.jsonl", ["decisions.jsonl: cannot be written"]),
+        ("apply {s} {c} --out {o}", ["not a calibrator"]),
+        ("apply {d} {s} --out {o}", ["not a calibrator"]),
+        ("evaluate nothing.jsonl {d}", ["nothing.jsonl: no such file; check the path"]),
+        ("evaluate {s} nothing.jsonl", ["nothing.jsonl: no such file; check the path"]),
+        ("evaluate {s} .", ["this is a folder, a file is needed"]),
+        ("evaluate {s} {s}", ["line 1: no final; `unprior apply` writes decisions"]),
+        ("evaluate {s} {c}", ["line 1: not a JSON object"]),
+        ("evaluate {d} {s}", ["1200 of 1200 rows are invalid", "candidates: field required"]),
+    ],
+)
+def test_wrong_files_are_explained(
+    run: Callable, files: Any, old: Path, arguments: str, fragments: list[str], tmp_path_factory: Any
+) -> None:
+    folder = tmp_path_factory.mktemp("folder")
+    inputs = (files.scores, files.calibrator, files.decisions)
+    before = [path.read_bytes() for path in inputs]
+    names = {"s": files.scores, "c": files.calibrator, "d": files.decisions, "o": old, "f": folder}
+    run(*(word.format(**names) for word in arguments.split())).refused("error: ", *fragments)
+    assert [path.read_bytes() for path in inputs] == before
+    assert untouched(old, inputs=0)
+    assert list(folder.iterdir()) == []
