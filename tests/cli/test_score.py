@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from PIL import Image
 
 import tiny_models
 from unprior import SelectivePriorCalibrator, read_scores, synthesize
+from unprior.engines.transformers import TransformersEngine
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,10 @@ def score(run: Callable, model: Path, questions: str, *more: str) -> Any:
 
 def test_score_writes_a_table_and_resumes(run: Callable, model: Path, questions: str) -> None:
     first = score(run, model, questions)
-    assert (first.code, first.out) == (0, "4 of 4 examples scored (5 results) → scored/scores.parquet\n")
+    assert (first.code, first.out) == (
+        0,
+        "4 of 4 examples scored (5 results computed now, 0 stored before) → scored/scores.parquet\n",
+    )
     table = read_scores("scored/scores.parquet", require_answers=False)
     assert table.column("example_id") == ["q0", "q1", "q2", "q3"]
     assert set(table.column("model")) == {str(model)}
@@ -51,6 +56,8 @@ def test_limit_shards_and_views(run: Callable, model: Path, questions: str) -> N
     parts = [score(run, model, questions, "--shard", f"{part}/2", "--json").json for part in (1, 2)]
     assert [part["examples"] for part in parts] == [2, 2]
     assert [part["computed"] for part in parts] == [0, 1]  # the first three were stored by the run before
+    whole = read_scores("scored/scores.parquet", require_answers=False)
+    assert whole.column("example_id") == ["q0", "q1", "q2", "q3"]  # parts add up
     assert score(run, model, questions, "--views", "white,black", "--json").code == 0
     views = read_scores("scored/scores.parquet", require_answers=False).column("views")
     assert set(dict(views[0])) == {"white", "black"}
@@ -74,7 +81,10 @@ def test_nothing_scored_writes_no_table(run: Callable, model: Path, questions: s
     for index in range(4):
         Path(questions).with_name(f"{index}.png").unlink()
     result = score(run, model, questions)
-    assert (result.code, result.out) == (1, "0 of 4 examples scored (0 results) → no score table\n")
+    assert (result.code, result.out) == (
+        1,
+        "0 of 4 examples scored (0 results computed now, 0 stored before) → no score table\n",
+    )
     assert not Path("scored/scores.parquet").exists()
 
 
@@ -132,6 +142,31 @@ def test_ask_shows_scores_and_an_explanation(run: Callable, model: Path, picture
     assert all(row["image_score"] < 0 and row["prior_score"] < 0 for row in record["candidates"])
     assert abs(sum(row["corrected_score"] for row in record["candidates"])) < 1e-6
     assert record["explanation"].startswith(("Kept", "Changed"))
+
+
+def test_ask_gives_the_engine_s_scores_and_minds_whose_calibrator_it_is(
+    run: Callable, model: Path, picture: str, calibrator: str
+) -> None:
+    result = ask(run, model, picture, "--resize", "20", "--calibrator", calibrator, "--json")
+    engine = TransformersEngine(model, device="cpu")
+    image = Image.open(picture).convert("RGB").resize((20, 20), Image.Resampling.LANCZOS)
+    text = engine.layout.user_text("How many fingers?", ("yes", "no"), None)
+    for name, shown in (("image_score", image), ("prior_score", None)):
+        expected = engine.score_candidates(shown, text, (" yes", " no")).scores
+        assert [row[name] for row in result.json["candidates"]] == pytest.approx(expected, abs=1e-4)
+    assert "warning: the calibrator was fitted on scores of synthetic" in result.err
+
+
+def test_little_probability_on_the_candidates_is_said(run: Callable, model: Path, picture: str, questions: str) -> None:
+    assert "the candidates hold only" in ask(run, model, picture).err
+    assert "the candidates hold only" in score(run, model, questions).err
+
+
+def test_plain_progress_lines(run: Callable, model: Path, questions: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unprior.cli.score._PLAIN_SECONDS", 0.0)
+    lines = score(run, model, questions, "--batch-size", "1").err.split("\n")
+    assert lines[0].startswith("scored 0 of 5 (0.0/s")
+    assert any(re.fullmatch(r"scored 4 of 5 \(\d+\.\d/s, \d+ s left\)", line) for line in lines)
 
 
 def test_ask_without_calibrator_or_options(run: Callable, model: Path, picture: str) -> None:

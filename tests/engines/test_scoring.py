@@ -19,6 +19,7 @@ import pytest
 from PIL import Image
 
 from unprior import UnpriorError
+from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.user_file import read_questions
 from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, CandidateScores, Query, QueryFailure
@@ -49,11 +50,12 @@ def write_benchmark(folder: Path, pairs: int = PAIRS) -> Path:
 
 
 class Counting:
-    """An engine that counts what it is asked and passes it on."""
+    """An engine that counts and keeps what it is asked, and passes it on."""
 
     def __init__(self, engine: TransformersEngine) -> None:
         self.engine = engine
         self.answered = self.scored = 0
+        self.queries: list[Query] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.engine, name)
@@ -64,6 +66,7 @@ class Counting:
 
     def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
         self.scored += len(queries)
+        self.queries += queries
         return self.engine.score_batch(queries)
 
 
@@ -121,7 +124,7 @@ def test_only_what_changed_is_computed_again(counting: Counting, questions: Path
     assert (counting.answered, counting.scored) == (2, 0)  # both questions about the changed image, no prior
     counting.answered = 0
     run(counting, questions, tmp_path / "store.sqlite", resize_to=32)
-    assert (counting.answered, counting.scored) == (4 * PAIRS, 2 * PAIRS)  # other preprocessing: all of it
+    assert (counting.answered, counting.scored) == (4 * PAIRS, 0)  # other preprocessing; priors without image stay
 
 
 def test_batch_size_changes_nothing(llava: TransformersEngine, questions: Path, tmp_path: Path) -> None:
@@ -138,6 +141,66 @@ def test_views_of_a_missing_image(counting: Counting, questions: Path, tmp_path:
     # Brought to one size, a blank image is the same for all images of a question.
     assert (counting.answered, counting.scored) == (4 * PAIRS, 4 * 2 * PAIRS)
     assert views[0]["white"] != views[0]["black"]
+
+
+def test_the_images_of_the_views_are_what_they_are_called(counting: Counting, questions: Path, tmp_path: Path) -> None:
+    for side, brightness in (("cf", 10), ("cs", 30)):  # pair 0 is the development split
+        Image.new("RGB", (40, 40), (brightness,) * 3).save(tmp_path / f"0-{side}.png")
+    _, table = run(counting, questions, tmp_path / "store.sqlite", views=("white", "black", "mean"), resize_to=16)
+    by_level = {query.image.getpixel((0, 0))[0]: query for query in counting.queries if query.image is not None}
+    assert set(by_level) == {0, 20, 255}
+    row = table.where(pair_id=2, side="cf", task="qa").arrow.to_pylist()[0]
+    text = PromptLayout().user_text("Is hand 2 red?", ("yes", "no"), None)
+    for view, level in (("white", 255), ("black", 0), ("mean", 20)):
+        expected = counting.engine.score_candidates(by_level[level].image, text, (" yes", " no")).scores
+        assert dict(row["views"])[view] == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_mean_image_does_not_depend_on_the_part(counting: Counting, questions: Path, tmp_path: Path) -> None:
+    whole = read_questions(questions)
+    _, table = run(counting, questions, tmp_path / "whole.sqlite", views=("mean",))
+    part = Benchmark(whole.name, whole.examples[-2:])
+    with ScoreStore(tmp_path / "whole.sqlite") as store:
+        scoring = ScoringRun(counting, part, store, views=("mean",), whole=whole)
+        assert scoring.run().computed == 0
+        assert scoring.table().column("views") == table.column("views")[-2:]
+
+
+def test_another_model_dtype_or_wording_computes_everything_again(
+    model_folder: Callable[[str], Path], questions: Path, tmp_path: Path
+) -> None:
+    folder, store = model_folder("llava"), tmp_path / "store.sqlite"
+    for engine in (
+        TransformersEngine(folder, device="cpu"),
+        TransformersEngine(folder, device="cpu", dtype="bfloat16"),
+        TransformersEngine(folder, device="cpu", layout=PromptLayout(continuation=" {label}.")),
+        TransformersEngine(model_folder("idefics3"), device="cpu"),
+    ):
+        summary, _ = run(engine, questions, store)
+        assert (summary.computed, summary.reused) == (6 * PAIRS, 0)
+
+
+def test_scores_that_are_not_finite_are_failures(counting: Counting, questions: Path, tmp_path: Path) -> None:
+    class Overflowing(Counting):
+        def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
+            results = super().answer_batch(queries)
+            results[0] = Answered("A", CandidateScores((float("nan"),) * len(queries[0].candidates), (1, 1, 1, 1)))
+            return results
+
+    summary, table = run(Overflowing(counting.engine), questions, tmp_path / "store.sqlite", batch_size=12)
+    assert [failure.reason for failure in summary.failures] == [
+        "the model gave a score that is not finite; try another dtype, e.g. float32"
+    ]
+    assert len(table) == 4 * PAIRS - 1
+
+
+def test_without_any_readable_image_every_example_fails_with_its_reason(
+    counting: Counting, questions: Path, tmp_path: Path
+) -> None:
+    for path in tmp_path.glob("*.png"):
+        path.write_bytes(b"")
+    summary, table = run(counting, questions, tmp_path / "store.sqlite", views=("mean",))
+    assert (len(summary.failures), table) == (4 * PAIRS, None)
 
 
 def test_failures_are_recorded_and_the_rest_goes_on(llava: TransformersEngine, questions: Path, tmp_path: Path) -> None:

@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from PIL import Image
 
 from unprior import UnpriorError
-from unprior.engines.prompts import PromptLayout
+from unprior.engines import _forward, _loading
+from unprior.engines.prompts import PromptLayout, parse_answer
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
 from unprior.engines.transformers import TransformersEngine
 
@@ -181,22 +183,90 @@ def test_an_image_that_the_model_refuses_fails_alone(
     assert "aspect ratio" in results[1].reason
 
 
-def test_other_errors_are_not_taken_for_a_lack_of_memory(
+def test_whatever_goes_wrong_with_one_query_is_its_own_failure(
     llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(self: TransformersEngine, prompts: list[Any]) -> list[Answered]:
-        raise RuntimeError("shapes do not match")
+    work = TransformersEngine._score
 
-    monkeypatch.setattr(TransformersEngine, "_score", broken)
-    with pytest.raises(RuntimeError, match="shapes do not match"):
-        llava.score_batch([Query(None, "What?", CANDIDATES)])
+    def touchy(self: TransformersEngine, prompts: list[Any]) -> list[CandidateScores]:
+        if any("red" in prompt.scoring_text for prompt in prompts):
+            raise RuntimeError("shapes do not match")
+        return work(self, prompts)
+
+    monkeypatch.setattr(TransformersEngine, "_score", touchy)
+    results = llava.score_batch([Query(None, text, CANDIDATES) for text in QUESTIONS])
+    assert [type(result) for result in results] == [CandidateScores, QueryFailure, CandidateScores]
+    assert results[1] == QueryFailure("RuntimeError: shapes do not match")
+
+
+def test_a_question_may_not_contain_the_image_placeholder(
+    engine: TransformersEngine, pictures: list[Image.Image]
+) -> None:
+    token = engine._encoder.tokenizer.convert_ids_to_tokens(engine._encoder.placeholder)
+    good, bad = (Query(pictures[0], text, CANDIDATES) for text in (QUESTIONS[1], f"What does {token} mean?"))
+    results = engine.answer_batch([good, bad])
+    assert isinstance(results[0], Answered)
+    assert isinstance(results[1], QueryFailure)
+    assert "image placeholder" in results[1].reason
+
+
+def test_answers_stop_where_generate_stops(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
+    """Random models hardly ever stop, so a token that they do write is made the end of the answer."""
+    expected, queries = [], [Query(pictures[index], QUESTIONS[index], CANDIDATES) for index in (0, 1)]
+    before, configured = engine._stop, engine._model.generation_config.eos_token_id
+    prompt = engine._encoder.encode(queries[0])
+    stop = engine._decode_in_full(prompt, 4)[3]
+    engine._stop = {stop}
+    engine._model.generation_config.eos_token_id = stop
+    try:
+        for query in queries:
+            inputs = official_inputs(engine, query.image, query.text)
+            if hasattr(engine._model.model, "rope_deltas"):
+                engine._model.model.rope_deltas = None
+            generated = engine._model.generate(**inputs, max_new_tokens=64, do_sample=False)
+            written = [token for token in generated[0, inputs["input_ids"].shape[1] :].tolist() if token != stop]
+            expected.append(engine._encoder.tokenizer.decode(written, skip_special_tokens=True))
+        together = [result.text for result in engine.answer_batch(queries) if isinstance(result, Answered)]
+        assert together == expected
+        assert [engine.original_answer(query.image, query.text) for query in queries] == expected
+        assert len(engine._decode_in_full(prompt, 64)) <= 3
+    finally:
+        engine._stop, engine._model.generation_config.eos_token_id = before, configured
+
+
+def test_ends_of_different_length_are_masked(model_folder: Callable[[str], Path], pictures: list[Image.Image]) -> None:
+    """A suffix that melts into the last word makes the parts that follow the shared beginning ragged."""
+    layout = PromptLayout(scoring_suffix="s of the elephant:")
+    for architecture in ("llava", "qwen3_vl"):
+        engine = TransformersEngine(model_folder(architecture), device="cpu", layout=layout)
+        queries = [
+            Query(picture, text, CANDIDATES)
+            for picture, text in zip(pictures, ("Count the finger", "How many leg", "Is it red?"), strict=False)
+        ]
+        prompts = [engine._encoder.encode(query) for query in queries]
+        cut = max(prompt.end for prompt in prompts)
+        assert len({len(prompt.scoring) - len(prompt.original) + cut for prompt in prompts}) > 1
+        for prompt, result in zip(prompts, engine.answer_batch(queries), strict=True):
+            assert isinstance(result, Answered)
+            assert result.scored.scores == pytest.approx(engine._score_in_full(prompt), abs=1e-4)
+
+
+def test_a_thinking_block_that_the_template_opens_belongs_to_the_answer(
+    model_folder: Callable[[str], Path], pictures: list[Image.Image], tmp_path: Path
+) -> None:
+    folder = changed_copy(
+        model_folder("llava"), tmp_path / "thinking", "chat_template.jinja",
+        lambda data: data.replace(b"'ASSISTANT:'", b"'ASSISTANT:<think>\\n'"),
+    )  # fmt: skip
+    engine = TransformersEngine(folder, device="cpu")
+    text = engine.original_answer(pictures[0], QUESTIONS[1])
+    assert text.startswith("<think>")
+    assert parse_answer(text, ["yes", "no"]) is None
 
 
 def test_a_model_whose_cache_lies_is_read_in_full(
     model_folder: Callable[[str], Path], pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from unprior.engines import _forward
-
     honest = _forward.Reader.follow
 
     def lying(self: Any, branch: Any, ids: Any, mask: Any) -> Any:
@@ -208,9 +278,28 @@ def test_a_model_whose_cache_lies_is_read_in_full(
     assert not engine.shares_prefix
     result = engine.answer_batch([Query(pictures[0], QUESTIONS[0], CANDIDATES)])[0]
     assert isinstance(result, Answered)
+    inputs = official_inputs(engine, pictures[0], QUESTIONS[0])
+    generated = engine._model.generate(**inputs, max_new_tokens=64, do_sample=False)[0, inputs["input_ids"].shape[1] :]
+    written = engine._encoder.tokenizer.decode(generated, skip_special_tokens=True)
+    assert result.text == engine.original_answer(pictures[0], QUESTIONS[0]) == written
     assert result.scored.scores == pytest.approx(expected_scores(engine, pictures[0], QUESTIONS[0]), abs=1e-4)
     scored = engine.score_candidates(None, QUESTIONS[0], CANDIDATES)
     assert scored.scores == pytest.approx(expected_scores(engine, None, QUESTIONS[0]), abs=1e-4)
+
+
+def test_a_cache_of_another_kind_is_not_used(
+    model_folder: Callable[[str], Path], pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_layers(cache: Any) -> Any:
+        raise AttributeError("'StateCache' object has no attribute 'layers'")
+
+    monkeypatch.setattr(_forward, "_shallow_copy", no_layers)
+    engine = TransformersEngine(model_folder("llava"), device="cpu")
+    assert not engine.shares_prefix
+    engine.most_new_tokens = 3
+    result = engine.answer_batch([Query(pictures[0], QUESTIONS[0], CANDIDATES)])[0]
+    assert isinstance(result, Answered)
+    assert result.scored.scores == pytest.approx(expected_scores(engine, pictures[0], QUESTIONS[0]), abs=1e-4)
 
 
 def test_the_layout_can_be_replaced(model_folder: Callable[[str], Path], pictures: list[Image.Image]) -> None:
@@ -229,7 +318,9 @@ def changed_copy(folder: Path, to: Path, name: str, change: Callable[[bytes], by
     return to
 
 
-def test_the_fingerprint_notices_what_may_change_a_result(model_folder: Callable[[str], Path], tmp_path: Path) -> None:
+def test_the_fingerprint_notices_what_may_change_a_result(
+    model_folder: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = model_folder("llava")
 
     def fingerprint(folder: Path, **options: Any) -> str:
@@ -248,8 +339,31 @@ def test_the_fingerprint_notices_what_may_change_a_result(model_folder: Callable
         fingerprint(folder, attention="eager"),
         fingerprint(folder, layout=PromptLayout(scoring_suffix="\nAnswer:")),
     }
-    assert len(others) == 5
+    monkeypatch.setattr(transformers, "__version__", "99.0")
+    others.add(fingerprint(folder))
+    assert len(others) == 6
     assert reference not in others
+
+
+def test_every_tensor_of_a_large_file_counts(
+    model_folder: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large files are only sampled; whichever tensor was trained, the digest must change."""
+    monkeypatch.setattr(_loading, "_READ_WHOLE", 1000)
+    monkeypatch.setattr(_loading, "_SAMPLE", 16)
+    folder = model_folder("llava")
+    data = (folder / "model.safetensors").read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    digests = {_loading._folder_digest(folder)}
+    names = [name for name in header if name != "__metadata__"][::9]
+    for number, name in enumerate(names):
+        first, _ = header[name]["data_offsets"]
+        spot = 8 + length + first
+        trained = data[:spot] + bytes([data[spot] ^ 1]) + data[spot + 1 :]
+        copy = changed_copy(folder, tmp_path / str(number), "model.safetensors", lambda _, data=trained: data)  # type: ignore[misc]
+        digests.add(_loading._folder_digest(copy))
+    assert len(digests) == 1 + len(names)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -70,12 +71,7 @@ def apply(
     table_format(out)
     calibrator = SelectivePriorCalibrator.load(calibrator_file)
     table = read_table(scores, skip_invalid=skip_invalid)
-    strangers = sorted({str(name) for name in table.column("model")} - {str(calibrator.model_name_), "None"})
-    if strangers and calibrator.model_name_ is not None:
-        warn(
-            f"the calibrator was fitted on scores of {calibrator.model_name_}, these come from "
-            f"{', '.join(strangers)}; a calibrator belongs to one model"
-        )
+    warn_about_other_models(calibrator, table.column("model"))
     decisions = calibrator.predict(table)
     decisions.write(out, explanations=explain)
     reasons = decisions.count_reasons()
@@ -125,6 +121,17 @@ def evaluate(
         return
     output.print(metrics_table(evaluation))
     output.print(changes_table(evaluation))
+
+
+def warn_about_other_models(calibrator: SelectivePriorCalibrator, names: Iterable[str | None]) -> None:
+    """A calibrator belongs to the model whose scores it was fitted on."""
+    own = calibrator.model_name_
+    strangers = sorted({name for name in names if name is not None} - {own})
+    if strangers and own is not None:
+        warn(
+            f"the calibrator was fitted on scores of {own}, these come from {', '.join(strangers)}; a calibrator "
+            f"belongs to one model"
+        )
 
 
 def _split(name: str) -> str | None:

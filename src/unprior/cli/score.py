@@ -56,18 +56,21 @@ def score(
     from unprior.engines.scoring import ScoringRun
     from unprior.engines.store import ScoreStore
 
-    questions = _part(read_questions(benchmark), limit, shard)
+    whole = read_questions(benchmark)
+    questions = _part(whole, limit, shard)
     engine = _load(model, revision, dtype, device, device_map, attention)
     chosen = tuple(view.strip() for view in views.split(",") if view.strip())
     with ScoreStore(out / "store.sqlite") as store:
-        run = ScoringRun(engine, questions, store, views=chosen, resize_to=resize, batch_size=batch_size)
+        options: dict[str, Any] = {"views": chosen, "resize_to": resize, "whole": whole}
+        run = ScoringRun(engine, questions, store, batch_size=batch_size, **options)
         store.set_info(engine.identity)
         with _progress() as report:
             summary = run.run(report)
         written = None
         if len(summary.failures) < summary.examples:
+            # Everything that is stored for this benchmark, so that parts of a run add up to one table.
             written = out / "scores.parquet"
-            table = run.table()
+            table = run.table() if len(questions) == len(whole) else ScoringRun(engine, whole, store, **options).table()
             table.write(written)
             _warn_about_mass(table)
     failures = [{"example": failure.example_id, "reason": failure.reason} for failure in summary.failures]
@@ -84,9 +87,8 @@ def score(
     else:
         done = summary.examples - len(failures)
         where = "no score table" if written is None else str(written)
-        reused = f", {summary.reused:,} of them stored before" if summary.reused else ""
-        total = summary.computed + summary.reused
-        output.print(f"{done:,} of {summary.examples:,} examples scored ({total:,} results{reused}) → {where}")
+        work = f"{summary.computed:,} results computed now, {summary.reused:,} stored before"
+        output.print(f"{done:,} of {summary.examples:,} examples scored ({work}) → {where}", soft_wrap=True)
         for failure in summary.failures:
             errors.print(f"  failed: {failure.example_id}: {failure.reason}", soft_wrap=True)
     if failures:
@@ -111,6 +113,7 @@ def ask(
 ) -> None:
     """Ask one question about one picture, and show how the candidates score with and without it."""
     from unprior.calibration import SelectivePriorCalibrator
+    from unprior.cli.calibrate import warn_about_other_models
     from unprior.engines.images import open_image
     from unprior.engines.images import resize as to_square
     from unprior.engines.prompts import YES_NO, parse_answer
@@ -125,11 +128,12 @@ def ask(
     continuations = engine.layout.continuations(labels)
     answered = engine.answer_batch([Query(picture, text, continuations)])[0]
     if isinstance(answered, QueryFailure):
-        raise UnpriorError(answered.reason)
+        raise UnpriorError(f"{image}: {answered.reason}")
     prior = engine.score_candidates(None, text, continuations)
     original = parse_answer(answered.text, labels)
     decision = None
     if fitted is not None:
+        warn_about_other_models(fitted, [engine.name])
         decision = fitted.decide(labels, answered.scored.scores, prior.scores, original)
     rows = [
         {
@@ -233,14 +237,19 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
 
 
 def _plain_progress() -> Callable[[Progress], None]:
-    last = [time.monotonic()]
+    start = time.monotonic()
+    stored: list[int] = []
+    said = [start]
 
     def report(progress: Progress) -> None:
         now = time.monotonic()
-        if now - last[0] >= _PLAIN_SECONDS:
-            last[0] = now
+        stored.append(progress.done)  # the first report counts what was stored before
+        if now - said[0] >= _PLAIN_SECONDS:
+            said[0] = now
+            rate = (progress.done - stored[0]) / (now - start)
+            left = f", {(progress.total - progress.done) / rate:,.0f} s left" if rate > 0 else ""
             failed = f", {progress.failed} failed" if progress.failed else ""
-            errors.print(f"scored {progress.done:,} of {progress.total:,}{failed}")
+            errors.print(f"scored {progress.done:,} of {progress.total:,} ({rate:.1f}/s{left}{failed})", soft_wrap=True)
 
     return report
 

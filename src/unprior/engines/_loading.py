@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import PIL
 import torch
@@ -18,7 +19,7 @@ from unprior.errors import UnpriorError
 
 _WITHOUT_VIDEO = {"qwen3_vl": "Qwen3VLProcessor", "qwen2_5_vl": "Qwen2_5_VLProcessor", "qwen2_vl": "Qwen2VLProcessor"}
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
-_SAMPLE = 1 << 20
+_READ_WHOLE, _SAMPLE = 1 << 26, 1 << 12
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,11 @@ def _identity(name: str, revision: str | None, model: Any, processor: Any) -> di
 
 
 def _folder_digest(folder: Path) -> str:
-    """Tell one folder of weights from another without reading all of it: names, sizes, beginnings and ends."""
+    """Tell one folder of weights from another without reading all of it.
+
+    Small files count whole. Of safetensors files the header counts and a part of every tensor, so that a fine-tuned
+    copy differs whichever of its tensors were trained.
+    """
     digest = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if not path.is_file():
@@ -151,11 +156,24 @@ def _folder_digest(folder: Path) -> str:
         size = path.stat().st_size
         digest.update(f"{path.name}:{size}\n".encode())
         with path.open("rb") as stream:
-            digest.update(stream.read(_SAMPLE))
-            if size > 2 * _SAMPLE:
-                for part in range(1, 16):  # samples from all over the file notice a fine-tuned copy
-                    stream.seek(part * (size - _SAMPLE // 16) // 16)
-                    digest.update(stream.read(_SAMPLE // 16))
-                stream.seek(-_SAMPLE, 2)
-            digest.update(stream.read())
+            if size <= _READ_WHOLE:
+                digest.update(stream.read())
+                continue
+            for start in _sampled(stream, size, path.suffix == ".safetensors"):
+                stream.seek(start)
+                digest.update(stream.read(_SAMPLE))
     return digest.hexdigest()
+
+
+def _sampled(stream: BinaryIO, size: int, is_safetensors: bool) -> list[int]:
+    """Places to look at: the beginning, middle and end of every tensor, or of evenly spaced parts of the file."""
+    if not is_safetensors:
+        return [part * (size - _SAMPLE) // 1023 for part in range(1024)]
+    length = int.from_bytes(stream.read(8), "little")
+    header = json.loads(stream.read(length))
+    places = list(range(0, 8 + length, _SAMPLE))
+    for name, tensor in header.items():
+        if name != "__metadata__":
+            first, last = (8 + length + offset for offset in tensor["data_offsets"])
+            places += [first, (first + last) // 2, max(first, last - _SAMPLE)]
+    return places

@@ -46,6 +46,10 @@ class PromptEncoder:
         self.layout = layout
         if not (getattr(processor, "chat_template", None) or getattr(self.tokenizer, "chat_template", None)):
             raise UnpriorError("the model has no chat template; prompts cannot be laid out as it was trained")
+        name = getattr(processor, "image_token", None)
+        self.placeholder = None if name is None else self.tokenizer.convert_tokens_to_ids(str(name))
+        # Some templates of reasoning models open the thinking block themselves; what follows is not the answer yet.
+        self.opened_block = "<think>" if self.render(False, "?").rstrip().endswith("<think>") else ""
         self.filler = self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else 0
 
     def encode(self, query: Query) -> PromptTokens:
@@ -53,6 +57,8 @@ class PromptEncoder:
         original_text = self.render(query.image is not None, query.text)
         scoring_text = self.render(query.image is not None, query.text + self.layout.scoring_suffix)
         original, scoring = self.tokenize(original_text), self.tokenize(scoring_text)
+        if self.placeholder is not None and original.count(self.placeholder) != (query.image is not None):
+            raise UnpriorError("the question contains the model's own image placeholder; write it differently")
         shared = next(
             (index for index, pair in enumerate(zip(original, scoring, strict=False)) if pair[0] != pair[1]),
             min(len(original), len(scoring)),
@@ -96,9 +102,7 @@ class PromptEncoder:
         )
 
     def _after_image(self, tokens: list[int]) -> int:
-        name = getattr(self.processor, "image_token", None)
-        placeholder = None if name is None else self.tokenizer.convert_tokens_to_ids(str(name))
-        return tokens[::-1].index(placeholder) if placeholder in tokens else 0
+        return tokens[::-1].index(self.placeholder) if self.placeholder in tokens else 0
 
     def _continuation(self, prompt_text: str, prompt: list[int], candidate: str) -> list[int]:
         joint = self.tokenize(prompt_text + candidate)

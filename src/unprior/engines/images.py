@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from unprior.errors import UnpriorError
 
@@ -53,6 +53,8 @@ def decode_image(content: bytes, name: str) -> Image.Image:
         raise
     except Image.DecompressionBombError:
         raise ImageError(f"{name}: far too many pixels; make the image smaller") from None
+    except UnidentifiedImageError:
+        raise ImageError(f"{name}: not a readable image (of no known kind)") from None
     except Exception as error:  # Pillow's decoders raise nearly anything on broken data
         raise ImageError(f"{name}: not a readable image ({error})") from None
 

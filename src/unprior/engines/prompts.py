@@ -88,11 +88,13 @@ def _parse_letter(text: str, labels: Sequence[str]) -> str | None:
     by_letter = {label.lower(): label for label in labels}
     letter = "(" + "|".join(re.escape(label) for label in labels) + ")"
     end = r"(?![\w'’])"
+    after_answer = r"(?i:answer)\W*(?i:is|would be)?\W*(?i:option|choice|letter)?\W*"
     patterns = (
         # A lower-case letter counts at the start only when nothing but punctuation follows it: “a dog” is no answer.
         rf"^\W*{letter}{end}",
-        rf"^\W*(?i:{letter})\W*$",
-        rf"(?i:answer)\W*(?i:is|would be|:)?\W*(?i:option|choice|letter)?\W*{letter}{end}",
+        rf"^\W*(?i:{letter})(?:[.):]|\W*$)",
+        rf"{after_answer}{letter}{end}",
+        rf"{after_answer}(?i:{letter})\W*$",
         rf"(?<![\w'’]){letter}{end}",
     )
     for pattern in patterns:

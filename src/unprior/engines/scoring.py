@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines.images import blank, decode_image, mean_image, resize
+from unprior.engines.images import blank, decode_image, mean_image, open_image, resize
 from unprior.engines.prompts import parse_answer
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
 from unprior.engines.store import ScoreStore, StoredResult
@@ -94,6 +97,8 @@ class ScoringRun:
         Side of the square that images are brought to before the model's own processing; None leaves them.
     batch_size
         Queries in one pass; results do not depend on it.
+    whole
+        The benchmark that the examples are a part of: the mean image is made of its development images.
     """
 
     def __init__(
@@ -105,6 +110,7 @@ class ScoringRun:
         views: Sequence[str] = (),
         resize_to: int | None = None,
         batch_size: int = 8,
+        whole: Benchmark | None = None,
     ) -> None:
         """Check the request and find out what has to be computed."""
         unknown = sorted(set(views) - set(VIEWS))
@@ -117,14 +123,17 @@ class ScoringRun:
         self.engine, self.benchmark, self.store = engine, benchmark, store
         self.views = tuple(view for view in VIEWS if view == "text" or view in views)
         self.resize_to, self.batch_size = resize_to, batch_size
-        self._mean: Image.Image | None = None
+        self._mean, self._mean_digest = None, ""
+        if "mean" in self.views:
+            self._mean = self._mean_of_development(whole or benchmark)
+            self._mean_digest = "" if self._mean is None else hashlib.sha256(self._mean.tobytes()).hexdigest()
         self._plan = self._make_plan()
 
     def run(self, report: Callable[[Progress], None] | None = None) -> Summary:
         """Compute what is missing; stopping at any moment loses at most the batch in work."""
         jobs = self._plan.jobs
         missing = self.store.missing(jobs)
-        done, failed = len(jobs) - len(missing), 0
+        done, failed = len(jobs) - len(missing), len(self._plan.unreadable)
         if report:
             report(Progress(done, len(jobs), failed))
         for batch in self._batches([jobs[key] for key in missing]):
@@ -148,8 +157,6 @@ class ScoringRun:
     def _make_plan(self) -> _Plan:
         plan = _Plan()
         digests: dict[Any, str] = {}
-        if "mean" in self.views:
-            self._mean = self._mean_of_development()
         for example in self.benchmark:
             text = self.engine.layout.user_text(example.question, example.labels, example.texts)
             try:
@@ -164,9 +171,10 @@ class ScoringRun:
             plan.jobs.setdefault(key, _Job(key, text, example.labels, example, None))
             for view in self.views:
                 # Blank images have the size of the image they stand for, unless all are brought to one size.
-                size = "" if view in ("text", "mean") or self.resize_to else digests[example.image]
-                drawn = hashlib.sha256(self._mean.tobytes()).hexdigest() if view == "mean" and self._mean else ""
-                key = self._key(f"view:{view}", text, example.labels, size + drawn)
+                shown = {"text": "", "mean": self._mean_digest}.get(
+                    view, "" if self.resize_to else digests[example.image]
+                )
+                key = self._key(f"view:{view}", text, example.labels, shown)
                 plan.view_keys.setdefault(example.example_id, {})[view] = key
                 plan.jobs.setdefault(key, _Job(key, text, example.labels, example, view))
         return plan
@@ -174,7 +182,8 @@ class ScoringRun:
     def _key(self, kind: str, text: str, labels: tuple[str, ...], image: str) -> str:
         """Everything that may change a result: engine, prompt, candidates, image bytes and their resizing."""
         candidates = self.engine.layout.continuations(labels)
-        content = [self.engine.fingerprint, kind, text, candidates, image, self.resize_to]
+        resized = None if kind == "view:text" else self.resize_to
+        content = [self.engine.fingerprint, kind, text, candidates, image, resized]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def _batches(self, jobs: list[_Job]) -> Iterable[list[_Job]]:
@@ -205,23 +214,20 @@ class ScoringRun:
         if job.view == "text":
             return None
         if job.view == "mean":
+            if self._mean is None:
+                raise UnpriorError("no development image could be read for the mean image")
             return self._mean
         image = resize(decode_image(job.example.image.read_bytes(), str(job.example.image)), self.resize_to)
         if job.view is None:
             return image
         return blank(image.size, 255 if job.view == "white" else 0)
 
-    def _mean_of_development(self) -> Image.Image:
+    def _mean_of_development(self, whole: Benchmark) -> Image.Image | None:
         """Mean of the distinct development images; unreadable ones are left to fail on their own."""
-        chosen = [example for example in self.benchmark if example.split == "dev"] or list(self.benchmark)
-        paths = dict.fromkeys(example.image for example in chosen)
-        images = []
-        for path in paths:
-            try:
-                images.append(decode_image(path.read_bytes(), str(path)))
-            except (OSError, UnpriorError):
-                continue
-        return mean_image(images, self.resize_to or _MEAN_SIDE)
+        chosen = [example for example in whole if example.split == "dev"] or list(whole)
+        images = _readable(dict.fromkeys(example.image for example in chosen))
+        first = next(images, None)
+        return None if first is None else mean_image(chain([first], images), self.resize_to or _MEAN_SIDE)
 
     def _collect(self) -> tuple[list[dict[str, Any]], list[Failure]]:
         plan = self._plan
@@ -268,10 +274,20 @@ class ScoringRun:
         }
 
 
+def _readable(paths: Iterable[Path]) -> Iterator[Image.Image]:
+    for path in paths:
+        try:
+            yield open_image(path)
+        except UnpriorError:
+            continue
+
+
 def _stored(key: str, outcome: Answered | CandidateScores | QueryFailure) -> StoredResult:
     if isinstance(outcome, QueryFailure):
         return StoredResult(key, failure=outcome.reason)
     scored = outcome.scored if isinstance(outcome, Answered) else outcome
+    if not all(math.isfinite(score) for score in scored.scores):
+        return StoredResult(key, failure="the model gave a score that is not finite; try another dtype, e.g. float32")
     value: dict[str, Any] = {"scores": list(scored.scores), "token_counts": list(scored.token_counts)}
     if isinstance(outcome, Answered):
         value["text"] = outcome.text

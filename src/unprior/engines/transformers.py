@@ -130,8 +130,10 @@ class TransformersEngine:
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         """Greedy answer to one question, at most 64 tokens."""
-        prompts = [self._encoder.encode(Query(image, question, ()))]
-        return self._decode(self._read_original(prompts))[0]
+        prompt = self._encoder.encode(Query(image, question, ()))
+        if not self.shares_prefix:
+            return self._text(self._decode_in_full(prompt, self.most_new_tokens))
+        return self._decode(self._read_original([prompt]))[0]
 
     def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
         """Exact scores of candidate answers to one question."""
@@ -178,11 +180,13 @@ class TransformersEngine:
         # Every row gives up the same number of tokens at the end of its original prompt, so that the shared
         # beginnings end in one column; the scoring prompts go on from there.
         cut = max(prompt.end for prompt in prompts)
-        if not self.shares_prefix or cut > min(prompt.after_image for prompt in prompts):
-            texts = self._decode(self._read_original(prompts))
+        if not self.shares_prefix:
+            texts = [self._text(self._decode_in_full(prompt, self.most_new_tokens)) for prompt in prompts]
             return [Answered(text, scores) for text, scores in zip(texts, self._score(prompts), strict=True)]
         whole = self._read_original(prompts)
         texts = self._decode(whole)
+        if cut > min(prompt.after_image for prompt in prompts):  # the image stands too close to the end to share it
+            return [Answered(text, scores) for text, scores in zip(texts, self._score(prompts), strict=True)]
         ends = [prompt.scoring[len(prompt.original) - cut :] for prompt in prompts]
         scoring_end = self._read_end(whole.without_last(cut), ends)
         scores = score_after(self._reader, scoring_end, [prompt.candidates for prompt in prompts])
@@ -229,7 +233,27 @@ class TransformersEngine:
         from unprior.engines._forward import decode_greedily
 
         written = decode_greedily(self._reader, branch, self._stop, self.most_new_tokens)
-        return [self._encoder.tokenizer.decode(tokens, skip_special_tokens=True) for tokens in written]
+        return [self._text(tokens) for tokens in written]
+
+    def _text(self, tokens: list[int]) -> str:
+        """What was written; a thinking block that the template has opened belongs to it."""
+        text: str = self._encoder.tokenizer.decode(tokens, skip_special_tokens=True)
+        return self._encoder.opened_block + text
+
+    def _decode_in_full(self, prompt: PromptTokens, most: int) -> list[int]:
+        """The plain recipe: every token after reading everything before it anew."""
+        import torch
+
+        written: list[int] = []
+        while len(written) < most:
+            inputs = self._inputs([prompt], [prompt.original_text], [prompt.original])
+            if written:
+                _append(inputs, torch.tensor([written]))
+            token = int(self._reader.read(inputs).logits[0, -1].argmax())
+            if token in self._stop:
+                break
+            written.append(token)
+        return written
 
     def _score_in_full(self, prompt: PromptTokens) -> list[float]:
         """The plain recipe: one whole pass per candidate, no cache; slow, and right by construction."""
@@ -238,12 +262,7 @@ class TransformersEngine:
         scores = []
         for tokens in prompt.candidates:
             inputs = self._inputs([prompt], [prompt.scoring_text], [prompt.scoring])
-            tail = torch.tensor([tokens])
-            inputs["input_ids"] = torch.cat([inputs["input_ids"], tail], dim=1)
-            inputs["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(tail)], dim=1)
-            if "mm_token_type_ids" in inputs:
-                zeros = torch.zeros_like(tail)
-                inputs["mm_token_type_ids"] = torch.cat([inputs["mm_token_type_ids"], zeros], dim=1)
+            _append(inputs, torch.tensor([tokens]))
             logits = self._reader.read(inputs, keep=len(tokens) + 1).logits[0]
             distribution = torch.log_softmax(logits, dim=-1)
             scores.append(sum(float(distribution[step, token]) for step, token in enumerate(tokens)))
@@ -274,14 +293,38 @@ class TransformersEngine:
                     results = self._score(prompts)
                 else:
                     results = [answered.scored for answered in self._answer(prompts)]
+                if self._wrote_otherwise(prompts[0]):
+                    return float("inf")
                 for prompt, result in zip(prompts, results, strict=True):
                     slow = self._score_in_full(prompt)
                     difference = max(difference, float(np.abs(np.subtract(result.scores, slow)).max()))
         except UnpriorError:
             raise
-        except (RuntimeError, ValueError, TypeError, AttributeError, IndexError):
-            return float("inf")  # a cache of another kind: full passes are always possible
+        except (RuntimeError, ValueError, TypeError, AttributeError, IndexError, NotImplementedError):
+            return float("inf")  # a cache of another kind: full passes need none
         return difference
+
+    def _wrote_otherwise(self, prompt: PromptTokens) -> bool:
+        """Whether the first tokens of an answer differ with and without a cache (ties in half precision may)."""
+        from unprior.engines._forward import decode_greedily
+
+        most = 3
+        fast = decode_greedily(self._reader, self._read_original([prompt]), self._stop, most)[0]
+        return self._tolerance < _HALF_TOLERANCE and fast != self._decode_in_full(prompt, most)
+
+
+def _append(inputs: dict[str, Any], tail: Any) -> None:
+    """Add text tokens to the inputs of one prompt."""
+    import torch
+
+    additions = {
+        "input_ids": tail,
+        "attention_mask": torch.ones_like(tail),
+        "mm_token_type_ids": torch.zeros_like(tail),
+    }
+    for name, addition in additions.items():
+        if name in inputs:
+            inputs[name] = torch.cat([inputs[name], addition], dim=1)
 
 
 def _as_scores(prompts: list[PromptTokens], scores: list[list[float]]) -> list[CandidateScores]:
@@ -301,12 +344,12 @@ def _halving(
         return []
     try:
         return [(indices, list(work(prompts)))]
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and not _is_out_of_memory(error):
-            raise
+    except (torch.OutOfMemoryError, MemoryError):
         reason = "out of memory, even alone"
-    except ValueError as error:  # the model's own processing refuses the image or the text
+    except UnpriorError as error:
         reason = str(error)
+    except Exception as error:  # whatever the model's own code says of one example must not end the run
+        reason = "out of memory, even alone" if _is_out_of_memory(error) else f"{type(error).__name__}: {error}"
     if len(prompts) == 1:
         return [(indices, [QueryFailure(reason)])]
     if torch.cuda.is_available():
@@ -318,7 +361,7 @@ def _halving(
     ]
 
 
-def _is_out_of_memory(error: RuntimeError) -> bool:
+def _is_out_of_memory(error: Exception) -> bool:
     text = str(error).lower()
     return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
 
