@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 
 import tiny_models
+from unprior.engines.store import ScoreStore
 from unprior.engines.transformers import TransformersEngine
 
 torch.set_num_threads(1)  # tests run in several processes already
@@ -43,3 +44,14 @@ def pictures() -> list[Image.Image]:
     generator = np.random.default_rng(0)
     sizes = ((48, 48), (80, 40), (40, 90), (64, 64))
     return [Image.fromarray(generator.integers(0, 256, (height, width, 3), dtype=np.uint8)) for width, height in sizes]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs" / "scores.sqlite"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[ScoreStore]:
+    with ScoreStore(path) as opened:
+        yield opened

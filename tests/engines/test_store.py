@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from store_files import raw
 from unprior import UnpriorError
 from unprior.engines import store as module
 from unprior.engines.store import ScoreStore, StoredResult
@@ -111,22 +112,6 @@ def host() -> Iterator[Host]:
     command = [sys.executable, "-W", "ignore", "-c", HOST]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
         yield Host(process)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "runs" / "scores.sqlite"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[ScoreStore]:
-    with ScoreStore(path) as opened:
-        yield opened
-
-
-def raw(path: Path, *statements: str) -> list[Any]:
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        return [connection.execute(statement).fetchall() for statement in statements]
 
 
 # -- values

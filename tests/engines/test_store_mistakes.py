@@ -9,30 +9,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from store_files import raw
 from unprior import UnpriorError
 from unprior.engines import store as module
 from unprior.engines.store import ScoreStore, StoredResult
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "runs" / "scores.sqlite"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[ScoreStore]:
-    with ScoreStore(path) as opened:
-        yield opened
-
-
-def raw(path: Path, *statements: str) -> list[Any]:
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        return [connection.execute(statement).fetchall() for statement in statements]
-
 
 # -- values
 
