@@ -9,29 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from unprior.benchmarks.taxonomy import DEV_PAIRS_PER_SUBCATEGORY, SUBCATEGORIES
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
 from unprior.scores.table import FloatArray
-
-SUBCATEGORIES: tuple[tuple[str, str, int], ...] = (
-    ("Counting", "Body Parts", 25),
-    ("Counting", "Animal Parts", 25),
-    ("Counting", "Plant Structure", 25),
-    ("Counting", "Everyday Objects", 25),
-    ("Relations", "Animal Behavior", 20),
-    ("Relations", "Object Function", 20),
-    ("Relations", "Spatial", 20),
-    ("Relations", "Size Scale", 20),
-    ("Relations", "Causality", 20),
-    ("Attributes", "Color", 25),
-    ("Attributes", "Material", 25),
-    ("Attributes", "Temperature", 20),
-    ("Attributes", "Physical State", 15),
-    ("Attributes", "Luminescence/Transparency", 15),
-)
-"""Category, subcategory and number of pairs, as in CDH-Bench: 300 pairs, 70 dev and 230 test."""
-
-_DEV_PAIRS_PER_SUBCATEGORY = 5
 
 
 def synthesize(seed: int = 0, *, repeats: int = 1) -> ScoreTable:
@@ -68,7 +49,7 @@ def synthesize(seed: int = 0, *, repeats: int = 1) -> ScoreTable:
                 "pair_id": pair_id,
                 "category": category,
                 "subcategory": subcategory,
-                "split": "dev" if index < _DEV_PAIRS_PER_SUBCATEGORY else "test",
+                "split": "dev" if index < DEV_PAIRS_PER_SUBCATEGORY else "test",
             }
             rows += [common | example for example in _pair_examples(rng)]
     return ScoreTable.from_rows(rows)

@@ -1,0 +1,133 @@
+"""The microworld as a benchmark: pictures on disk and examples in the common shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from unprior._files import replacing
+from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS, ask_claim
+from unprior.benchmarks.microworld.pairs import LETTERS, SIDES, Pair, pairs
+from unprior.benchmarks.microworld.render import render
+from unprior.benchmarks.schema import Benchmark, Example
+from unprior.engines.prompts import YES_NO
+from unprior.errors import UnpriorError
+
+IMAGE_SIZE = 288
+_SIDE_NAMES = {"cf": "counterfactual", "cs": "commonsense"}
+
+
+def image_path(folder: Path, pair: Pair, side: str) -> Path:
+    """Where a picture lies: the layout of CDH-Bench."""
+    subcategory = pair.subcategory.replace(" ", "_").replace("/", "_")
+    return folder / "images" / subcategory / f"Pair_{pair.number}" / f"{_SIDE_NAMES[side]}.png"
+
+
+def draw_images(folder: Path, seed: int, report: Callable[[int, int], None] | None = None) -> None:
+    """Draw the pictures of a world that are not there yet; a folder holds the pictures of one seed only."""
+    marker = folder / "images" / "seed"
+    if marker.exists() and marker.read_text().strip() != str(seed):
+        raise UnpriorError(f"{folder}: holds the pictures of seed {marker.read_text().strip()}; choose another folder")
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.write_text(f"{seed}\n")
+    wanted = [(pair, side) for pair in pairs(seed) for side in SIDES]
+    for done, (pair, side) in enumerate(wanted):
+        path = image_path(folder, pair, side)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            image = render(pair.concept, pair.state(side), pair.seed, size=IMAGE_SIZE)
+            with replacing(path) as temporary:
+                image.save(temporary, format="PNG", compress_level=1)
+        if report:
+            report(done + 1, len(wanted))
+
+
+def microworld(
+    folder: Path, seed: int = 0, *, variant: str = "standard", report: Callable[[int, int], None] | None = None
+) -> Benchmark:
+    """Draw a world into a folder and return its questions.
+
+    Parameters
+    ----------
+    folder
+        Pictures are written to ``images`` below it; those that are there already are kept.
+    seed
+        The same seed gives the same pictures and questions. Benchmark seeds are below 1000.
+    variant
+        ``standard`` (one multiple-choice and one yes/no question per picture), ``forms`` (four question forms in both
+        claim orders) or ``presence`` (“Is there a cat in the image?”, half yes and half no).
+    report
+        Told how many pictures are there, of how many.
+    """
+    if variant not in VARIANTS:
+        raise UnpriorError(f"microworld has no variant {variant!r}; choose from {', '.join(VARIANTS)}")
+    draw_images(folder, seed, report)
+    examples = [
+        example
+        for pair in pairs(seed)
+        for place, side in enumerate(SIDES)
+        for example in VARIANTS[variant](pair, place, _common(folder, pair, side, variant))
+    ]
+    name = "microworld" if variant == "standard" else f"microworld-{variant}"
+    return Benchmark(name if seed == 0 else f"{name}-{seed}", examples)
+
+
+def _common(folder: Path, pair: Pair, side: str, variant: str) -> dict[str, Any]:
+    common: dict[str, Any] = {
+        "image": image_path(folder, pair, side),
+        "category": pair.category,
+        "subcategory": pair.subcategory,
+        "split": pair.split,
+    }
+    return common if variant == "presence" else common | {"pair_id": pair.number, "side": side}
+
+
+def _standard(pair: Pair, place: int, common: dict[str, Any]) -> Iterator[Example]:
+    side = SIDES[place]
+    yield Example(
+        example_id=f"{pair.number}-{side}-mc", question=pair.concept.question, task="mc", labels=LETTERS,
+        texts=pair.options, answer=pair.letter(side), **common,
+    )  # fmt: skip
+    yield Example(
+        example_id=f"{pair.number}-{side}-qa", question=pair.claim(), task="qa", labels=YES_NO,
+        answer="no" if side == "cf" else "yes", **common,
+    )  # fmt: skip
+
+
+def _forms(pair: Pair, place: int, common: dict[str, Any]) -> Iterator[Example]:
+    side = SIDES[place]
+    for form in FORMS:
+        for order in CLAIM_ORDERS:
+            question = ask_claim(form, pair.concept.question, pair.concept.ordinary, pair.atypical, order)
+            supported = (side == "cs") == (order == "ordinary-first")
+            yield Example(
+                example_id=f"{pair.number}-{side}-{form}-{order}", question=question, task="qa", labels=YES_NO,
+                answer="yes" if supported else "no", **common,
+            )  # fmt: skip
+
+
+def _presence(pair: Pair, place: int, common: dict[str, Any]) -> Iterator[Example]:
+    # One side of every pair gets the question about a thing that is there, the other about one that is not.
+    there = (pair.number + place) % 2 == 0
+    name = pair.concept.objects[pair.number % len(pair.concept.objects)] if there else pair.absent[place]
+    yield Example(
+        example_id=f"{pair.number}-{SIDES[place]}-presence", question=presence_question(name), task="qa", labels=YES_NO,
+        answer="yes" if there else "no", **common,
+    )  # fmt: skip
+
+
+def presence_question(name: str) -> str:
+    """Ask whether a thing is there.
+
+    >>> presence_question("a cat")
+    'Is there a cat in the image?'
+    """
+    return f"Is there {name} in the image?"
+
+
+VARIANTS: dict[str, Callable[[Pair, int, dict[str, Any]], Iterator[Example]]] = {
+    "standard": _standard,
+    "forms": _forms,
+    "presence": _presence,
+}

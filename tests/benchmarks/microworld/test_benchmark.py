@@ -1,0 +1,127 @@
+"""The benchmark: quotas, split, questions and labels, pictures on disk."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS
+from unprior.benchmarks.microworld import microworld, pairs
+from unprior.benchmarks.microworld.pairs import LETTERS
+from unprior.benchmarks.schema import Benchmark, Example
+from unprior.benchmarks.taxonomy import SUBCATEGORIES
+from unprior.errors import UnpriorError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("world")
+
+
+@pytest.fixture(scope="module")
+def world(folder: Path) -> Benchmark:
+    return microworld(folder, 3)
+
+
+def test_quotas_and_split_are_those_of_cdh_bench() -> None:
+    everything = list(pairs(0))
+    assert [pair.number for pair in everything] == list(range(1, 301))
+    assert Counter((pair.category, pair.subcategory) for pair in everything) == {
+        (category, subcategory): quota for category, subcategory, quota in SUBCATEGORIES
+    }
+    development = Counter(pair.subcategory for pair in everything if pair.split == "dev")
+    assert set(development.values()) == {5}
+    assert len(development) == 14
+
+
+@pytest.mark.parametrize("seed", [0, 1, 17])
+def test_every_concept_appears_and_seeds_differ(seed: int) -> None:
+    everything = list(pairs(seed))
+    for _, subcategory, _ in SUBCATEGORIES:
+        assert len({pair.concept.name for pair in everything if pair.subcategory == subcategory}) >= 5
+    assert everything == list(pairs(seed))
+    assert everything != list(pairs(seed + 1))
+
+
+def test_each_picture_has_one_choice_and_one_claim(world: Benchmark) -> None:
+    assert world.name == "microworld-3"
+    assert len(world) == 1200
+    assert Counter((example.task, example.side) for example in world) == {
+        (task, side): 300 for task in ("mc", "qa") for side in ("cf", "cs")
+    }
+    by_pair = {pair.number: pair for pair in pairs(3)}
+    for example in world:
+        pair = by_pair[int(str(example.pair_id))]
+        if example.task == "qa":
+            assert example.answer == {"cf": "no", "cs": "yes"}[str(example.side)]
+            continue
+        assert example.texts is not None
+        assert sorted(example.texts) == sorted(pair.concept.states)
+        shown = pair.atypical if example.side == "cf" else pair.concept.ordinary
+        assert example.texts[LETTERS.index(str(example.answer))] == shown
+
+
+def test_right_letters_are_spread_evenly(world: Benchmark) -> None:
+    letters = Counter((example.side, example.answer) for example in world if example.task == "mc")
+    assert all(45 <= count <= 110 for count in letters.values())
+    assert len(letters) == 8
+
+
+def test_forms_ask_both_claims_in_both_orders(folder: Path, world: Benchmark) -> None:
+    forms = microworld(folder, 3, variant="forms")
+    assert len(forms) == 600 * len(FORMS) * len(CLAIM_ORDERS)
+    assert Counter(example.answer for example in forms) == {"yes": len(forms) // 2, "no": len(forms) // 2}
+    first = next(iter(pairs(3)))
+    example = _named(forms, "1-cf-reject-second-atypical-first")
+    assert example.answer == "yes"
+    assert f'choosing "{first.concept.ordinary}" be incorrect because "{first.atypical}"' in example.question
+    assert {one.split for one in forms if one.pair_id == 1} == {"dev"}
+
+
+def test_presence_is_half_yes_and_half_no(folder: Path, world: Benchmark) -> None:
+    presence = microworld(folder, 3, variant="presence")
+    assert Counter(example.answer for example in presence) == {"yes": 300, "no": 300}
+    by_pair = {pair.number: pair for pair in pairs(3)}
+    for example in presence:
+        pair = by_pair[int(example.example_id.split("-")[0])]
+        asked = example.question.removeprefix("Is there ").removesuffix(" in the image?")
+        assert (asked in pair.concept.objects) == (example.answer == "yes")
+        assert example.side is None
+        assert example.pair_id is None
+
+
+def test_pictures_are_drawn_once(folder: Path, world: Benchmark) -> None:
+    paths = {example.image for example in world}
+    assert len(paths) == 600
+    with Image.open(min(paths)) as image:
+        assert image.size == (288, 288)
+        assert image.mode == "RGB"
+    times = {path: path.stat().st_mtime_ns for path in paths}
+    missing = max(paths)
+    before = missing.read_bytes()
+    missing.unlink()
+    microworld(folder, 3)
+    assert missing.read_bytes() == before
+    assert all(path.stat().st_mtime_ns == times[path] for path in paths - {missing})
+
+
+def test_a_folder_holds_one_world(folder: Path, world: Benchmark) -> None:
+    with pytest.raises(UnpriorError, match="holds the pictures of seed 3"):
+        microworld(folder, 4)
+
+
+def test_an_unknown_variant_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnpriorError, match="no variant 'odd'; choose from standard, forms, presence"):
+        microworld(tmp_path, variant="odd")
+    assert not list(tmp_path.iterdir())
+
+
+def test_captions_say_what_is_shown() -> None:
+    for pair in pairs(0):
+        assert pair.atypical in pair.caption("cf")
+        assert pair.concept.ordinary in pair.caption("cs")
+
+
+def _named(benchmark: Benchmark, name: str) -> Example:
+    return next(example for example in benchmark if example.example_id == name)
