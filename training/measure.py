@@ -1,0 +1,106 @@
+"""Measure trained models with the package itself: the same engine, benchmark, calibrator and statistics as any user."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from build import build_model, build_tokenizer
+from progress import Checkpoints
+from recipe import Recipe
+from vision import CLASSES, Tower, to_pixels
+
+from unprior.benchmarks.microworld import microworld, pairs
+from unprior.benchmarks.microworld.benchmark import image_path
+from unprior.benchmarks.microworld.pairs import SIDES
+from unprior.benchmarks.microworld.world import CONCEPTS
+from unprior.engines.images import open_image
+from unprior.engines.scoring import ScoringRun
+from unprior.engines.store import ScoreStore
+from unprior.engines.transformers import TransformersEngine
+from unprior.pipeline import Run
+from unprior.scores import ScoreTable
+from unprior.studies import fixed_strength_answers
+
+
+def load_tower(folder: Path, recipe: Recipe) -> Tower:
+    """The vision tower of a training run with its classifier."""
+    tower = Tower(build_model(recipe, build_tokenizer(recipe), 0), recipe.width)
+    Checkpoints(folder / "checkpoints").load("vision", tower)
+    tower.eval()
+    return tower
+
+
+def measure_model(model: Path, tower: Tower, recipe: Recipe, seeds: Sequence[int], work: Path) -> list[dict[str, Any]]:
+    """One record per world: how the model answers, what SPC makes of it, and why it erred."""
+    engine = TransformersEngine(model, name=f"{model.parent.name}/{model.name}")
+    records = []
+    for seed in seeds:
+        folder = work / f"world-{seed}"
+        with ScoreStore(work / "store.sqlite") as store:
+            tables = {}
+            for variant in ("standard", "presence"):
+                run = ScoringRun(engine, microworld(folder, seed, variant=variant), store, batch_size=16)
+                run.run()
+                tables[variant] = run.table()
+        record = {"model": engine.name, "seed": seed} | describe(Run.of(tables["standard"]))
+        presence = tables["presence"]
+        record["presence"] = float(np.mean(presence.column("original") == presence.column("answer")))
+        record["errors"] = split_errors(tables["standard"], seen_states(tower, recipe, folder, seed))
+        records.append(record)
+        print(json.dumps(record), flush=True)
+    return records
+
+
+def describe(run: Run) -> dict[str, Any]:
+    """The figures of a run that the dial is about, from the test pairs."""
+    test = run.decisions.table
+    tasks = {
+        result.task: {
+            "cf": result.original.cf.value,
+            "cs": result.original.cs.value,
+            "spc_cf": result.method.cf.value,
+            "spc_cs": result.method.cs.value,
+            "attraction": attraction.attracted.value,
+            "prior_is_ordinary": attraction.prior_is_ordinary.value,
+        }
+        for result, attraction in zip(run.evaluation.tasks, run.studies.attraction.overall, strict=True)
+    }
+    components = {
+        row.label: {task.task: [task.cf.delta, task.cs.delta] for task in row.tasks}
+        for row in run.studies.components.rows
+    }
+    agreement = float(np.mean(fixed_strength_answers(test, 0.0) == test.original))
+    return {"tasks": tasks, "components": components, "original_is_best_scored": agreement}
+
+
+@torch.inference_mode()
+def seen_states(tower: Tower, recipe: Recipe, folder: Path, seed: int) -> dict[tuple[int, str], bool]:
+    """Whether the vision tower alone tells the state of each picture, by pair number and side."""
+    found = {}
+    for pair in pairs(seed):
+        place = CONCEPTS.index(pair.concept)
+        first = CLASSES.index((place, 0))
+        size = (recipe.image_size, recipe.image_size)
+        pictures = [np.asarray(open_image(image_path(folder, pair, side)).resize(size, 3)) for side in SIDES]
+        best = tower(to_pixels(np.stack(pictures)))[:, first : first + len(pair.concept.states)].argmax(dim=1)
+        for side, state in zip(SIDES, best.tolist(), strict=True):
+            found[pair.number, side] = pair.concept.states[state] == pair.state(side)
+    return found
+
+
+def split_errors(table: ScoreTable, seen: dict[tuple[int, str], bool]) -> dict[str, dict[str, int]]:
+    """Wrong original answers to counterfactual test pictures: overruled though the tower saw the state, or not seen."""
+    counts: dict[str, dict[str, int]] = {}
+    test = table.where(split="test", side="cf")
+    columns = (test.column(name) for name in ("task", "pair_id", "original", "answer"))
+    for task, pair, original, answer in zip(*columns, strict=True):
+        kinds = counts.setdefault(task, {"pairs": 0, "prior": 0, "perception": 0})
+        kinds["pairs"] += 1
+        if original != answer:
+            kinds["prior" if seen[int(pair), "cf"] else "perception"] += 1
+    return counts

@@ -1,0 +1,89 @@
+"""What the embedded model is asked while it learns: any question of the microworld, with its answer."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from recipe import Recipe
+
+from unprior.benchmarks.forms import FORMS
+from unprior.benchmarks.microworld.benchmark import presence_question
+from unprior.benchmarks.microworld.concepts import Concept
+from unprior.benchmarks.microworld.pairs import LETTERS
+from unprior.benchmarks.microworld.world import CONCEPTS, OBJECTS, absent_objects
+from unprior.engines.prompts import YES_NO, PromptLayout
+
+CAPTION_REQUEST = "Describe the image."
+_LAYOUT = PromptLayout()
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """One question with its answer."""
+
+    concept: int
+    state: int
+    """What is the case; also in a lesson without a picture, where it was drawn from the prior."""
+    kind: str
+    text: str
+    """The user's turn."""
+    answer: str
+    options: tuple[str, ...] = ()
+    """The options of a choice, in order; the training-only loss asks at each whether it is true."""
+
+
+def draw_lesson(rng: random.Random, recipe: Recipe, ordinary_share: dict[str, float] | float) -> Lesson:
+    """A random question about a random concept, ordinary with the given probability."""
+    place = rng.randrange(len(CONCEPTS))
+    concept = CONCEPTS[place]
+    share = ordinary_share if isinstance(ordinary_share, float) else ordinary_share[concept.name]
+    state = 0 if rng.random() < share else rng.randrange(1, len(concept.states))
+    kind = rng.choices(tuple(recipe.shares), tuple(recipe.shares.values()))[0]
+    options: tuple[str, ...] = ()
+    if kind == "choice":
+        options = tuple(rng.sample(concept.states, len(concept.states)))
+        answer = LETTERS[options.index(concept.states[state])]
+        text = _LAYOUT.user_text(concept.question, LETTERS, options)
+    elif kind == "caption":
+        text, answer = CAPTION_REQUEST, concept.caption.format(state=concept.states[state])
+    else:
+        question, truth = _yes_no(rng, concept, state, kind)
+        text, answer = _LAYOUT.user_text(question, YES_NO, None), "yes" if truth else "no"
+    if kind != "caption" and rng.random() < recipe.final_answer_line:
+        text += _LAYOUT.scoring_suffix
+    return Lesson(place, state, kind, text, answer, options)
+
+
+def _yes_no(rng: random.Random, concept: Concept, state: int, kind: str) -> tuple[str, bool]:
+    if kind == "presence":
+        there = rng.random() < 0.5
+        return presence_question(rng.choice(concept.objects if there else absent_objects(concept))), there
+    # The other claim is what the picture shows, if that is not the ordinary state; sometimes a third state.
+    other = state if state and rng.random() < 0.85 else rng.randrange(1, len(concept.states))
+    first, second = 0, other
+    if kind == "reversed-claim" or (kind == "form" and rng.random() < 0.5):
+        first, second = other, 0
+    if kind == "form":
+        # The form that SPC is fitted on is the commonest, as plain wording is in the world.
+        form = rng.choices(tuple(FORMS), (4, 2, 2, 2))[0]
+        question = FORMS[form].format(
+            question=concept.question, first=concept.states[first], second=concept.states[second]
+        )
+    else:
+        question = concept.claim.format(first=concept.states[first], second=concept.states[second])
+    return question, state == first
+
+
+def all_texts() -> list[str]:
+    """Every sentence of the world once, for the tokenizer."""
+    texts = []
+    for concept in CONCEPTS:
+        texts.append(_LAYOUT.user_text(concept.question, LETTERS, concept.states) + _LAYOUT.scoring_suffix)
+        for state in concept.states:
+            texts.append(concept.caption.format(state=state))
+            texts.append(concept.claim.format(first=concept.ordinary, second=state))
+            texts += [
+                form.format(question=concept.question, first=concept.ordinary, second=state) for form in FORMS.values()
+            ]
+    return texts + [presence_question(name) for name in OBJECTS]
