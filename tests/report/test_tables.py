@@ -14,8 +14,11 @@ from unprior import Evaluation, SelectivePriorCalibrator, evaluate, synthesize
 from unprior.evaluation.comparison import SideResult, TaskResult
 from unprior.evaluation.metrics import Change, Metrics, Share
 from unprior.evaluation.statistics import mcnemar
-from unprior.report import changes_table, evaluation_record, metrics_table
+from unprior.report import attraction_table, changes_table, components_table, evaluation_record, metrics_table
 from unprior.report.tables import format_p
+from unprior.studies import Attraction, Components, TradeOff
+from unprior.studies.attraction import AttractionCell
+from unprior.studies.components import Component
 
 BEFORE = Metrics(cf=Share(100, 200), cs=Share(190, 200), ccr=Share(90, 100), attraction=Share(80, 100))
 AFTER = Metrics(cf=Share(120, 200), cs=Share(188, 200), ccr=Share(60, 80), attraction=Share(40, 80))
@@ -167,3 +170,25 @@ def test_the_record_holds_everything_and_is_strict_json() -> None:
 )  # fmt: skip
 def test_p_values(value: float, shown: str) -> None:
     assert format_p(value) == shown
+
+
+def test_component_rows() -> None:
+    repaired, harmed = Change(20, 2, 25, 200), Change(1, 3, 5, 200)
+    rows = tuple(
+        Component(name, label, (TradeOff("mc", repaired, harmed), TradeOff("qa", harmed, repaired)))
+        for name, label in (("fixed", "Fixed strength (λ = 0.8)"), ("spc", "SPC"))
+    )
+    seen = lines(components_table(Components(rows)), width=80)
+    assert "MC Fixed strength (λ = 0.8) +9.0 20/2 -1.0 1/3 +8.5" in seen
+    assert "SPC +9.0 20/2 -1.0 1/3 +8.5" in seen
+    assert "QA Fixed strength (λ = 0.8) -1.0 1/3 +9.0 20/2 +3.5" in seen
+
+
+def test_attraction_line() -> None:
+    cells = (
+        AttractionCell("mc", None, None, Share(70, 100), 0.31, Share(180, 200)),
+        AttractionCell("qa", None, None, Share(0, 0), math.nan, Share(190, 200)),
+    )
+    seen = lines(attraction_table(Attraction(cells, ())), width=80)
+    assert "MC 100 70.0 % 31.0 % 90.0 %" in seen
+    assert "QA 0 – – 95.0 %" in seen

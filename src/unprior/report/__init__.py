@@ -1,5 +1,22 @@
 """Results as people and programs read them."""
 
-from unprior.report.tables import changes_table, evaluation_record, metrics_table, plain_table
+from unprior.report.page import report_record, write_report
+from unprior.report.tables import (
+    attraction_table,
+    changes_table,
+    components_table,
+    evaluation_record,
+    metrics_table,
+    plain_table,
+)
 
-__all__ = ["changes_table", "evaluation_record", "metrics_table", "plain_table"]
+__all__ = [
+    "attraction_table",
+    "changes_table",
+    "components_table",
+    "evaluation_record",
+    "metrics_table",
+    "plain_table",
+    "report_record",
+    "write_report",
+]

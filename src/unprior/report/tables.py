@@ -9,7 +9,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from unprior.evaluation import Evaluation, Metrics, SideResult, TaskResult
+from unprior.evaluation import Change, Evaluation, Metrics, SideResult, TaskResult
+from unprior.studies import Attraction, Components
 
 
 def metrics_table(evaluation: Evaluation, method: str = "SPC") -> Table:
@@ -66,6 +67,57 @@ def changes_table(evaluation: Evaluation, method: str = "SPC") -> Table:
         f"{evaluation.resamples:,} bootstrap resamples of pairs, seed {evaluation.seed}; "
         f"exact two-sided McNemar tests, Holm over {evaluation.family} tests"
     )
+    return table
+
+
+def components_table(components: Components) -> Table:
+    """What each part of the method contributes, in points.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> from unprior.studies import study_components
+    >>> table = synthesize(seed=0)
+    >>> components_table(study_components(SelectivePriorCalibrator().fit(table).predict(table))).row_count
+    8
+    """
+    table = plain_table("Parts of the method (points)")
+    table.add_column("Task", no_wrap=True)
+    table.add_column("Variant", no_wrap=True)
+    for name in ("ΔCF", "Repairs/\nharms", "ΔCS", "Repairs/\nharms", "U"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for index, task in enumerate(components.tasks):
+        for place, row in enumerate(components.rows):
+            result, last = row.tasks[index], place == len(components.rows) - 1
+            table.add_row(
+                task.upper() if place == 0 else "",
+                row.label,
+                *(cell for change in (result.cf, result.cs) for cell in _repair_cells(change)),
+                f"{100 * result.utility:+.1f}",
+                style="bold" if last else None,
+                end_section=last and index < len(components.tasks) - 1,
+            )
+    table.caption = "Repairs/harms stand beside the Δ they make up; U = ΔCF + 0.5 ΔCS"
+    return table
+
+
+def attraction_table(attraction: Attraction) -> Table:
+    """How many wrong counterfactual answers are the one the model gives without the image.
+
+    >>> from unprior import synthesize
+    >>> from unprior.studies import study_attraction
+    >>> attraction_table(study_attraction(synthesize(seed=0).where(split="test"))).row_count
+    2
+    """
+    table = plain_table("Prior attraction of wrong CF answers")
+    table.add_column("Task", no_wrap=True)
+    for name in ("CF errors", "Prior's winner", "By chance", "CS answer is prior's winner"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for cell in attraction.overall:
+        table.add_row(
+            cell.task.upper(),
+            str(cell.attracted.total),
+            *(_percent(value) for value in (cell.attracted.value, cell.chance, cell.prior_is_ordinary.value)),
+        )
+    table.caption = "By chance: errors spread evenly over the wrong candidates; with two candidates there is no choice"
     return table
 
 
@@ -152,11 +204,20 @@ def _metric_cells(metrics: Metrics) -> list[str]:
     return ["–" if math.isnan(value) else f"{value:.3f}" for value in values]
 
 
+def _percent(value: float) -> str:
+    return "–" if math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def _repair_cells(change: Change) -> tuple[str, str]:
+    return f"{100 * change.delta:+.1f}", f"{change.repairs}/{change.harms}"
+
+
 def _change_cells(result: SideResult) -> list[str]:
+    delta, repairs = _repair_cells(result.change)
     return [
-        f"{100 * result.change.delta:+.1f}",
+        delta,
         "–" if math.isnan(result.low) else f"[{100 * result.low:+.1f}, {100 * result.high:+.1f}]",
-        f"{result.change.repairs}/{result.change.harms}",
+        repairs,
         str(result.change.changed),
         format_p(result.test.p_value),
         format_p(result.holm_p),

@@ -1,0 +1,18 @@
+"""Figures of the studies, each a ``…Display.from_results`` that draws on axes and returns them."""
+
+from unprior.report.figures._display import Display, task_name
+from unprior.report.figures.attraction import AttractionDisplay
+from unprior.report.figures.frontier import FrontierDisplay
+from unprior.report.figures.intervals import IntervalsDisplay
+from unprior.report.figures.ranges import RangesDisplay
+from unprior.report.figures.strengths import StrengthsDisplay
+
+__all__ = [
+    "AttractionDisplay",
+    "Display",
+    "FrontierDisplay",
+    "IntervalsDisplay",
+    "RangesDisplay",
+    "StrengthsDisplay",
+    "task_name",
+]

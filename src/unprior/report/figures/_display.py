@@ -1,0 +1,36 @@
+"""What all displays share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from unprior.report.style import FigureStyle
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Display:
+    """A drawn figure, after the fashion of scikit-learn: the result it shows and where it was drawn."""
+
+    axes_: Axes
+    style: FigureStyle
+
+    @property
+    def figure_(self) -> Figure:
+        """The figure that holds the axes."""
+        figure = self.axes_.get_figure(root=True)
+        assert figure is not None  # axes of a display always stand on a figure
+        return figure
+
+
+def task_name(task: str) -> str:
+    """The name of a task in full.
+
+    >>> task_name("mc")
+    'Multiple choice'
+    """
+    return {"mc": "Multiple choice", "qa": "Yes/no questions"}.get(task, task)

@@ -1,0 +1,83 @@
+"""The changes of accuracy with their bootstrap intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from unprior.evaluation import Evaluation
+from unprior.report.figures._display import Display
+from unprior.report.style import LIGHT, FigureStyle
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """One line of the figure, in points."""
+
+    label: str
+    side: str
+    delta: float
+    low: float
+    high: float
+    repairs: int
+    harms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalsDisplay(Display):
+    """ΔCF and ΔCS of every task with bootstrap intervals, repairs and harms.
+
+    >>> from unprior import SelectivePriorCalibrator, evaluate, synthesize
+    >>> table = synthesize(seed=0)
+    >>> decisions = SelectivePriorCalibrator().fit(table).predict(table.where(split="test"))
+    >>> [line.label for line in IntervalsDisplay.from_results(evaluate(decisions.table, decisions)).lines]
+    ['MC ΔCF', 'MC ΔCS', 'QA ΔCF', 'QA ΔCS']
+    """
+
+    lines: tuple[Interval, ...]
+
+    @classmethod
+    def from_results(cls, results: Evaluation, *, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
+        """Draw on ``ax``, or on a new figure."""
+        lines = tuple(
+            Interval(
+                label=f"{task.task.upper()} Δ{side.upper()}",
+                side=side,
+                delta=100 * result.change.delta,
+                low=100 * result.low,
+                high=100 * result.high,
+                repairs=result.change.repairs,
+                harms=result.change.harms,
+            )
+            for task in results.tasks
+            for side, result in (("cf", task.cf), ("cs", task.cs))
+        )
+        with style.applied():
+            axes = ax or style.new_axes(4.5, 0.6 + 0.55 * len(lines))
+            display = cls(axes_=axes, style=style, lines=lines)
+            display._draw()
+        return display
+
+    def _draw(self) -> None:
+        axes, style = self.axes_, self.style
+        axes.axvline(0, color=style.quiet, linewidth=0.8)
+        for height, line in enumerate(self.lines):
+            colour = style.cf if line.side == "cf" else style.cs
+            if not math.isnan(line.low):
+                axes.plot([line.low, line.high], [height, height], color=colour, linewidth=2.6)
+            axes.plot(line.delta, height, "o", color=colour, markersize=7, markeredgecolor=style.paper)
+            beside = axes.get_yaxis_transform()  # a column to the right of the axes, level with the line
+            delta = f"{line.delta:+.1f}".replace("-", "−")
+            axes.text(1.03, height - 0.05, delta, transform=beside, va="bottom", fontweight="bold")
+            counts = f"{line.repairs} repaired, {line.harms} harmed"
+            axes.text(1.03, height + 0.05, counts, transform=beside, va="top", fontsize=8)
+        axes.set_yticks(range(len(self.lines)), [line.label for line in self.lines])
+        axes.set(ylim=(len(self.lines) - 0.5, -0.5), xlabel="change of accuracy (points)")
+        axes.tick_params(axis="y", length=0)
+        axes.grid(visible=False, axis="y")
+        axes.spines["left"].set_visible(False)
+        axes.margins(x=0.08)

@@ -1,0 +1,247 @@
+"""Real examples for the page: what was repaired, what was harmed, and what the gate kept."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+
+from unprior.benchmarks.schema import Benchmark, Example
+from unprior.calibration import Decision, Decisions
+from unprior.errors import UnpriorError
+from unprior.evaluation.comparison import group_rows
+from unprior.evaluation.metrics import correct
+from unprior.scores.schema import BoolArray, IntArray
+
+OUTCOMES = {"repaired": "Repaired", "harmed": "Harmed", "kept": "Kept by the gate"}
+"""Groups of the gallery and their names."""
+DEFAULT_LIMITS = {"repaired": 24, "harmed": 18, "kept": 18}
+"""How many examples of each group the page shows at most."""
+_IMAGE_SIDE = 280
+_IMAGE_QUALITY = 78
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One score of one candidate, centred over the candidates."""
+
+    value: float
+    start: float
+    """Left end in percent of the bar's field."""
+    width: float
+    """Length in percent of the bar's field."""
+    first: bool
+    """Whether it is the highest of its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateBars:
+    """One candidate with its three scores."""
+
+    label: str
+    text: str | None
+    """What a letter stands for, where that is known."""
+    correct: bool
+    original: bool
+    final: bool
+    image: Bar
+    prior: Bar
+    corrected: Bar
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One example as the gallery shows it."""
+
+    outcome: str
+    """A key of ``OUTCOMES``."""
+    right: bool
+    """Whether the final answer is right."""
+    proposal_right: bool
+    """Whether the proposal is right (for what the gate kept)."""
+    pair: str
+    task: str
+    side: str
+    subcategory: str | None
+    question: str | None
+    image: str | None
+    """A data URI."""
+    missing: str | None
+    """Why there is no image."""
+    original: str
+    final: str
+    answer: str
+    candidates: tuple[CandidateBars, ...]
+    zero: float
+    """Where score 0 lies in the bars' field, in percent."""
+    strength: float
+    margin: float
+    range_low: float
+    range_high: float
+    explanation: str
+
+    @property
+    def range_text(self) -> str:
+        """The strengths for which the proposal stays first, in words."""
+        if math.isnan(self.range_low):
+            return "for no single λ"
+        high = f"{self.range_high:.2f}" if math.isfinite(self.range_high) else "∞"
+        return f"{self.range_low:.2f} to {high}"
+
+
+@dataclass(frozen=True, slots=True)
+class Gallery:
+    """The cards, and of how many examples they were chosen."""
+
+    cards: tuple[Card, ...]
+    totals: dict[str, int]
+    """Examples of each outcome in the decisions, shown or not."""
+
+    def shown(self, outcome: str) -> int:
+        """How many cards have this outcome."""
+        return sum(card.outcome == outcome for card in self.cards)
+
+
+def choose_gallery(
+    decisions: Decisions, benchmark: Benchmark | None = None, limits: dict[str, int] | None = None
+) -> Gallery:
+    """Choose examples of every outcome, spread over tasks, sides and subcategories in the order of the table.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> gallery = choose_gallery(SelectivePriorCalibrator().fit(table).predict(table.where(split="test")))
+    >>> gallery.shown("repaired"), gallery.totals["repaired"] >= 24
+    (24, True)
+    """
+    examples = {} if benchmark is None else {example.example_id: example for example in benchmark}
+    if examples and not examples.keys() & set(decisions.table.column("example_id")):
+        raise UnpriorError(
+            f"no row of the score table belongs to an example of benchmark {benchmark.name if benchmark else ''}; "
+            f"give the benchmark that was scored (they are joined by example_id)"
+        )
+    cards, totals = [], {}
+    for outcome, members in _outcomes(decisions).items():
+        totals[outcome] = int(members.sum())
+        chosen = _spread(decisions, members)[: (limits or DEFAULT_LIMITS)[outcome]]
+        cards += [_card(decisions, row, outcome, examples) for row in chosen]
+    return Gallery(tuple(cards), totals)
+
+
+def _outcomes(decisions: Decisions) -> dict[str, BoolArray]:
+    table = decisions.table
+    before, after = correct(table, table.original), correct(table, decisions.final)
+    kept = ~decisions.revised & (decisions.proposal >= 0) & (decisions.proposal != table.original)
+    return {"repaired": ~before & after, "harmed": before & ~after, "kept": kept}
+
+
+def _spread(decisions: Decisions, members: BoolArray) -> list[int]:
+    """Rows in an order that goes round the groups, so that the first few are not all of one kind."""
+    rows = np.flatnonzero(members)
+    if not len(rows):
+        return []
+    groups: list[IntArray] = list(group_rows(decisions.table.take(rows), "subcategory", "task", "side").values())
+    return [int(rows[row]) for turn in zip_longest(*groups) for row in turn if row is not None]
+
+
+def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Example]) -> Card:
+    table = decisions.table
+    record = table.arrow.slice(row, 1).to_pylist()[0]
+    example = examples.get(record["example_id"])
+    named = _with_texts(decisions[row], example)
+    labels, texts = record["candidates"], None if example is None else example.texts
+    image, missing = (None, None) if example is None else _embed(example.image)
+    answer = int(table.answer[row])
+    bars, zero = _bars(record["image_scores"], record["prior_scores"], decisions[row].corrected_scores)
+    return Card(
+        outcome=outcome,
+        right=bool(decisions.final[row] == answer),
+        proposal_right=bool(decisions.proposal[row] == answer),
+        pair=str(record["pair_id"]),
+        task=record["task"],
+        side=record["side"],
+        subcategory=record["subcategory"],
+        question=None if example is None else example.question,
+        image=image,
+        missing=missing,
+        original="no answer" if named.original is None else named.original,
+        final="no answer" if named.final is None else named.final,
+        answer=named.candidates[answer],
+        candidates=tuple(
+            CandidateBars(
+                label=label,
+                text=None if texts is None else texts[position],
+                correct=position == answer,
+                original=position == int(table.original[row]),
+                final=position == int(decisions.final[row]),
+                image=bars[0][position],
+                prior=bars[1][position],
+                corrected=bars[2][position],
+            )
+            for position, label in enumerate(labels)
+        ),
+        zero=zero,
+        strength=named.strength,
+        margin=named.margin,
+        range_low=named.range_low,
+        range_high=named.range_high,
+        explanation=named.explain(),
+    )
+
+
+def _with_texts(decision: Decision, example: Example | None) -> Decision:
+    """The same decision about “B: six fingers” instead of “B”, so that its sentence can be read alone."""
+    if example is None or example.texts is None:
+        return decision
+    texts = dict(zip(decision.candidates, example.texts, strict=True))
+
+    def name(label: str | None) -> str | None:
+        return None if label is None else f"{label}: {texts[label]}"
+
+    return replace(
+        decision,
+        candidates=tuple(f"{label}: {text}" for label, text in texts.items()),
+        original=name(decision.original),
+        final=name(decision.final),
+        proposal=name(decision.proposal),
+        prior_favourite=str(name(decision.prior_favourite)),
+    )
+
+
+def _bars(*kinds: Sequence[float]) -> tuple[list[list[Bar]], float]:
+    """Bars of several kinds of scores on one scale around zero, and where zero lies."""
+    centred = [np.asarray(scores) - np.mean(scores) for scores in kinds]
+    low = min(float(scores.min()) for scores in centred)
+    high = max(float(scores.max()) for scores in centred)
+    span = (high - low) or 1.0
+    zero = -100 * low / span
+    bars = []
+    for scores in centred:
+        best = int(np.argmax(scores))
+        lengths = (100 * scores / span).tolist()
+        bars.append(
+            [
+                Bar(float(scores[place]), min(zero, zero + length), abs(length), place == best)
+                for place, length in enumerate(lengths)
+            ]
+        )
+    return bars, zero
+
+
+def _embed(path: Path) -> tuple[str | None, str | None]:
+    """A small copy of an image as a data URI, or the reason why there is none."""
+    from unprior.engines.images import ImageError, open_image
+
+    try:
+        image = open_image(path)
+    except ImageError as error:
+        return None, str(error)
+    image.thumbnail((_IMAGE_SIDE, _IMAGE_SIDE))
+    stream = io.BytesIO()
+    image.save(stream, "JPEG", quality=_IMAGE_QUALITY, optimize=True)
+    return "data:image/jpeg;base64," + base64.b64encode(stream.getvalue()).decode("ascii"), None

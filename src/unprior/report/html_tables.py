@@ -1,0 +1,92 @@
+"""Tables of the terminal and records of the studies, made ready for the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rich.table import Table
+
+_MINUS = re.compile(r"(?<![\w.])-(?=\d)")
+
+
+class HtmlCell(NamedTuple):
+    """Text of a cell and whether it is set to the right, as numbers are."""
+
+    text: str
+    right: bool
+
+
+class HtmlRow(NamedTuple):
+    """Cells of a row; ``strong`` for the method's own."""
+
+    cells: tuple[HtmlCell, ...]
+    strong: bool
+    last_of_section: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlTable:
+    """A table as the template writes it."""
+
+    title: str
+    caption: str | None
+    header: tuple[HtmlCell, ...]
+    rows: tuple[HtmlRow, ...]
+
+
+def from_terminal(table: Table) -> HtmlTable:
+    """The same table as in the terminal, so that both always say the same.
+
+    >>> table = Table("Task", title="Changes")
+    >>> table.add_row("-2.6")
+    >>> from_terminal(table).rows[0].cells[0].text
+    '−2.6'
+    """
+    right = [column.justify == "right" for column in table.columns]
+    columns = [[_typographic(str(cell)) for cell in column.cells] for column in table.columns]
+    rows = [
+        HtmlRow(
+            tuple(HtmlCell(text, flush) for text, flush in zip(cells, right, strict=True)),
+            strong=row.style == "bold",
+            last_of_section=row.end_section,
+        )
+        for cells, row in zip(zip(*columns, strict=True), table.rows, strict=True)
+    ]
+    header = tuple(
+        HtmlCell(str(column.header).replace("\n", ""), flush)
+        for column, flush in zip(table.columns, right, strict=True)
+    )
+    return HtmlTable(str(table.title), str(table.caption) if table.caption else None, header, tuple(rows))
+
+
+def from_records(title: str, records: Sequence[Mapping[str, Any]]) -> HtmlTable:
+    """Records of a study, one per row.
+
+    >>> table = from_records("Numbers", [{"task": "mc", "median": 0.51234, "at_cap": None}])
+    >>> [cell.text for cell in table.header], [cell.text for cell in table.rows[0].cells]
+    (['task', 'median', 'at cap'], ['mc', '0.512', '–'])
+    """
+    names = list(records[0]) if records else []
+    numeric = {name: not any(isinstance(record[name], str | bool) for record in records) for name in names}
+    header = tuple(HtmlCell(name.replace("_", " "), numeric[name]) for name in names)
+    rows = tuple(
+        HtmlRow(tuple(HtmlCell(_shown(record[name]), numeric[name]) for name in names), False, False)
+        for record in records
+    )
+    return HtmlTable(title, None, header, rows)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return _typographic(f"{value:.3f}" if isinstance(value, float) else str(value))
+
+
+def _typographic(text: str) -> str:
+    """A true minus sign before numbers, so that columns of + and − line up."""
+    return _MINUS.sub("−", text)

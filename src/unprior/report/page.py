@@ -1,0 +1,167 @@
+"""The report as one HTML page that needs nothing else, and as a record for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from unprior._files import replacing
+from unprior.benchmarks.schema import Benchmark
+from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.evaluation import Evaluation
+from unprior.report.figures import task_name
+from unprior.report.gallery import OUTCOMES, choose_gallery
+from unprior.report.headline import headline, tiles
+from unprior.report.html_tables import from_terminal
+from unprior.report.sections import figure_sections
+from unprior.report.style import DARK, LIGHT, FigureStyle
+from unprior.report.tables import components_table, evaluation_record, metrics_table
+from unprior.scores import ScoreTable
+from unprior.studies import Studies, run_studies
+
+
+def write_report(
+    path: str | Path,
+    *,
+    table: ScoreTable,
+    calibrator: SelectivePriorCalibrator,
+    decisions: Decisions,
+    evaluation: Evaluation,
+    benchmark: Benchmark | None = None,
+    studies: Studies | None = None,
+    title: str | None = None,
+    note: str | None = None,
+) -> None:
+    """Write the report of one run as a page that opens without a network.
+
+    Parameters
+    ----------
+    path
+        The HTML file to write; it appears whole or not at all.
+    table
+        The score table; its rows with split ``dev`` are those the calibrator was fitted on.
+    calibrator, decisions, evaluation
+        The fitted calibrator, its decisions about the test rows, and their evaluation.
+    benchmark
+        Where questions and images of the gallery come from, joined by ``example_id``; without it the gallery shows
+        scores alone.
+    studies
+        What :func:`unprior.studies.run_studies` gave, if it is at hand.
+    title, note
+        A heading instead of “model on benchmark”, and a sentence for the reader below it.
+
+    >>> import tempfile
+    >>> from unprior import SelectivePriorCalibrator, evaluate, synthesize
+    >>> table = synthesize(seed=0)
+    >>> calibrator = SelectivePriorCalibrator().fit(table)
+    >>> decisions = calibrator.predict(table.where(split="test"))
+    >>> evaluation = evaluate(decisions.table, decisions)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = Path(folder) / "report.html"
+    ...     write_report(page, table=table, calibrator=calibrator, decisions=decisions, evaluation=evaluation)
+    ...     page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    True
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    found = studies or _run(table, calibrator, decisions)
+    gallery = choose_gallery(decisions, benchmark)
+    loader = PackageLoader("unprior.report", "templates")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["task_name"] = task_name
+    html = environment.get_template("report.html.j2").render(
+        title=title or _default_title(decisions.table),
+        note=note,
+        sentence=headline(evaluation, abstains=calibrator.settings_ is None),
+        tiles=tiles(evaluation),
+        level=f"{100 * evaluation.level:g} %",
+        tables=[from_terminal(each) for each in (metrics_table(evaluation), components_table(found.components))],
+        sections=figure_sections(evaluation, found),
+        gallery=gallery,
+        outcomes=OUTCOMES,
+        subcategories=sorted({card.subcategory for card in gallery.cards if card.subcategory}),
+        tasks=sorted({card.task for card in gallery.cards}),
+        facts=_facts(calibrator, decisions),
+        themes={"light": _colours(LIGHT), "dark": _colours(DARK)},
+    )
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(html, encoding="utf-8")
+
+
+def report_record(
+    *,
+    table: ScoreTable,
+    calibrator: SelectivePriorCalibrator,
+    decisions: Decisions,
+    evaluation: Evaluation,
+    studies: Studies | None = None,
+) -> dict[str, Any]:
+    """All numbers of the page as plain values for JSON; the arguments are those of :func:`write_report`.
+
+    >>> from unprior import SelectivePriorCalibrator, evaluate, synthesize
+    >>> table = synthesize(seed=0)
+    >>> calibrator = SelectivePriorCalibrator().fit(table)
+    >>> decisions = calibrator.predict(table.where(split="test"))
+    >>> evaluation = evaluate(decisions.table, decisions)
+    >>> record = report_record(table=table, calibrator=calibrator, decisions=decisions, evaluation=evaluation)
+    >>> sorted(record)
+    ['calibrator', 'evaluation', 'headline', 'reasons', 'studies', 'test_rows', 'title', 'unprior']
+    """
+    import unprior
+
+    found = studies or _run(table, calibrator, decisions)
+    settings = calibrator.settings_
+    return {
+        "unprior": unprior.__version__,
+        "title": _default_title(decisions.table),
+        "headline": headline(evaluation, abstains=settings is None),
+        "test_rows": len(decisions),
+        "calibrator": {
+            "epsilon_cs": calibrator.epsilon_cs,
+            "uncertainty": calibrator.uncertainty,
+            "development_rows": calibrator.development_rows_,
+            "abstains": settings is None,
+            "settings": None if settings is None else asdict(settings),
+        },
+        "reasons": {str(reason): count for reason, count in decisions.count_reasons().items()},
+        "evaluation": evaluation_record(evaluation),
+        "studies": found.records(),
+    }
+
+
+def _run(table: ScoreTable, calibrator: SelectivePriorCalibrator, decisions: Decisions) -> Studies:
+    has_development = "dev" in table.column("split")
+    return run_studies(decisions, calibrator, table.where(split="dev") if has_development else None)
+
+
+def _default_title(table: ScoreTable) -> str:
+    names = [table.column(name)[0] for name in ("model", "benchmark")]
+    return " on ".join(dict.fromkeys(name for name in names if name)) or "Score table"
+
+
+def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[tuple[str, str]]:
+    """How the numbers came about, for the foot of the page."""
+    import unprior
+
+    settings = calibrator.settings_
+    chosen = "none was feasible; the calibrator abstains"
+    if settings is not None:
+        named = ((name.replace("_", " "), value) for name, value in asdict(settings).items())
+        chosen = ", ".join(f"{name} {value:.4g}" for name, value in named if value is not None)
+    pairs = len(decisions.table.codes("pair_id")[1])
+    return [
+        ("Method", f"Selective Prior Calibration, {'uncertainty-aware' if calibrator.uncertainty else 'standard'}"),
+        ("Permitted loss", f"ε = {100 * calibrator.epsilon_cs:g} points of commonsense accuracy"),
+        ("Settings", chosen),
+        ("Fitted on", f"{calibrator.development_rows_:,} development rows"),
+        ("Tested on", f"{len(decisions):,} rows of {pairs:,} pairs"),
+        ("Made by", f"unprior {unprior.__version__}"),
+    ]
+
+
+def _colours(style: FigureStyle) -> dict[str, str]:
+    fields = asdict(style)
+    return {name: value for name, value in fields.items() if isinstance(value, str) and name != "name"}

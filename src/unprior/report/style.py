@@ -1,0 +1,122 @@
+"""The one style of all figures: colours that colour-blind readers tell apart, quiet axes, light and dark."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_DPI = 72.0  # an SVG is measured in points
+_FONT = "DejaVu Sans"  # comes with matplotlib; the reader's own font takes its place in the page
+_PAGE_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureStyle:
+    """Colours by their role; the hues are those of Okabe and Ito."""
+
+    name: str
+    paper: str
+    ink: str
+    """Text."""
+    quiet: str
+    """Secondary text, axes, and what is not in focus."""
+    grid: str
+    cf: str
+    """Counterfactual images."""
+    cs: str
+    """Commonsense images."""
+    method: str
+    """SPC."""
+    control: str
+    """What SPC is compared with."""
+    repaired: str
+    harmed: str
+    ramp: tuple[str, ...]
+    """Sequential colours, from none to all."""
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Draw in this style; matplotlib's own settings come back afterwards."""
+        import matplotlib
+
+        with matplotlib.rc_context(self._settings()):
+            yield
+
+    def _settings(self) -> dict[Any, Any]:
+        return {
+            "axes.axisbelow": True,
+            "axes.edgecolor": self.quiet,
+            "axes.facecolor": "none",
+            "axes.grid": True,
+            "axes.labelcolor": self.ink,
+            "axes.labelsize": 9.5,
+            "axes.linewidth": 0.7,
+            "axes.spines.right": False,
+            "axes.spines.top": False,
+            "axes.titlelocation": "left",
+            "axes.titlesize": 10.5,
+            "axes.titleweight": "bold",
+            "axes.titlecolor": self.ink,
+            "figure.facecolor": self.paper,
+            "font.family": _FONT,
+            "font.size": 9.0,
+            "grid.color": self.grid,
+            "grid.linewidth": 0.7,
+            "legend.fontsize": 8.5,
+            "legend.frameon": False,
+            "legend.labelcolor": self.ink,
+            "lines.linewidth": 1.6,
+            "lines.solid_capstyle": "round",
+            "svg.fonttype": "none",  # text stays text: small files, and the reader's font
+            "svg.hashsalt": "unprior",  # the same figure gives the same bytes
+            "text.color": self.ink,
+            "xtick.color": self.quiet,
+            "xtick.labelcolor": self.ink,
+            "xtick.major.size": 3,
+            "ytick.color": self.quiet,
+            "ytick.labelcolor": self.ink,
+            "ytick.major.size": 3,
+        }
+
+    def new_axes(self, width: float, height: float) -> Axes:
+        """Empty axes on a figure of their own, sized in inches; no global state of pyplot is touched."""
+        from matplotlib.figure import Figure
+
+        return Figure(figsize=(width, height), dpi=_DPI, layout="constrained").add_subplot()
+
+
+LIGHT = FigureStyle(
+    name="light", paper="#ffffff", ink="#1d2430", quiet="#7a8492", grid="#e9ecf0",
+    cf="#0072b2", cs="#e69f00", method="#0072b2", control="#b05a86", repaired="#009e73", harmed="#d55e00",
+    ramp=("#f4f7fa", "#c6dcec", "#7fb3d5", "#2f81b8", "#0b4a77"),
+)  # fmt: skip
+DARK = FigureStyle(
+    name="dark", paper="#171b22", ink="#e4e8ee", quiet="#828c9a", grid="#2a303a",
+    cf="#56b4e9", cs="#e69f00", method="#56b4e9", control="#d993b8", repaired="#2cc295", harmed="#f28141",
+    ramp=("#1f2631", "#1d4160", "#25699a", "#4a9fd4", "#a5d8f7"),
+)  # fmt: skip
+
+
+def as_svg(figure: Figure) -> str:
+    """A figure as SVG on a transparent ground, its text in the reader's own font.
+
+    >>> axes = LIGHT.new_axes(2, 1)
+    >>> as_svg(axes.figure).startswith("<svg")
+    True
+    """
+    import matplotlib
+
+    stream = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "unprior"}):
+        figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    text = stream.getvalue()
+    text = text[text.index("<svg") :].replace(f"'{_FONT}'", _PAGE_FONT)
+    return re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)

@@ -1,0 +1,124 @@
+"""RQ1: do wrong answers on counterfactual images go where the prior points?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unprior.evaluation.comparison import group_rows
+from unprior.evaluation.metrics import Share, correct, prior_winners
+from unprior.scores import ScoreTable
+
+
+@dataclass(frozen=True, slots=True)
+class AttractionCell:
+    """Wrong original answers to the counterfactual images of one group."""
+
+    task: str
+    category: str | None
+    """None for the whole task."""
+    subcategory: str | None
+    """None for the whole task."""
+    attracted: Share
+    """Wrong answers that are the prior's winner."""
+    chance: float
+    """Share to expect if every wrong answer fell on any of the wrong candidates alike; NaN without errors.
+
+    With two candidates this *is* the observed share: a wrong answer is the prior's winner whenever the prior is wrong.
+    """
+    prior_is_ordinary: Share
+    """Commonsense examples whose right answer is the prior's winner."""
+
+    def record(self) -> dict[str, Any]:
+        """Plain numbers; what is undefined is None."""
+        value, ordinary = self.attracted.value, self.prior_is_ordinary.value
+        return {
+            "task": self.task,
+            "category": self.category,
+            "subcategory": self.subcategory,
+            "errors": self.attracted.total,
+            "attracted": self.attracted.count,
+            "rate": None if math.isnan(value) else value,
+            "chance": None if math.isnan(self.chance) else self.chance,
+            "prior_is_ordinary": None if math.isnan(ordinary) else ordinary,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Attraction:
+    """The attraction matrix: subcategories by tasks, and the rates of whole tasks.
+
+    >>> from unprior import synthesize
+    >>> result = study_attraction(synthesize(seed=0).where(split="test"))
+    >>> len(result.cells), [cell.task for cell in result.overall]
+    (28, ['mc', 'qa'])
+    """
+
+    overall: tuple[AttractionCell, ...]
+    """One per task."""
+    cells: tuple[AttractionCell, ...]
+    """One per subcategory and task, in the order of the table; empty when it names no subcategory."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Columns of the matrix."""
+        return tuple(cell.task for cell in self.overall)
+
+    @property
+    def subcategories(self) -> tuple[str, ...]:
+        """Rows of the matrix."""
+        return tuple(dict.fromkeys(str(cell.subcategory) for cell in self.cells))
+
+    def cell(self, subcategory: str | None, task: str) -> AttractionCell | None:
+        """One entry of the matrix; with subcategory None that of the whole task."""
+        for cell in (*self.overall, *self.cells):
+            if (cell.subcategory, cell.task) == (subcategory, task):
+                return cell
+        return None
+
+    def records(self) -> list[dict[str, Any]]:
+        """Whole tasks first, then the matrix."""
+        return [cell.record() for cell in (*self.overall, *self.cells)]
+
+
+def study_attraction(table: ScoreTable) -> Attraction:
+    """Among wrong original answers to counterfactual images, the share that equals the prior's winner.
+
+    An original answer that could not be parsed is wrong and not attracted.
+
+    >>> from unprior import synthesize
+    >>> multiple_choice = study_attraction(synthesize(seed=0).where(split="test", task="mc")).overall[0]
+    >>> multiple_choice.attracted.value > 2 * multiple_choice.chance
+    True
+    """
+    cells = []
+    if any(name is not None for name in table.column("subcategory")):
+        groups = group_rows(table, "category", "subcategory", "task")
+        in_table_order = sorted(groups.items(), key=lambda item: int(item[1][0]))
+        cells = [
+            _cell(table.take(rows), task, category, subcategory)
+            for (category, subcategory, task), rows in in_table_order
+            if subcategory is not None
+        ]
+    overall = [_cell(table.take(rows), task, None, None) for (task,), rows in group_rows(table, "task").items()]
+    return Attraction(tuple(overall), tuple(cells))
+
+
+def _cell(part: ScoreTable, task: str, category: str | None, subcategory: str | None) -> AttractionCell:
+    winner = prior_winners(part)
+    wrong = part.is_cf & ~correct(part, part.original)
+    # An undirected error hits the prior's winner once in K - 1 times, and never if that is the right answer.
+    possible = (winner != part.answer) & (part.original >= 0)
+    expected = np.where(possible, 1.0 / (part.candidate_counts - 1), 0.0)[wrong]
+    ordinary = (winner == part.answer) & ~part.is_cf
+    return AttractionCell(
+        task=str(task),
+        category=category,
+        subcategory=subcategory,
+        attracted=Share(int((wrong & (part.original == winner)).sum()), int(wrong.sum())),
+        chance=float(expected.mean()) if len(expected) else math.nan,
+        prior_is_ordinary=Share(int(ordinary.sum()), int((~part.is_cf).sum())),
+    )

@@ -1,0 +1,84 @@
+"""All studies of one run together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.errors import UnpriorError
+from unprior.scores import ScoreTable
+from unprior.studies.attraction import Attraction, study_attraction
+from unprior.studies.components import Components, study_components
+from unprior.studies.frontier import Frontier, study_frontier
+from unprior.studies.ranges import Ranges, study_ranges
+from unprior.studies.strengths import Strengths, study_strengths
+
+
+class StudyResult(Protocol):
+    """What every study returns: a frozen result that can be read as plain records."""
+
+    def records(self) -> list[dict[str, Any]]:
+        """Flat dictionaries of plain values, ready for JSON; what is undefined is None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Studies:
+    """The results of all studies of one run."""
+
+    attraction: Attraction
+    components: Components
+    frontier: Frontier | None
+    """None without development rows to fit again on."""
+    ranges: Ranges
+    strengths: Strengths
+
+    def records(self) -> dict[str, list[dict[str, Any]] | None]:
+        """The records of every study by its name."""
+        results: dict[str, StudyResult | None] = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: None if result is None else result.records() for name, result in results.items()}
+
+
+def run_studies(
+    decisions: Decisions, calibrator: SelectivePriorCalibrator, development: ScoreTable | None = None
+) -> Studies:
+    """Run every study on decisions about test rows.
+
+    Parameters
+    ----------
+    decisions
+        Made by ``calibrator`` for the test rows, which need answers and both sides of every pair.
+    calibrator
+        The fitted calibrator under study.
+    development
+        The rows it was fitted on; the frontier fits again on them and is left out without them.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> calibrator = SelectivePriorCalibrator().fit(table)
+    >>> result = run_studies(calibrator.predict(table.where(split="test")), calibrator, table.where(split="dev"))
+    >>> {name: len(records) for name, records in result.records().items()}
+    {'attraction': 30, 'components': 8, 'frontier': 28, 'ranges': 2, 'strengths': 4}
+    """
+    _check_one_source(decisions.table)
+    curve = None if development is None else study_frontier(calibrator, development, decisions.table)
+    constants = [] if curve is None else [point.strength for point in curve.points if point.method == "fixed_selected"]
+    return Studies(
+        attraction=study_attraction(decisions.table),
+        components=study_components(decisions),
+        frontier=curve,
+        ranges=study_ranges(decisions, fixed_strength=constants[0] if constants else None),
+        strengths=study_strengths(decisions),
+    )
+
+
+def _check_one_source(table: ScoreTable) -> None:
+    """Studies speak about one model on one benchmark; a mixture would hide both."""
+    _, labels = table.codes("model", "benchmark")
+    if len(labels) > 1:
+        named = "; ".join(f"{model or '?'} on {benchmark or '?'}" for model, benchmark in labels)
+        raise UnpriorError(
+            f"the decisions cover several models or benchmarks ({named}); choose one with "
+            f"table.where(model=..., benchmark=...) and make one report for each"
+        )

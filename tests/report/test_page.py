@@ -1,0 +1,201 @@
+"""The page as a reader sees it: in a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from finished_run import Finished
+from small_tables import abstaining_calibrator, example
+from unprior import ScoreTable, evaluate
+from unprior.report import report_record, write_report
+
+
+@contextmanager
+def opened(browser: Browser, path: Path, *, width: int = 1400, scheme: str = "light") -> Iterator[Page]:
+    """The page in a window; complaints of the browser and requests to anywhere else fail the test."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    complaints: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(path.as_uri())
+    yield page
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("data:", path.as_uri()))] == []
+    page.close()
+
+
+def visible_cards(page: Page) -> int:
+    return page.locator(".card:visible").count()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1600])
+def test_all_figures_are_there_and_nothing_sticks_out(browser: Browser, report: Path, width: int, scheme: str) -> None:
+    with opened(browser, report, width=width, scheme=scheme) as page:
+        figures = page.locator("figure img")
+        assert figures.count() == 8
+        for index in range(figures.count()):
+            figure = figures.nth(index)
+            assert figure.evaluate("image => image.complete && image.naturalWidth > 0")
+            box = figure.bounding_box()
+            assert box is not None
+            assert box["width"] > min(280, 0.7 * width)
+            assert box["height"] > 100
+            assert figure.get_attribute("alt")
+        overhang = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(overhang) <= 0
+        kind = "dark" if scheme == "dark" else "light"
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (sum(int(part) for part in background[4:-1].split(",")) < 384) == (kind == "dark")
+
+
+def test_dark_pages_show_dark_figures(browser: Browser, report: Path) -> None:
+    shown = []
+    for scheme in ("light", "dark"):
+        with opened(browser, report, scheme=scheme) as page:
+            shown.append(page.locator("figure img").first.evaluate("image => image.currentSrc"))
+    assert shown[0] != shown[1]
+
+
+def test_the_words_and_tables(browser: Browser, report: Path, finished: Finished) -> None:
+    with opened(browser, report) as page:
+        assert page.locator("h1").inner_text() == "synthetic"
+        assert page.locator(".headline").inner_text().startswith("On counterfactual images SPC raises accuracy from")
+        assert page.locator(".note").inner_text() == "Synthetic scores & <pictures>."
+        assert page.locator(".tile").count() == 4
+        captions = page.locator("caption").all_text_contents()
+        assert len(captions) == page.locator("table").count()
+        assert "Parts of the method (points)" in captions
+        accuracy = f"{finished.evaluation.tasks[0].method.cf.value:.3f}"
+        assert accuracy in page.locator("table").first.inner_text()
+        for link in page.locator("nav a").all():
+            assert page.locator(str(link.get_attribute("href"))).count() == 1
+
+
+def test_outcome_and_task_filters(browser: Browser, report: Path) -> None:
+    with opened(browser, report) as page:
+        everything = visible_cards(page)
+        assert everything == page.locator(".card").count() > 20
+        for outcome, name in (("repaired", "Repaired"), ("harmed", "Harmed"), ("kept", "Kept by the gate")):
+            page.get_by_role("button", name=name, exact=True).click()
+            assert visible_cards(page) == page.locator(f".card[data-outcome={outcome}]").count() > 0
+            assert page.locator("[data-filter=outcome] [aria-pressed=true]").inner_text() == name
+        page.get_by_role("button", name="QA", exact=True).click()
+        both = page.locator(".card[data-outcome=kept][data-task=qa]").count()
+        assert visible_cards(page) == both
+        assert page.locator("output").inner_text() == f"{both} of {everything} examples"
+        page.get_by_role("button", name="All", exact=True).click()
+        page.get_by_role("button", name="Both tasks").click()
+        assert visible_cards(page) == everything
+
+
+def test_filters_by_keyboard(browser: Browser, report: Path) -> None:
+    with opened(browser, report) as page:
+        page.get_by_role("button", name="Harmed", exact=True).focus()
+        page.keyboard.press("Enter")
+        assert visible_cards(page) == page.locator(".card.harmed").count()
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Space")
+        assert visible_cards(page) == page.locator(".card.repaired").count()
+
+
+def test_subcategories_and_search(browser: Browser, report: Path) -> None:
+    with opened(browser, report) as page:
+        name = str(page.locator(".card").first.get_attribute("data-subcategory"))
+        page.get_by_label("Subcategory").select_option(name)
+        assert visible_cards(page) == page.locator(f".card[data-subcategory='{name}']").count() > 0
+        page.get_by_label("Subcategory").select_option("")
+        pair = page.locator(".card .tags span").last.inner_text()
+        page.get_by_label("Search the examples").fill(pair.upper())
+        assert 1 <= visible_cards(page) < page.locator(".card").count()
+        page.get_by_label("Search the examples").fill("no such words")
+        assert visible_cards(page) == 0
+        assert page.locator("#nothing").is_visible()
+
+
+def test_a_card_shows_everything(browser: Browser, report: Path) -> None:
+    with opened(browser, report) as page:
+        card = page.locator(".card[data-task=mc]").first
+        assert card.locator("img.photo").evaluate("image => image.naturalWidth") == 280
+        assert "</script>" in card.locator("h3").inner_text(), "text of a benchmark is never markup"
+        assert card.locator(".scores [role=row]").count() == 5
+        assert card.locator(".bar").count() == 12
+        assert card.locator(".bar.first").count() == 3
+        assert card.locator(".tick").count() == 1
+        assert card.locator(".meta").inner_text().startswith("λ")
+        assert card.locator(".explanation").inner_text().startswith(("Changed “", "Kept “"))
+        inside = card.locator(".bar i").evaluate_all(
+            "bars => bars.every(bar => bar.offsetLeft >= -1"
+            " && bar.offsetLeft + bar.offsetWidth <= bar.parentElement.offsetWidth + 2)"
+        )
+        assert inside
+
+
+def test_numbers_unfold(browser: Browser, report: Path) -> None:
+    with opened(browser, report) as page:
+        numbers = page.locator("#frontier details")
+        assert not numbers.locator("table").is_visible()
+        numbers.locator("summary").click()
+        assert numbers.locator("tbody tr").count() == 28
+
+
+def test_score_tables_alone_make_a_page(browser: Browser, finished: Finished, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write_report(path, **vars(finished), title="My run")
+    with opened(browser, path, width=390) as page:
+        assert page.locator("h1").inner_text() == "My run"
+        assert page.locator(".photo").count() == 0
+        assert page.locator(".card").count() > 20
+        box = page.locator(".card .scores").first.bounding_box()
+        assert box is not None
+        assert box["width"] > 250, "without a picture the scores take its room"
+
+
+def test_the_page_stays_small(report: Path) -> None:
+    assert report.stat().st_size < 4_000_000
+
+
+def test_the_same_run_gives_the_same_page(finished: Finished, tmp_path: Path) -> None:
+    for name in ("one.html", "two.html"):
+        write_report(tmp_path / name, **vars(finished))
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def test_a_calibrator_that_abstains(browser: Browser, tmp_path: Path) -> None:
+    table = ScoreTable.from_rows(
+        [
+            example(pair, side, [-1.0, -0.5, -3.0, -4.0], [-0.2, -1.0, -3.0, -3.0], "A", answer)
+            for pair in range(3)
+            for side, answer in (("cf", "B"), ("cs", "A"))
+        ]
+    )
+    calibrator = abstaining_calibrator()
+    decisions = calibrator.predict(table)
+    evaluation = evaluate(table, decisions, resamples=100)
+    path = tmp_path / "report.html"
+    write_report(path, table=table, calibrator=calibrator, decisions=decisions, evaluation=evaluation)
+    with opened(browser, path) as page:
+        assert "the calibrator abstains" in page.locator(".headline").inner_text()
+        assert page.locator("#ranges .absent").is_visible()
+        assert page.locator("#frontier .absent").is_visible()
+        assert page.locator("#gallery .absent").is_visible()
+    record = report_record(table=table, calibrator=calibrator, decisions=decisions, evaluation=evaluation)
+    assert record["calibrator"]["abstains"]
+    assert record["studies"]["frontier"] is None
+
+
+def test_the_record_is_plain_and_whole(finished: Finished) -> None:
+    record = report_record(**vars(finished))
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+    assert record["studies"] == finished.studies.records()
+    assert record["evaluation"]["tasks"][0]["task"] == "mc"
+    assert sum(record["reasons"].values()) == record["test_rows"] == 920
+    assert record["calibrator"]["settings"]["max_strength"] > 0

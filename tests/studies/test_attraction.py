@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from small_tables import hand_made_rows, hand_made_table
+from unprior import ScoreTable, measure
+from unprior.studies import study_attraction
+
+
+def test_whole_tasks_by_hand() -> None:
+    mc, qa = study_attraction(hand_made_table()).overall
+    assert (mc.attracted.count, mc.attracted.total) == (1, 4)
+    # Two of the four errors could have gone to either of two wrong candidates, one of them the prior's winner.
+    assert mc.chance == pytest.approx((1 / 2 + 1 / 2 + 0 + 0) / 4)
+    assert (mc.prior_is_ordinary.count, mc.prior_is_ordinary.total) == (4, 5)
+    assert (qa.attracted.count, qa.attracted.total) == (1, 2)
+    assert qa.chance == qa.attracted.value, "with two candidates an error has no choice"
+
+
+def test_the_matrix_by_hand() -> None:
+    result = study_attraction(hand_made_table())
+    assert result.subcategories == ("Hands", "Hats")
+    expected = {("Hands", "mc"): (1, 2), ("Hats", "mc"): (0, 2), ("Hands", "qa"): (1, 1), ("Hats", "qa"): (0, 1)}
+    for (subcategory, task), counts in expected.items():
+        cell = result.cell(subcategory, task)
+        assert cell is not None
+        assert (cell.attracted.count, cell.attracted.total) == counts
+    assert result.cell("Shoes", "mc") is None
+
+
+def test_agrees_with_the_metrics(table: ScoreTable) -> None:
+    for cell in study_attraction(table).overall:
+        part = table.where(task=cell.task)
+        assert cell.attracted == measure(part, part.original).attraction
+
+
+def test_no_errors_have_no_rate() -> None:
+    rows = [row | {"original": row["answer"]} for row in hand_made_rows()]
+    result = study_attraction(ScoreTable.from_rows(rows))
+    assert all(math.isnan(cell.chance) for cell in result.cells)
+    assert json.loads(json.dumps(result.records(), allow_nan=False))[0]["rate"] is None
+
+
+def test_without_subcategories_there_is_no_matrix() -> None:
+    rows = [row | {"subcategory": None, "category": None} for row in hand_made_rows()]
+    result = study_attraction(ScoreTable.from_rows(rows))
+    assert result.cells == ()
+    assert result.subcategories == ()
+    assert len(result.records()) == 2

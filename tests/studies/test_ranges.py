@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+import math
+from statistics import median
+
+import pytest
+
+import straightforward
+from small_tables import abstaining_calibrator, twelve_pairs
+from unprior import Decisions, SelectivePriorCalibrator
+from unprior.studies import study_ranges
+
+
+@pytest.fixture(scope="module")
+def decisions() -> Decisions:
+    table = twelve_pairs()
+    return SelectivePriorCalibrator().fit(table).predict(table.where(split="test"))
+
+
+def test_ranges_against_plain_loops(decisions: Decisions) -> None:
+    expected: dict[str, list[tuple[float, float]]] = {"mc": [], "qa": []}
+    for row, decision in zip(decisions.table.arrow.to_pylist(), decisions, strict=True):
+        position = decision.candidates.index(str(decision.proposal))
+        ends = straightforward.stable_range(row["image_scores"], row["prior_scores"], position)
+        expected[row["task"]].append(ends)
+    for task in study_ranges(decisions).tasks:
+        ours = list(zip(task.low.tolist(), task.high.tolist(), strict=True))
+        assert ours == sorted(ours), "sorted by lower and then upper end"
+        for mine, theirs in zip(ours, sorted(expected[task.task]), strict=True):
+            assert mine == pytest.approx(theirs)
+
+
+def test_the_summary_against_plain_loops(decisions: Decisions) -> None:
+    fixed = 0.7
+    result = study_ranges(decisions, fixed_strength=fixed)
+    settings = decisions.settings
+    assert settings is not None
+    for record in result.records():
+        mine = [
+            decision
+            for decision, row in zip(decisions, decisions.table.arrow.to_pylist(), strict=True)
+            if row["task"] == record["task"]
+        ]
+        widths = [decision.range_high - decision.range_low for decision in mine]
+        bounded = [width for width in widths if math.isfinite(width)]
+        inside = [decision.range_low <= settings.max_strength <= decision.range_high for decision in mine]
+        outside = [not decision.range_low <= fixed <= decision.range_high for decision in mine]
+        assert record["n"] == len(mine)
+        assert record["median_bounded_width"] == (pytest.approx(median(bounded)) if bounded else None)
+        assert record["share_unbounded"] == pytest.approx(1 - len(bounded) / len(mine))
+        assert record["share_max_strength_inside"] == pytest.approx(sum(inside) / len(mine))
+        assert record["share_fixed_strength_outside"] == pytest.approx(sum(outside) / len(mine))
+
+
+def test_repaired_and_harmed_have_their_own_radius(decisions: Decisions) -> None:
+    for task, record in zip(study_ranges(decisions).tasks, study_ranges(decisions).records(), strict=True):
+        radii = [
+            min(strength - low, high - strength)
+            for low, high, strength, chosen in zip(task.low, task.high, task.strength, task.repaired, strict=True)
+            if chosen
+        ]
+        assert record["median_radius_repaired"] == (pytest.approx(median(radii)) if radii else None)
+        assert not (task.repaired & task.harmed).any()
+
+
+def test_records_are_plain(decisions: Decisions) -> None:
+    records = study_ranges(decisions).records()
+    assert json.loads(json.dumps(records, allow_nan=False)) == records
+
+
+def test_an_abstaining_calibrator_has_no_ranges() -> None:
+    assert study_ranges(abstaining_calibrator().predict(twelve_pairs())).tasks == ()
