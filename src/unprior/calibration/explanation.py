@@ -29,8 +29,18 @@ def _subtraction(decision: Decision) -> str:
     return f"after subtracting {decision.strength:.2f} of the preference the model has without the image"
 
 
-def _lead(decision: Decision) -> str:
-    return f"“{decision.proposal}” leads by {decision.margin:.2f} in probability"
+def _lead(decision: Decision, margin: str | None = None) -> str:
+    return f"“{decision.proposal}” leads by {margin or f'{decision.margin:.2f}'} in probability"
+
+
+def _apart(value: float, limit: float) -> tuple[str, str]:
+    """Both numbers with as many digits as it takes to tell them apart, at least two.
+
+    >>> _apart(0.0496, 0.05)
+    ('0.0496', '0.0500')
+    """
+    digits = next((digits for digits in range(2, 9) if f"{value:.{digits}f}" != f"{limit:.{digits}f}"), 2)
+    return f"{value:.{digits}f}", f"{limit:.{digits}f}"
 
 
 def _why_revised(decision: Decision) -> str:
@@ -50,13 +60,13 @@ def _why_kept(decision: Decision) -> str:
         case Reason.SAME_ANSWER:
             why = f"it is also the best answer {_subtraction(decision)} ({_lead(decision)})"
         case Reason.SMALL_MARGIN:
-            required = f"less than the {limits.min_margin:.2f} that a change requires"
-            why = f"{_subtraction(decision)} {_lead(decision)}, {required}"
+            margin, required = _apart(decision.margin, limits.min_margin)
+            why = f"{_subtraction(decision)} {_lead(decision, margin)}, less than the {required} that a change requires"
         case Reason.UNSEEN_CANDIDATE_COUNT:
             why = f"the calibrator was fitted on no question with {len(decision.candidates)} candidates"
         case Reason.FAR_FROM_DEVELOPMENT:
-            accepted = f"distance {decision.distance:.2f}, accepted up to {limits.max_distance:.2f}"
-            why = f"its scores are unlike the development data ({accepted})"
+            distance, accepted = _apart(decision.distance or 0.0, limits.max_distance or 0.0)
+            why = f"its scores are unlike the development data (distance {distance}, accepted up to {accepted})"
         case Reason.NO_CONDITION:
             why = (
                 f"{_subtraction(decision)} “{decision.proposal}” comes first, but the image scores alone do not favour "
@@ -65,8 +75,9 @@ def _why_kept(decision: Decision) -> str:
         case Reason.LOW_SUPPORT:
             conflict = decision.condition is Condition.CONFLICT
             needed = limits.conflict_support if conflict else limits.absorption_support
+            support, required = _apart(decision.support or 0.0, needed or 0.0)
             why = (
-                f"“{decision.proposal}” stays first with probability {decision.support:.2f} over plausible strengths, "
-                f"less than the {needed:.2f} that a change requires"
+                f"“{decision.proposal}” stays first with probability {support} over plausible strengths, "
+                f"less than the {required} that a change requires"
             )
     return why
