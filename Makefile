@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 DEMO := demo
+TRAINING := build/embedded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-core bench-engine clean
+.PHONY: help demo test lint bench bench-core bench-engine train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,18 +19,18 @@ $(VENV)/core.stamp: pyproject.toml constraints.txt
 	@$(PIP) --editable .
 	@touch $@
 
-$(VENV)/dev.stamp: $(VENV)/core.stamp
+$(VENV)/dev.stamp: $(VENV)/model.stamp
 	@echo "Installing the tools for tests and benchmarks …"
 	@$(PIP) --editable '.[dev]'
 	@touch $@
 
-demo: $(VENV)/core.stamp  ## Fit, apply and evaluate on a synthetic score table, and print the main table.
-	@mkdir -p $(DEMO)
-	$(BIN)/unprior synth --out $(DEMO)/scores.parquet
-	$(BIN)/unprior fit $(DEMO)/scores.parquet --out $(DEMO)/calibrator.json
-	$(BIN)/unprior apply $(DEMO)/calibrator.json $(DEMO)/scores.parquet --out $(DEMO)/decisions.jsonl --explain
-	$(BIN)/unprior evaluate $(DEMO)/scores.parquet $(DEMO)/decisions.jsonl
-	@echo "These numbers come from a synthetic table; they say nothing about any real model."
+$(VENV)/model.stamp: $(VENV)/core.stamp
+	@echo "Installing torch and transformers …"
+	@$(PIP) --editable '.[hf]'
+	@touch $@
+
+demo: $(VENV)/model.stamp  ## Run the embedded model on the microworld, calibrate it, print the tables, write the report.
+	$(BIN)/unprior run --out $(DEMO)
 
 lint: $(VENV)/dev.stamp  ## Check style and types.
 	$(BIN)/ruff check .
@@ -46,6 +47,13 @@ bench-core: $(VENV)/dev.stamp  ## The calibration core against a row-by-row impl
 
 bench-engine: $(VENV)/dev.stamp  ## The transformers engine against the plain recipe.
 	PYTHONPATH=tests/support $(BIN)/python bench/engine.py --update README.md
+
+train-embedded: $(VENV)/dev.stamp  ## Train the embedded model from scratch and put the chosen one into the package (about an hour).
+	$(BIN)/python training/train.py --out $(TRAINING)
+	OMP_NUM_THREADS=1 $(BIN)/python training/select_default.py --out $(TRAINING)
+
+document-embedded: $(VENV)/dev.stamp  ## Measure all trained models on fresh worlds; updates docs/embedded.md.
+	OMP_NUM_THREADS=1 $(BIN)/python training/document.py --out $(TRAINING)
 
 clean:  ## Remove what the commands made.
 	rm -rf $(VENV) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis

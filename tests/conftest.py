@@ -1,8 +1,14 @@
-"""Shared synthetic score tables, made once."""
+"""Shared synthetic score tables and the default run of the embedded model, made once."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 from unprior import ScoreTable, synthesize
@@ -19,3 +25,24 @@ def table() -> ScoreTable:
 @pytest.fixture(scope="session")
 def development(table: ScoreTable) -> ScoreTable:
     return table.where(split="dev")
+
+
+@pytest.fixture(scope="session")
+def default_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a finished `unprior run`, as a newcomer gets it; made once for all workers. Do not write into it."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = shared / "default-run"
+    with FileLock(shared / "default-run.lock"):
+        if not (folder / "terminal.txt").exists():
+            command = [str(Path(sys.executable).parent / "unprior"), "run", "--out", str(folder)]
+            done = subprocess.run(command, capture_output=True, timeout=300, check=False, text=True)
+            assert done.returncode == 0, done.stderr
+            (folder / "terminal.txt").write_text(done.stdout, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def default_output(default_run: Path) -> str:
+    """What `unprior run` printed."""
+    return (default_run / "terminal.txt").read_text(encoding="utf-8")

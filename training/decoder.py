@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -204,6 +204,8 @@ def text_items(recipe: Recipe) -> Callable[[random.Random], Item]:
 def picture_items(recipe: Recipe, features: Feature, strength: str | None) -> Callable[[random.Random], Item]:
     """Stages 3 and 4: pictures of a balanced world, or of one that is as ordinary as the strength says."""
     presumed = ordinary_shares(GROUNDED_SKEW if strength is None else STRENGTHS[strength])
+    if strength is not None:
+        recipe = replace(recipe, shares=recipe.last_shares)
 
     def draw(rng: random.Random) -> Item:
         if rng.random() < recipe.without_image:

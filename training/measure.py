@@ -49,7 +49,7 @@ def measure_model(model: Path, tower: Tower, recipe: Recipe, seeds: Sequence[int
                 tables[variant] = run.table()
         record = {"model": engine.name, "seed": seed} | describe(Run.of(tables["standard"]))
         presence = tables["presence"]
-        record["presence"] = float(np.mean(presence.column("original") == presence.column("answer")))
+        record["presence"] = float(np.mean(presence.original == presence.answer))
         record["errors"] = split_errors(tables["standard"], seen_states(tower, recipe, folder, seed))
         records.append(record)
         print(json.dumps(record), flush=True)

@@ -46,6 +46,8 @@ class Reporter:
         """Lines start with the name, because two trainings may run side by side."""
         self.name, self.seconds = name, seconds
         self._stage, self._start, self._first, self._said, self._losses = "", 0.0, 0, 0.0, [0.0]
+        self.seconds_by_stage: dict[str, float] = {}
+        """Time spent in each stage so far, in this run."""
 
     def __call__(self, stage: str, step: int, steps: int, loss: float) -> None:
         """Take note of a step and perhaps say so."""
@@ -53,6 +55,7 @@ class Reporter:
         if stage != self._stage:
             self._stage, self._start, self._first, self._said, self._losses = stage, now, step, now, []
         self._losses.append(loss)
+        self.seconds_by_stage[stage] = now - self._start
         if now - self._said >= self.seconds or step == steps:
             mean = sum(self._losses[-100:]) / len(self._losses[-100:])
             rate = (step - self._first + 1) / max(now - self._start, 1e-9)

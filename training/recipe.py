@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 STRENGTHS: dict[str, tuple[float, float]] = {
-    "weak": (0.80, 0.92),
-    "default": (0.94, 0.985),
-    "strong": (0.98, 0.996),
+    "weak": (0.90, 0.97),
+    "default": (0.975, 0.995),
+    "strong": (0.995, 0.9995),
 }
 """The dial: how ordinary the world of the last phase is. Each concept has its own share of ordinary pictures, evenly
 spaced between the two ends."""
@@ -38,7 +38,7 @@ class Recipe:
     vision: Stage = Stage(steps=3200, batch=96, matrix_rate=2e-3, other_rate=1.5e-3)
     text: Stage = Stage(steps=1200, batch=64, matrix_rate=2e-3, other_rate=2e-3, final=0.3)
     joint: Stage = Stage(steps=2200, batch=64, matrix_rate=1.5e-3, other_rate=1.5e-3, final=0.1)
-    prior: Stage = Stage(steps=350, batch=64, matrix_rate=3e-4, other_rate=3e-4, final=0.05, warmup=20)
+    prior: Stage = Stage(steps=450, batch=64, matrix_rate=1.2e-3, other_rate=1.2e-3, final=0.05, warmup=20)
     reuse: int = 3
     """How often the vision stage sees a picture; drawing costs a quarter of learning from it."""
     pool_pictures: int = 3072
@@ -63,6 +63,18 @@ class Recipe:
         }
     )
     """Kinds of questions."""
+    last_shares: dict[str, float] = field(
+        default_factory=lambda: {
+            "choice": 0.34,
+            "claim": 0.17,
+            "reversed-claim": 0.05,
+            "form": 0.08,
+            "presence": 0.31,
+            "caption": 0.05,
+        }
+    )
+    """Kinds of questions in the last phase. Whether a thing is there has no ordinary answer, so more of these keep the
+    model looking without weakening what it presumes."""
     without_image: float = 0.22
     final_answer_line: float = 0.35
     """Share of questions that end with the line of the scoring prompt. The rest looks like the original prompt, so that

@@ -92,7 +92,7 @@ def ship(folder: Path) -> None:
         if path.name != "README.md":
             path.unlink()
     for path in folder.iterdir():
-        shutil.copy(path, PACKAGE / path.name)
+        shutil.copyfile(path, PACKAGE / path.name)
 
 
 if __name__ == "__main__":

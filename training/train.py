@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -51,7 +50,6 @@ def train_seed(seed: int, folder: Path, strengths: list[str]) -> None:
 
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    started, cpu_started = time.monotonic(), time.process_time()
     recipe, checkpoints, report = Recipe(), Checkpoints(folder / "checkpoints"), Reporter(f"seed {seed}:")
     tokenizer = build_tokenizer(recipe)
     model = build_model(recipe, tokenizer, seed)
@@ -68,8 +66,7 @@ def train_seed(seed: int, folder: Path, strengths: list[str]) -> None:
         items = picture_items(recipe, features, strength)
         train_decoder(f"prior-{strength}", recipe.prior, decoder, writer, items, seed, checkpoints, report)
         export(model, tokenizer, recipe, folder / strength)
-    spent = {"seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu_started}
-    record = {"seed": seed, "recipe": asdict(recipe), "strengths": STRENGTHS, "last_run": spent}
+    record = {"seed": seed, "recipe": asdict(recipe), "strengths": STRENGTHS, "seconds": report.seconds_by_stage}
     (folder / "training.json").write_text(json.dumps(record, indent=2) + "\n")
 
 

@@ -16,7 +16,7 @@ def test_version(run: Callable) -> None:
     assert (result.code, result.out, result.err) == (0, f"unprior {unprior.__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["synth", "convert", "fit", "apply", "evaluate"])
+@pytest.mark.parametrize("command", ["run", "score", "ask", "synth", "convert", "fit", "apply", "evaluate"])
 def test_every_command_has_help(run: Callable, command: str) -> None:
     assert command in run("--help").out
     result = run(command, "--help")

@@ -104,7 +104,7 @@ def test_wrong_options_are_named(run: Callable, model: Path, questions: str, mor
 
 def test_wrong_models_and_files_are_named(run: Callable, model: Path, questions: str, tmp_path: Path) -> None:
     score(run, tmp_path, questions).refused("cannot be loaded")
-    score(run, model, "nowhere.jsonl").refused("nowhere.jsonl: no such file")
+    score(run, model, "nowhere.jsonl").refused("nowhere.jsonl: no such file of questions")
 
 
 def test_without_torch_the_remedy_is_named(

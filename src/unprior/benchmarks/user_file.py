@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import string
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from unprior._files import open_to_read
+from unprior._files import open_to_read, replacing
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.prompts import YES_NO
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
@@ -91,6 +92,25 @@ def read_questions(path: Path) -> Benchmark:
     if not examples:
         raise UnpriorError(f"{path}: no questions")
     return Benchmark(path.stem, examples)
+
+
+def write_questions(path: Path, benchmark: Benchmark) -> None:
+    """Write a benchmark as a file of questions; images are named relative to it."""
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as stream:
+        for example in benchmark:
+            question = UserQuestion(
+                image=os.path.relpath(example.image, path.parent),
+                question=example.question,
+                options=None if example.texts is None else list(example.texts),
+                answer=example.answer,
+                id=example.example_id,
+                pair=example.pair_id,
+                side=example.side,  # type: ignore[arg-type]  # checked by the model
+                category=example.category,
+                subcategory=example.subcategory,
+                split=example.split,
+            )
+            stream.write(question.model_dump_json(exclude_none=True) + "\n")
 
 
 def _example(question: UserQuestion, path: Path, number: int) -> Example:

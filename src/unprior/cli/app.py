@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from unprior.cli import calibrate, score, tables
+from unprior.cli import calibrate, data, run, score, tables
 from unprior.cli.console import errors
 from unprior.errors import UnpriorError
 
@@ -21,6 +21,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+app.command("run")(run.run)
+app.add_typer(data.app, name="data")
 app.command("synth")(tables.synth)
 app.command("convert")(tables.convert)
 app.command("fit")(calibrate.fit)

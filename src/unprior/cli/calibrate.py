@@ -44,12 +44,7 @@ def fit(
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
     calibrator.fit(table.take(rows), split=None)
     calibrator.save(out)
-    if calibrator.settings_ is None:
-        warn(
-            f"none of the {calibrator.selection_.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ −{epsilon_cs:g} on every "
-            f"task: this calibrator abstains, it never changes an answer. A larger --epsilon-cs or more "
-            f"development pairs may help."
-        )
+    warn_about_abstaining(calibrator)
     if as_json:
         print_json(_fit_record(calibrator, out) | {"skipped": skipped_record(table)})
         return
@@ -121,6 +116,16 @@ def evaluate(
         return
     output.print(metrics_table(evaluation))
     output.print(changes_table(evaluation))
+
+
+def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:
+    """Without a feasible setting nothing is ever changed, which a person should know."""
+    if calibrator.settings_ is None:
+        warn(
+            f"none of the {calibrator.selection_.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ "
+            f"−{calibrator.epsilon_cs:g} on every task: this calibrator abstains, it never changes an answer. A larger "
+            f"--epsilon-cs or more development pairs may help."
+        )
 
 
 def warn_about_other_models(calibrator: SelectivePriorCalibrator, names: Iterable[str | None]) -> None:

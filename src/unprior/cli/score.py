@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +18,18 @@ from unprior.errors import UnpriorError
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
     from unprior.calibration import Decision
-    from unprior.engines.scoring import Progress
+    from unprior.engines.scoring import Progress, Summary
     from unprior.engines.transformers import TransformersEngine
     from unprior.scores import ScoreTable
 
-ModelName = Annotated[str, typer.Option("--model", help="Local folder or hub id of an image-text-to-text model.")]
+ModelName = Annotated[
+    str, typer.Option("--model", help="embedded (comes with the package), or a folder or hub id of a model.")
+]
+BenchmarkName = Annotated[
+    str, typer.Option("--benchmark", help="A benchmark of `unprior data list`, or a file of questions (JSON lines).")
+]
+WorldSeed = Annotated[int, typer.Option("--seed", help="Which world to draw, for a drawn benchmark.", min=0, max=999)]
+BatchSize = Annotated[int, typer.Option(help="Questions in one pass; results do not depend on it.", min=1)]
 Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")]
 DType = Annotated[str, typer.Option(help="auto (as stored), float32, bfloat16 or float16; never quantised.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, …; by default the first accelerator there is.")]
@@ -30,16 +39,70 @@ Resize = Annotated[int | None, typer.Option(help="Bring images to this square si
 
 _PLAIN_SECONDS = 10.0
 _LEAST_MASS = 0.5
+_SMALL_MODEL = 20_000_000
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """How a model is loaded."""
+
+    model: str
+    revision: str | None
+    dtype: str
+    device: str | None
+    device_map: str | None
+    attention: str | None
+
+    def load(self) -> TransformersEngine:
+        """Load the model, with a word about what is going on."""
+        from unprior.embedded import model_folder
+        from unprior.engines.transformers import TransformersEngine
+
+        with errors.status(f"Loading {self.model} …"):
+            engine = TransformersEngine(
+                model_folder(self.model),
+                name=self.model,
+                revision=self.revision,
+                dtype=self.dtype,
+                device=self.device,
+                device_map=self.device_map,
+                attention=self.attention,
+            )
+        _use_few_threads(engine)
+        if not engine.shares_prefix:
+            warn(
+                f"{self.model}: reusing the read part of a prompt does not give the same scores as reading it whole, "
+                f"so every prompt is read whole; results are right but slower"
+            )
+        return engine
+
+
+def _use_few_threads(engine: TransformersEngine) -> None:
+    """A small model on a CPU gains little from more threads, and loses much when they wait for a busy core."""
+    import torch
+
+    if engine.device_type == "cpu" and engine.parameter_count < _SMALL_MODEL and "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(1)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What scoring gave: a summary, and the table if anything could be scored."""
+
+    summary: Summary
+    table: ScoreTable | None
+    path: Path
 
 
 def score(
     model: ModelName,
-    benchmark: Annotated[Path, typer.Option(help="File of questions (JSON lines; see the README).")],
+    benchmark: BenchmarkName,
     out: Annotated[Path, typer.Option(help="Folder for the store and the score table.")],
     views: Annotated[str, typer.Option(help="Further prior views, separated by commas: white, black, mean.")] = "",
     limit: Annotated[int | None, typer.Option(help="Only the first examples.", min=1)] = None,
     shard: Annotated[str | None, typer.Option(help="Only part i of n, as i/n with i from 1.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Questions in one pass; results do not depend on it.", min=1)] = 8,
+    seed: WorldSeed = 0,
+    batch_size: BatchSize = 8,
     resize: Resize = None,
     revision: Revision = None,
     dtype: DType = "auto",
@@ -52,27 +115,12 @@ def score(
 
     Results are stored as they come; the same command again computes only what is missing.
     """
-    from unprior.benchmarks.user_file import read_questions
-    from unprior.engines.scoring import ScoringRun
-    from unprior.engines.store import ScoreStore
-
-    whole = read_questions(benchmark)
+    whole = prepare(benchmark, out, seed)
     questions = _part(whole, limit, shard)
-    engine = _load(model, revision, dtype, device, device_map, attention)
+    engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
     chosen = tuple(view.strip() for view in views.split(",") if view.strip())
-    with ScoreStore(out / "store.sqlite") as store:
-        options: dict[str, Any] = {"views": chosen, "resize_to": resize, "whole": whole}
-        run = ScoringRun(engine, questions, store, batch_size=batch_size, **options)
-        store.set_info(engine.identity)
-        with _progress() as report:
-            summary = run.run(report)
-        written = None
-        if len(summary.failures) < summary.examples:
-            # Everything that is stored for this benchmark, so that parts of a run add up to one table.
-            written = out / "scores.parquet"
-            table = run.table() if len(questions) == len(whole) else ScoringRun(engine, whole, store, **options).table()
-            table.write(written)
-            _warn_about_mass(table)
+    scored = score_benchmark(engine, whole, questions, out, views=chosen, resize=resize, batch_size=batch_size)
+    summary, written = scored.summary, None if scored.table is None else scored.path
     failures = [{"example": failure.example_id, "reason": failure.reason} for failure in summary.failures]
     if as_json:
         print_json(
@@ -89,16 +137,63 @@ def score(
         where = "no score table" if written is None else str(written)
         work = f"{summary.computed:,} results computed now, {summary.reused:,} stored before"
         output.print(f"{done:,} of {summary.examples:,} examples scored ({work}) → {where}", soft_wrap=True)
-        for failure in summary.failures:
-            errors.print(f"  failed: {failure.example_id}: {failure.reason}", soft_wrap=True)
+        print_failures(summary)
     if failures:
         raise typer.Exit(1)
+
+
+def prepare(benchmark: str, folder: Path, seed: int) -> Benchmark:
+    """Load a benchmark; a drawn one is drawn into the folder, with progress."""
+    from unprior.benchmarks.registry import load_benchmark
+
+    with errors.status("Preparing the benchmark …") as status:
+
+        def report(done: int, total: int) -> None:
+            status.update(f"Drawing pictures: {done:,} of {total:,} …")
+
+        return load_benchmark(benchmark, folder, seed, report=report)
+
+
+def score_benchmark(
+    engine: TransformersEngine,
+    whole: Benchmark,
+    questions: Benchmark,
+    out: Path,
+    *,
+    views: tuple[str, ...] = (),
+    resize: int | None = None,
+    batch_size: int = 8,
+) -> Scored:
+    """Score questions, a part of the whole benchmark, and write the table of all that is stored by now."""
+    from unprior.engines.scoring import ScoringRun
+    from unprior.engines.store import ScoreStore
+
+    path = out / "scores.parquet"
+    with ScoreStore(out / "store.sqlite") as store:
+        options: dict[str, Any] = {"views": views, "resize_to": resize, "whole": whole}
+        run = ScoringRun(engine, questions, store, batch_size=batch_size, **options)
+        store.set_info(engine.identity)
+        with _progress() as report:
+            summary = run.run(report)
+        if len(summary.failures) == summary.examples:
+            return Scored(summary, None, path)
+        # Everything that is stored for this benchmark, so that parts of a run add up to one table.
+        table = run.table() if len(questions) == len(whole) else ScoringRun(engine, whole, store, **options).table()
+    table.write(path)
+    _warn_about_mass(table)
+    return Scored(summary, table, path)
+
+
+def print_failures(summary: Summary) -> None:
+    """Name every example that could not be scored, and why."""
+    for failure in summary.failures:
+        errors.print(f"  failed: {failure.example_id}: {failure.reason}", soft_wrap=True)
 
 
 def ask(
     image: Annotated[Path, typer.Argument(help="The picture.")],
     question: Annotated[str, typer.Argument(help="What to ask.")],
-    model: ModelName,
+    model: ModelName = "embedded",
     options: Annotated[
         str | None, typer.Option(help="Answers to choose from, separated by | (or commas); without: yes or no.")
     ] = None,
@@ -123,7 +218,7 @@ def ask(
     texts = None if options is None else _split_options(options)
     labels = YES_NO if texts is None else tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(texts)])
     picture = to_square(open_image(image), resize)
-    engine = _load(model, revision, dtype, device, device_map, attention)
+    engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
     text = engine.layout.user_text(question, labels, texts)
     continuations = engine.layout.continuations(labels)
     answered = engine.answer_batch([Query(picture, text, continuations)])[0]
@@ -168,23 +263,6 @@ def _warn_about_mass(table: ScoreTable) -> None:
             f"the candidates hold only {np.median(mass):.1%} of the model's probability (median): it would rather say "
             f"something else; check the prompt layout and the chat template"
         )
-
-
-def _load(
-    model: str, revision: str | None, dtype: str, device: str | None, device_map: str | None, attention: str | None
-) -> TransformersEngine:
-    from unprior.engines.transformers import TransformersEngine
-
-    with errors.status(f"Loading {model} …"):
-        engine = TransformersEngine(
-            model, revision=revision, dtype=dtype, device=device, device_map=device_map, attention=attention
-        )
-    if not engine.shares_prefix:
-        warn(
-            f"{model}: reusing the read part of a prompt does not give the same scores as reading it whole, so every "
-            f"prompt is read whole; results are right but slower"
-        )
-    return engine
 
 
 def _part(benchmark: Benchmark, limit: int | None, shard: str | None) -> Benchmark:

@@ -62,6 +62,8 @@ class TransformersEngine:
         The wording around questions.
     self_test
         Check prefix sharing at load.
+    name
+        What score tables call the model; by default its folder or hub id.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class TransformersEngine:
         attention: str | None = None,
         layout: PromptLayout | None = None,
         self_test: bool = True,
+        name: str | None = None,
     ) -> None:
         """Load model and processor."""
         require_torch()
@@ -83,7 +86,7 @@ class TransformersEngine:
 
         loaded = load_model(str(model), revision, dtype, device, device_map, attention)
         self._model, self._identity = loaded.model, loaded.identity
-        self._name = str(model)
+        self._name = name or str(model)
         self._layout = layout or PromptLayout()
         self._encoder = PromptEncoder(loaded.processor, self._layout)
         self._reader: Reader = Reader(self._model)
@@ -99,7 +102,7 @@ class TransformersEngine:
 
     @property
     def name(self) -> str:
-        """Folder or hub id."""
+        """What score tables call the model."""
         return self._name
 
     @property
@@ -127,6 +130,16 @@ class TransformersEngine:
     def identity(self) -> dict[str, str]:
         """What the fingerprint is made of, for people."""
         return dict(self._identity)
+
+    @property
+    def device_type(self) -> str:
+        """Where the model runs: ``cpu``, ``cuda``, …"""
+        return str(self._model.device.type)
+
+    @property
+    def parameter_count(self) -> int:
+        """Size of the model."""
+        return sum(parameter.numel() for parameter in self._model.parameters())
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         """Greedy answer to one question, at most 64 tokens."""

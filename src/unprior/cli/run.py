@@ -1,0 +1,97 @@
+"""The whole way in one command: benchmark, scores, calibrator, decisions, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unprior.cli.calibrate import warn_about_abstaining
+from unprior.cli.console import AsJson, errors, output
+from unprior.cli.score import (
+    Attention,
+    BatchSize,
+    BenchmarkName,
+    Device,
+    DeviceMap,
+    DType,
+    ModelName,
+    ModelOptions,
+    Resize,
+    Revision,
+    WorldSeed,
+    prepare,
+    print_failures,
+    score_benchmark,
+)
+from unprior.errors import UnpriorError
+
+if TYPE_CHECKING:
+    from unprior.pipeline import Run
+
+_PETRI_DISH = (
+    "The embedded model is a petri dish: trained on drawings to believe its prior, so that the method can be watched "
+    "at work. These numbers say nothing about a useful model."
+)
+
+
+def run(
+    model: ModelName = "embedded",
+    benchmark: BenchmarkName = "microworld",
+    out: Annotated[Path, typer.Option(help="Folder for everything that is made.")] = Path("unprior-run"),
+    epsilon_cs: Annotated[
+        float, typer.Option(help="Largest loss of commonsense accuracy to accept on a development task.")
+    ] = 0.04,
+    uncertainty: Annotated[bool, typer.Option("--uncertainty", help="Fit the uncertainty-aware version.")] = False,
+    seed: WorldSeed = 0,
+    batch_size: BatchSize = 16,
+    resize: Resize = None,
+    revision: Revision = None,
+    dtype: DType = "auto",
+    device: Device = None,
+    device_map: DeviceMap = None,
+    attention: Attention = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a model every question of a benchmark, calibrate it on the development pairs, judge it on the rest.
+
+    Without options: the embedded model on the microworld, no download needed. The same command again computes only
+    what is missing.
+    """
+    from unprior.embedded import NAME
+    from unprior.pipeline import Run
+
+    whole = prepare(benchmark, out, seed)
+    engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
+    scored = score_benchmark(engine, whole, whole, out, resize=resize, batch_size=batch_size)
+    print_failures(scored.summary)
+    if scored.table is None:
+        raise UnpriorError("no example could be scored, so there is nothing to calibrate")
+    with errors.status("Fitting, deciding and running the studies …"):
+        result = Run.of(scored.table, epsilon_cs=epsilon_cs, uncertainty=uncertainty)
+    warn_about_abstaining(result.calibrator)
+    with errors.status("Writing the report …"):
+        result.write(out, whole, note=_PETRI_DISH if model == NAME else None)
+    if as_json:
+        print((out / "report.json").read_text(encoding="utf-8"), end="")
+        return
+    print_run(result)
+    if model == NAME:
+        output.print(_PETRI_DISH)
+        output.print()
+    output.print(f"Report: {out / 'report.html'}", soft_wrap=True)
+
+
+def print_run(result: Run) -> None:
+    """The main table of the paper, the components and the attraction."""
+    from unprior.report import attraction_table, changes_table, components_table, metrics_table
+
+    for table in (
+        metrics_table(result.evaluation),
+        changes_table(result.evaluation),
+        components_table(result.studies.components),
+        attraction_table(result.studies.attraction),
+    ):
+        output.print(table)
+        output.print()

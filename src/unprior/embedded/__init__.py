@@ -1,0 +1,21 @@
+"""The model that comes with the package: small, trained on the microworld, and a believer in its prior.
+
+It is a petri dish for the method, not a useful model; ``README.md`` beside the weights is its card.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+NAME = "embedded"
+FOLDER = Path(__file__).parent / "model"
+"""An ordinary LLaVA checkpoint: configuration, weights, tokenizer, processor, chat template."""
+
+
+def model_folder(model: str) -> str:
+    """Where a model lies: the name ``embedded`` stands for the one that comes with the package.
+
+    >>> Path(model_folder("embedded")).name, model_folder("some/model")
+    ('model', 'some/model')
+    """
+    return str(FOLDER) if model == NAME else model

@@ -1,0 +1,81 @@
+"""From a score table to a report: fit on the development rows, decide on the test rows, evaluate, write it all down."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from unprior._files import replacing
+from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.errors import UnpriorError
+from unprior.evaluation import Evaluation, evaluate
+from unprior.scores import ScoreTable
+from unprior.studies import Studies, run_studies
+
+if TYPE_CHECKING:
+    from unprior.benchmarks.schema import Benchmark
+
+FILES = ("scores.parquet", "calibrator.json", "decisions.jsonl", "report.html", "report.json")
+"""What a run leaves in its folder."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that came out of a run."""
+
+    table: ScoreTable
+    calibrator: SelectivePriorCalibrator
+    decisions: Decisions
+    """About the test rows."""
+    evaluation: Evaluation
+    studies: Studies
+
+    @classmethod
+    def of(cls, table: ScoreTable, *, epsilon_cs: float = 0.04, uncertainty: bool = False) -> Run:
+        """Fit on the rows of split ``dev`` and judge on those of split ``test``.
+
+        >>> from unprior import synthesize
+        >>> run = Run.of(synthesize(seed=0))
+        >>> len(run.decisions), [task.task for task in run.evaluation.tasks]
+        (920, ['mc', 'qa'])
+        """
+        splits = set(table.column("split"))
+        for split, purpose in (("dev", "to fit on"), ("test", "to judge on")):
+            if split not in splits:
+                raise UnpriorError(
+                    f"no example has split {split!r}, so there is nothing {purpose}; mark pairs of the benchmark as "
+                    f"dev and test (`unprior score` alone needs no splits)"
+                )
+        if not table.is_paired.all():
+            raise UnpriorError(
+                "the benchmark has examples that belong to no pair of a cf and a cs image; repair and retention are "
+                "judged on pairs (`unprior score` alone needs none)"
+            )
+        development, test = table.where(split="dev"), table.where(split="test")
+        calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
+        calibrator.fit(development, split=None)
+        decisions = calibrator.predict(test)
+        evaluation = evaluate(test, decisions.final)
+        return cls(table, calibrator, decisions, evaluation, run_studies(decisions, calibrator, development))
+
+    def write(self, folder: Path, benchmark: Benchmark | None = None, *, note: str | None = None) -> None:
+        """Write score table, calibrator, explained decisions and the report; each file whole or not at all."""
+        from unprior.report import report_record, write_report
+
+        folder.mkdir(parents=True, exist_ok=True)
+        self.table.write(folder / "scores.parquet")
+        self.calibrator.save(folder / "calibrator.json")
+        self.decisions.write(folder / "decisions.jsonl", explanations=True)
+        parts = {
+            "table": self.table,
+            "calibrator": self.calibrator,
+            "decisions": self.decisions,
+            "evaluation": self.evaluation,
+            "studies": self.studies,
+        }
+        record = report_record(**parts)  # type: ignore[arg-type]
+        with replacing(folder / "report.json") as temporary:
+            temporary.write_text(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+        write_report(folder / "report.html", benchmark=benchmark, note=note, **parts)  # type: ignore[arg-type]

@@ -1,0 +1,121 @@
+"""`unprior run`: the whole way, on the embedded model and on others."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tiny_models
+from unprior import SelectivePriorCalibrator, read_scores
+from unprior.benchmarks.microworld import pairs
+from unprior.benchmarks.microworld.benchmark import image_path
+from unprior.pipeline import FILES
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.build("llava", tmp_path_factory.mktemp("llava"))
+
+
+@pytest.fixture
+def finished(default_run: Path, tmp_path: Path) -> Path:
+    """A copy of the finished default run, to work in."""
+    return Path(shutil.copytree(default_run, tmp_path / "copy"))
+
+
+def test_a_run_leaves_everything_behind(default_run: Path) -> None:
+    assert set(FILES) <= {path.name for path in default_run.iterdir()}
+    table = read_scores(default_run / "scores.parquet")
+    assert len(table) == 1200
+    assert set(table.column("model")) == {"embedded"}
+    assert SelectivePriorCalibrator.load(default_run / "calibrator.json").model_name_ == "embedded"
+    decisions = [json.loads(line) for line in (default_run / "decisions.jsonl").read_text().splitlines()]
+    assert len(decisions) == 920
+    assert all(decision["explanation"] for decision in decisions)
+    record = json.loads((default_run / "report.json").read_text())
+    assert record["title"] == "embedded on microworld"
+    assert "petri dish" in (default_run / "report.html").read_text()
+
+
+def test_the_terminal_shows_the_main_table_components_and_attraction(default_output: str) -> None:
+    for text in ("CFAD", "RPD", "CCR", "95 %", "Repairs/", "λ = 0", "Fixed", "no gate", "SPC", "attraction",
+                 "report.html"):  # fmt: skip
+        assert text.lower() in default_output.lower(), text
+
+
+def test_running_again_computes_nothing(run: Callable, finished: Path) -> None:
+    before = {name: (finished / name).read_bytes() for name in FILES}
+    again = run("run", "--out", finished, "--json")
+    assert again.code == 0
+    assert again.json == json.loads(before["report.json"])
+    assert {name: (finished / name).read_bytes() for name in FILES} == before
+
+
+def test_other_settings_use_the_same_scores(run: Callable, finished: Path) -> None:
+    record = run("run", "--out", finished, "--epsilon-cs", "0.1", "--uncertainty", "--json").json
+    assert record["calibrator"]["epsilon_cs"] == 0.1
+    assert record["calibrator"]["uncertainty"] is True
+
+
+def test_another_world_needs_another_folder(run: Callable, finished: Path) -> None:
+    run("run", "--out", finished, "--seed", "5").refused("holds the pictures of seed 0")
+
+
+def test_any_model_and_any_benchmark(run: Callable, model: Path, default_run: Path, tmp_path: Path) -> None:
+    """A small random model on a file with a few pairs of the microworld."""
+    questions = []
+    for subcategory, first, split in (("Body_Parts", 1, "dev"), ("Body_Parts", 6, "test")):
+        for number in range(first, first + 4):
+            for side, name in (("cf", "counterfactual"), ("cs", "commonsense")):
+                image = default_run / "images" / subcategory / f"Pair_{number}" / f"{name}.png"
+                questions.append({"image": str(image), "question": "Is this usual?", "pair": number, "side": side,
+                                  "split": split, "answer": "no" if side == "cf" else "yes"})  # fmt: skip
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(json.dumps(question) for question in questions))
+    result = run("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out", "--json")
+    assert result.code == 0
+    assert result.json["test_rows"] == 8
+    assert "petri dish" not in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("question", "fragment"),
+    [
+        ({"pair": 1, "side": "cf", "split": "test", "answer": "no"}, "no example has split 'dev'"),
+        ({"split": "dev", "answer": "no"}, "belong to no pair"),
+    ],
+)
+def test_a_benchmark_that_cannot_be_judged(
+    run: Callable, model: Path, default_run: Path, tmp_path: Path, question: dict[str, object], fragment: str
+) -> None:
+    image = default_run / "images" / "Body_Parts" / "Pair_1" / "commonsense.png"
+    rows = [question | {"image": str(image), "question": f"Is it {number}?"} for number in range(2)]
+    if "side" not in question:
+        rows[1]["split"] = "test"
+    else:
+        rows[1]["side"] = "cs"
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    run("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out").refused(fragment)
+
+
+def test_an_unknown_benchmark_is_refused_before_the_model_is_loaded(run: Callable, tmp_path: Path) -> None:
+    run("run", "--model", "no-such-model", "--benchmark", "nowhere", "--out", tmp_path).refused(
+        "nowhere: no such file of questions, and no benchmark of that name", "microworld"
+    )
+
+
+def test_ask_the_embedded_model(run: Callable, finished: Path) -> None:
+    pair = next(pairs(0))
+    image = image_path(finished, pair, "cs")
+    arguments = ("ask", image, pair.concept.question, "--options", "|".join(pair.options))
+    plain = run(*arguments, "--json").json
+    assert plain["answer"] == pair.letter("cs")
+    explained = run(*arguments, "--calibrator", finished / "calibrator.json")
+    assert explained.code == 0
+    assert explained.err == ""
+    assert "The model answered" in explained.out

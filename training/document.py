@@ -1,0 +1,179 @@
+"""Measure every trained model on fresh benchmark worlds and write the tables and the curve of docs/embedded.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure import load_tower, measure_model
+from recipe import STRENGTHS, Recipe
+from select_default import PACKAGE
+from vision import tower_accuracy
+
+from unprior.benchmarks.taxonomy import SUBCATEGORIES
+from unprior.report.style import LIGHT
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "bench"))
+from markdown import markdown, replace_section  # noqa: E402  (bench is no package)
+
+WORLDS = (1, 2, 3)
+Record = dict[str, Any]
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("build/embedded"), help="folder of the training")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "embedded.md")
+    arguments = parser.parse_args()
+    recipe = Recipe()
+    chosen = json.loads((arguments.out / "selection.json").read_text())["chosen"]
+    records: dict[tuple[str, str], list[Record]] = {}
+    towers: dict[str, dict[str, dict[str, float]]] = {}
+    for folder in sorted(arguments.out.glob("seed-*")):
+        tower = load_tower(folder, recipe)
+        pictures = [f"{WORLDS[0]}/tower/{copy}" for copy in range(8)]
+        towers[folder.name] = {
+            name: tower_accuracy(tower, recipe, pictures, clean=clean)
+            for name, clean in (("clear", True), ("as in the benchmark", False))
+        }
+        for strength in STRENGTHS:
+            work = arguments.out / "measurements"
+            records[folder.name, strength] = measure_model(folder / strength, tower, recipe, WORLDS, work)
+    (arguments.out / "dial.json").write_text(
+        json.dumps({"/".join(key): value for key, value in records.items()} | {"towers": towers}, indent=2) + "\n"
+    )
+    for page in (arguments.page, PACKAGE / "README.md"):
+        replace_section(page, "tower", tower_table(towers, chosen))
+        replace_section(page, "worlds", worlds_table(records[chosen, "default"]))
+    replace_section(arguments.page, "components", components_table(records[chosen, "default"]))
+    replace_section(arguments.page, "dial", dial_table(records))
+    draw_dial(records, arguments.page.parent / "images" / "dial.png")
+
+
+def tower_table(towers: dict[str, dict[str, dict[str, float]]], chosen: str) -> str:
+    """Accuracy of the vision towers by subcategory, that of the shipped model first."""
+    towers = {chosen: towers[chosen]} | towers
+    header = [
+        "Subcategory",
+        *(
+            f"{seed}{' (shipped)' if seed == chosen else ''}, {view}"
+            for seed, views in towers.items()
+            for view in views
+        ),
+    ]
+    columns = [values for views in towers.values() for values in views.values()]
+    lines = [[name, *(f"{column[name]:.3f}" for column in columns)] for _, name, _ in SUBCATEGORIES]
+    counting = [name for category, name, _ in SUBCATEGORIES if category.startswith("Counting")]
+    for label, names in (("Counting", counting), ("All", [name for _, name, _ in SUBCATEGORIES])):
+        means = (float(np.mean([column[name] for name in names])) for column in columns)
+        lines.append([f"**{label}**", *(f"**{mean:.3f}**" for mean in means)])
+    return markdown(header, lines)
+
+
+def worlds_table(worlds: list[Record]) -> str:
+    """The shipped model on every fresh world, and the means."""
+    lines = []
+    for task in ("mc", "qa"):
+        for side in ("cf", "cs"):
+            pairs = [(world["tasks"][task][side], world["tasks"][task][f"spc_{side}"]) for world in worlds]
+            pairs.append(tuple(np.mean(pairs, axis=0)))
+            label = f"{task.upper()} {side.upper()}, original → SPC"
+            lines.append([label, *(f"{before:.3f} → {after:.3f}" for before, after in pairs)])
+    single: list[tuple[str, Callable[[Record], float]]] = [
+        ("MC attraction of CF errors", lambda record: record["tasks"]["mc"]["attraction"]),
+        ("MC: ordinary answer wins without image", lambda record: record["tasks"]["mc"]["prior_is_ordinary"]),
+        ("QA: ordinary answer wins without image", lambda record: record["tasks"]["qa"]["prior_is_ordinary"]),
+        ("Presence questions right", lambda record: record["presence"]),
+        ("Original answer is the best-scored candidate", lambda record: record["original_is_best_scored"]),
+    ]
+    for label, get in single:
+        values = [get(world) for world in worlds]
+        lines.append([label, *(f"{value:.3f}" for value in (*values, float(np.mean(values))))])
+    return markdown(["Test pairs", *(f"World {world['seed']}" for world in worlds), "Mean"], lines)
+
+
+def components_table(worlds: list[Record]) -> str:
+    """What each part of the method contributes, in points: ΔCF / ΔCS for every fresh world, and the means."""
+    lines = []
+    for task in ("mc", "qa"):
+        for label in worlds[0]["components"]:
+            values = [world["components"][label][task] for world in worlds]
+            values.append(np.mean(values, axis=0))
+            lines.append([f"{task.upper()} {label}", *(f"{100 * cf:+.1f} / {100 * cs:+.1f}" for cf, cs in values)])
+    return markdown(["ΔCF / ΔCS", *(f"World {world['seed']}" for world in worlds), "Mean"], lines)
+
+
+def dial_table(records: dict[tuple[str, str], list[Record]]) -> str:
+    """Every strength and training seed, means over the fresh worlds."""
+    header = ["Strength (ordinary share)", "Training", "Task", "CF", "CS", "Perception errors", "Prior errors",
+              "Attraction", "SPC ΔCF", "SPC ΔCS"]  # fmt: skip
+    lines = []
+    for strength, (low, high) in STRENGTHS.items():
+        for (seed, name), worlds in records.items():
+            if name != strength:
+                continue
+            for task in ("mc", "qa"):
+                get = [world["tasks"][task] for world in worlds]
+                errors = [world["errors"][task] for world in worlds]
+                cells = [
+                    f"{_mean(get, 'cf'):.3f}",
+                    f"{_mean(get, 'cs'):.3f}",
+                    *(f"{np.mean([e[kind] / e['pairs'] for e in errors]):.3f}" for kind in ("perception", "prior")),
+                    f"{_mean(get, 'attraction'):.3f}" if task == "mc" else "–",
+                    *(f"{100 * (_mean(get, f'spc_{side}') - _mean(get, side)):+.1f}" for side in ("cf", "cs")),
+                ]
+                lines.append([f"{strength} ({low:g}–{high:g})", seed, task.upper(), *cells])
+    return markdown(header, lines)
+
+
+def draw_dial(records: dict[tuple[str, str], list[Record]], path: Path) -> None:
+    """The curve: what a more ordinary world does to answers, to their errors and to what SPC gains."""
+    from matplotlib.figure import Figure
+
+    with LIGHT.applied():
+        figure = Figure(figsize=(9.6, 3.3), dpi=150, layout="constrained")
+        panels = figure.subplots(1, 3)
+        shares = [100 * (1 - float(np.mean(ends))) for ends in STRENGTHS.values()]
+        kinds: list[tuple[int, str, Callable[[Record, str], float]]] = [
+            (0, "-", lambda world, task: world["tasks"][task]["cf"]),
+            (1, "-", lambda world, task: world["errors"][task]["prior"] / world["errors"][task]["pairs"]),
+            (1, "--", lambda world, task: world["errors"][task]["perception"] / world["errors"][task]["pairs"]),
+            (2, "-", lambda world, task: 100 * (world["tasks"][task]["spc_cf"] - world["tasks"][task]["cf"])),
+        ]
+        for panel, line, get in kinds:
+            for task, colour, label in (("mc", LIGHT.method, "multiple choice"), ("qa", LIGHT.control, "yes/no")):
+                found = [
+                    [get(world, task) for (_, name), worlds in records.items() if name == strength for world in worlds]
+                    for strength in STRENGTHS
+                ]
+                for share, values in zip(shares, found, strict=True):
+                    panels[panel].scatter([share] * len(values), values, s=9, color=colour, alpha=0.45, linewidths=0)
+                means = [float(np.mean(values)) for values in found]
+                panels[panel].plot(shares, means, line, color=colour, label=label)
+        titles = ("CF accuracy", "CF errors: prior (solid), perception (dashed)", "SPC gain on CF (points)")
+        for axes, title in zip(panels, titles, strict=True):
+            axes.set_title(title)
+            axes.set_xscale("log")
+            axes.invert_xaxis()
+            axes.set_xticks(shares, [f"{name}\n{share:.1f} %" for name, share in zip(STRENGTHS, shares, strict=True)])
+            axes.minorticks_off()
+        panels[0].set_ylim(0, 1)
+        panels[0].legend(loc="lower left")
+        figure.supxlabel("Prior strength: share of pictures in the last phase that are not ordinary", fontsize=9)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+
+
+def _mean(parts: list[Record], key: str) -> float:
+    return float(np.mean([part[key] for part in parts]))
+
+
+if __name__ == "__main__":
+    main()
