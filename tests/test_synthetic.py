@@ -15,7 +15,7 @@ def test_structure_is_that_of_cdh_bench() -> None:
         pairs = next(number for _, name, number in SUBCATEGORIES if name == subcategory)
         part = table.take(rows)
         assert (len(part), len(part.where(split="dev"))) == (pairs, 5), (subcategory, task, side)
-    assert len(table.where(split="test", task="mc", side="cf", category="Counting")) == 80
+    assert len(table.where(split="test", task="mc", side="cf", category="Counting Anomalies")) == 80
     assert set(table.candidate_counts.tolist()) == {2, 4}
 
 

@@ -138,14 +138,15 @@ def draw_dial(records: dict[tuple[str, str], list[Record]], path: Path) -> None:
     from matplotlib.figure import Figure
 
     with LIGHT.applied():
-        figure = Figure(figsize=(9.6, 3.3), dpi=150, layout="constrained")
-        panels = figure.subplots(1, 3)
+        figure = Figure(figsize=(11.6, 3.2), dpi=150, layout="constrained")
+        panels = figure.subplots(1, 4)
         shares = [100 * (1 - float(np.mean(ends))) for ends in STRENGTHS.values()]
         kinds: list[tuple[int, str, Callable[[Record, str], float]]] = [
             (0, "-", lambda world, task: world["tasks"][task]["cf"]),
             (1, "-", lambda world, task: world["errors"][task]["prior"] / world["errors"][task]["pairs"]),
             (1, "--", lambda world, task: world["errors"][task]["perception"] / world["errors"][task]["pairs"]),
-            (2, "-", lambda world, task: 100 * (world["tasks"][task]["spc_cf"] - world["tasks"][task]["cf"])),
+            (2, "-", lambda world, task: world["tasks"][task]["attraction"] if task == "mc" else float("nan")),
+            (3, "-", lambda world, task: 100 * (world["tasks"][task]["spc_cf"] - world["tasks"][task]["cf"])),
         ]
         for panel, line, get in kinds:
             for task, colour, label in (("mc", LIGHT.method, "multiple choice"), ("qa", LIGHT.control, "yes/no")):
@@ -157,7 +158,7 @@ def draw_dial(records: dict[tuple[str, str], list[Record]], path: Path) -> None:
                     panels[panel].scatter([share] * len(values), values, s=9, color=colour, alpha=0.45, linewidths=0)
                 means = [float(np.mean(values)) for values in found]
                 panels[panel].plot(shares, means, line, color=colour, label=label)
-        titles = ("CF accuracy", "CF errors: prior (solid), perception (dashed)", "SPC gain on CF (points)")
+        titles = ("CF accuracy", "CF errors by cause", "Attraction (choices)", "SPC gain (points)")
         for axes, title in zip(panels, titles, strict=True):
             axes.set_title(title)
             axes.set_xscale("log")
@@ -165,10 +166,21 @@ def draw_dial(records: dict[tuple[str, str], list[Record]], path: Path) -> None:
             axes.set_xticks(shares, [f"{name}\n{share:.1f} %" for name, share in zip(STRENGTHS, shares, strict=True)])
             axes.minorticks_off()
         panels[0].set_ylim(0, 1)
+        panels[2].set_ylim(0, 1)
+        panels[2].axhline(1 / 3, color=LIGHT.quiet, linestyle=":", linewidth=1)
+        panels[2].annotate("chance", (shares[0], 1 / 3), (2, 4), textcoords="offset points", color=LIGHT.quiet)
         panels[0].legend(loc="lower left")
+        for cause, line in (("prior", "-"), ("perception", "--")):
+            panels[1].plot([], [], line, color=LIGHT.quiet, label=cause)
+        panels[1].legend(*_last(panels[1].get_legend_handles_labels(), 2), loc="upper left")
         figure.supxlabel("Prior strength: share of pictures in the last phase that are not ordinary", fontsize=9)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
+
+
+def _last(handles_and_labels: tuple[list[Any], list[Any]], count: int) -> tuple[list[Any], list[Any]]:
+    handles, labels = handles_and_labels
+    return handles[-count:], labels[-count:]
 
 
 def _mean(parts: list[Record], key: str) -> float:
