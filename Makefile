@@ -48,12 +48,12 @@ bench-core: $(VENV)/dev.stamp  ## The calibration core against a row-by-row impl
 bench-engine: $(VENV)/dev.stamp  ## The transformers engine against the plain recipe.
 	PYTHONPATH=tests/support $(BIN)/python bench/engine.py --update README.md
 
-train-embedded: $(VENV)/dev.stamp  ## Train the embedded model from scratch and put the chosen one into the package (about an hour).
+train-embedded: $(VENV)/dev.stamp  ## Train the embedded model from scratch and put the chosen one into the package (over an hour).
 	$(BIN)/python training/train.py --out $(TRAINING)
 	OMP_NUM_THREADS=1 $(BIN)/python training/select_default.py --out $(TRAINING)
 
 document-embedded: $(VENV)/dev.stamp  ## Measure all trained models on fresh worlds; updates docs/embedded.md.
 	OMP_NUM_THREADS=1 $(BIN)/python training/document.py --out $(TRAINING)
 
-clean:  ## Remove what the commands made.
+clean:  ## Remove what the commands made, except trained models.
 	rm -rf $(VENV) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis

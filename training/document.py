@@ -23,6 +23,8 @@ sys.path.insert(0, str(ROOT / "bench"))
 from markdown import markdown, replace_section  # noqa: E402  (bench is no package)
 
 WORLDS = (1, 2, 3)
+DEMO_WORLD = 0
+"""What `unprior run` shows; reported beside the fresh worlds, not in their means."""
 Record = dict[str, Any]
 
 
@@ -33,7 +35,8 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "embedded.md")
     arguments = parser.parse_args()
     recipe = Recipe()
-    chosen = json.loads((arguments.out / "selection.json").read_text())["chosen"]
+    selection = json.loads((arguments.out / "selection.json").read_text())
+    chosen = selection["chosen"]
     records: dict[tuple[str, str], list[Record]] = {}
     towers: dict[str, dict[str, dict[str, float]]] = {}
     for folder in sorted(arguments.out.glob("seed-*")):
@@ -49,10 +52,17 @@ def main() -> None:
     (arguments.out / "dial.json").write_text(
         json.dumps({"/".join(key): value for key, value in records.items()} | {"towers": towers}, indent=2) + "\n"
     )
+    shipped = arguments.out / chosen / "default"
+    work = arguments.out / "measurements"
+    demo = measure_model(shipped, load_tower(arguments.out / chosen, recipe), recipe, (DEMO_WORLD,), work)
+    worlds = demo + records[chosen, "default"]
     for page in (arguments.page, PACKAGE / "README.md"):
         replace_section(page, "tower", tower_table(towers, chosen))
-        replace_section(page, "worlds", worlds_table(records[chosen, "default"]))
-    replace_section(arguments.page, "components", components_table(records[chosen, "default"]))
+        replace_section(page, "worlds", worlds_table(worlds))
+    replace_section(arguments.page, "selection", selection_table(selection))
+    replace_section(arguments.page, "main", main_table(worlds))
+    replace_section(arguments.page, "components", components_table(worlds))
+    replace_section(arguments.page, "attraction", attraction_table(worlds))
     replace_section(arguments.page, "dial", dial_table(records))
     draw_dial(records, arguments.page.parent / "images" / "dial.png")
 
@@ -83,7 +93,7 @@ def worlds_table(worlds: list[Record]) -> str:
     for task in ("mc", "qa"):
         for side in ("cf", "cs"):
             pairs = [(world["tasks"][task][side], world["tasks"][task][f"spc_{side}"]) for world in worlds]
-            pairs.append(tuple(np.mean(pairs, axis=0)))
+            pairs.append(tuple(np.mean(pairs[1:], axis=0)))
             label = f"{task.upper()} {side.upper()}, original → SPC"
             lines.append([label, *(f"{before:.3f} → {after:.3f}" for before, after in pairs)])
     single: list[tuple[str, Callable[[Record], float]]] = [
@@ -95,8 +105,8 @@ def worlds_table(worlds: list[Record]) -> str:
     ]
     for label, get in single:
         values = [get(world) for world in worlds]
-        lines.append([label, *(f"{value:.3f}" for value in (*values, float(np.mean(values))))])
-    return markdown(["Test pairs", *(f"World {world['seed']}" for world in worlds), "Mean"], lines)
+        lines.append([label, *(f"{value:.3f}" for value in (*values, float(np.mean(values[1:]))))])
+    return markdown(["Test pairs", *_world_names(worlds)], lines)
 
 
 def components_table(worlds: list[Record]) -> str:
@@ -105,15 +115,72 @@ def components_table(worlds: list[Record]) -> str:
     for task in ("mc", "qa"):
         for label in worlds[0]["components"]:
             values = [world["components"][label][task] for world in worlds]
-            values.append(np.mean(values, axis=0))
+            values.append(np.mean(values[1:], axis=0))
             lines.append([f"{task.upper()} {label}", *(f"{100 * cf:+.1f} / {100 * cs:+.1f}" for cf, cs in values)])
-    return markdown(["ΔCF / ΔCS", *(f"World {world['seed']}" for world in worlds), "Mean"], lines)
+    return markdown(["ΔCF / ΔCS", *_world_names(worlds)], lines)
+
+
+def main_table(worlds: list[Record]) -> str:
+    """The paper's main table for every world, and the means."""
+    lines = []
+    for task in ("mc", "qa"):
+        for world in worlds:
+            part = world["tasks"][task]
+            before, after = part["cfad_rpd_ccr"]
+            cells = [f"{old:.3f} → {new:.3f}" for old, new in zip(before, after, strict=True)]
+            for place, side in enumerate(("cf", "cs")):
+                delta = 100 * (part[f"spc_{side}"] - part[side])
+                low, high = (100 * end for end in part["low_high"][place])
+                repairs, harms = part["repairs_harms"][place]
+                cells += [f"{delta:+.1f} [{low:+.1f}, {high:+.1f}]", f"{repairs}/{harms}", f"{part['p'][place]:.2g}"]
+            lines.append([f"{task.upper()} {world['seed']}", *cells, f"{100 * part['utility']:+.1f}"])
+        fresh = [world["tasks"][task] for world in worlds[1:]]
+        shifts = np.mean([part["cfad_rpd_ccr"] for part in fresh], axis=0)
+        counts = np.mean([part["repairs_harms"] for part in fresh], axis=0)
+        cells = [f"{old:.3f} → {new:.3f}" for old, new in zip(*shifts, strict=True)]
+        for place, side in enumerate(("cf", "cs")):
+            delta = 100 * (_mean(fresh, f"spc_{side}") - _mean(fresh, side))
+            cells += [f"{delta:+.1f}", f"{counts[place][0]:.1f}/{counts[place][1]:.1f}", ""]
+        lines.append([f"**{task.upper()} mean of 1–3**", *cells, f"{100 * _mean(fresh, 'utility'):+.1f}"])
+    header = ["Task, world", "CFAD", "RPD", "CCR", "ΔCF", "Repairs/harms", "p", "ΔCS", "Repairs/harms", "p", "U"]
+    return markdown(header, lines)
+
+
+def attraction_table(worlds: list[Record]) -> str:
+    """Share of wrong choices on CF pictures that are the prior's winner, by subcategory, with their number."""
+    lines = []
+    for _, name, _ in SUBCATEGORIES:
+        counts = [world["attraction_matrix"].get(name, [0, 0]) for world in worlds]
+        counts.append([sum(count[place] for count in counts[1:]) for place in (0, 1)])
+        lines.append([name, *(f"{hit / total:.2f} (n = {total})" if total else "–" for hit, total in counts)])
+    return markdown(["Subcategory", *_world_names(worlds)[:-1], "1–3 together"], lines)
+
+
+def selection_table(selection: Record) -> str:
+    """Every candidate on the selection worlds: what it reaches, what it misses."""
+    lines = []
+    for candidate in selection["candidates"]:
+        worlds = candidate["worlds"]
+        cells = [
+            f"{np.mean([world['tasks'][task][key] for world in worlds]):.3f}"
+            for task, key in (("mc", "cf"), ("qa", "cf"), ("mc", "cs"), ("qa", "cs"), ("mc", "attraction"))
+        ]
+        cells.append(f"{np.mean([world['presence'] for world in worlds]):.3f}")
+        name = candidate["seed"] + (" (shipped)" if candidate["seed"] == selection["chosen"] else "")
+        lines.append([name, *cells, f"{candidate['perception_share']:.3f}", ", ".join(candidate["missed"]) or "none"])
+    header = ["Candidate", "MC CF", "QA CF", "MC CS", "QA CS", "MC attraction", "Presence", "Perception share",
+              "Misses"]  # fmt: skip
+    return markdown(header, lines)
+
+
+def _world_names(worlds: list[Record]) -> list[str]:
+    return [f"World {worlds[0]['seed']} (demo)", *(f"World {world['seed']}" for world in worlds[1:]), "Mean of 1–3"]
 
 
 def dial_table(records: dict[tuple[str, str], list[Record]]) -> str:
     """Every strength and training seed, means over the fresh worlds."""
     header = ["Strength (ordinary share)", "Training", "Task", "CF", "CS", "Perception errors", "Prior errors",
-              "Attraction", "SPC ΔCF", "SPC ΔCS"]  # fmt: skip
+              "Attraction", "Presence", "SPC ΔCF", "SPC ΔCS"]  # fmt: skip
     lines = []
     for strength, (low, high) in STRENGTHS.items():
         for (seed, name), worlds in records.items():
@@ -127,6 +194,7 @@ def dial_table(records: dict[tuple[str, str], list[Record]]) -> str:
                     f"{_mean(get, 'cs'):.3f}",
                     *(f"{np.mean([e[kind] / e['pairs'] for e in errors]):.3f}" for kind in ("perception", "prior")),
                     f"{_mean(get, 'attraction'):.3f}" if task == "mc" else "–",
+                    f"{_mean(worlds, 'presence'):.3f}",
                     *(f"{100 * (_mean(get, f'spc_{side}') - _mean(get, side)):+.1f}" for side in ("cf", "cs")),
                 ]
                 lines.append([f"{strength} ({low:g}–{high:g})", seed, task.upper(), *cells])

@@ -65,6 +65,11 @@ def describe(run: Run) -> dict[str, Any]:
             "cs": result.original.cs.value,
             "spc_cf": result.method.cf.value,
             "spc_cs": result.method.cs.value,
+            "low_high": [[side.low, side.high] for side in (result.cf, result.cs)],
+            "repairs_harms": [[side.change.repairs, side.change.harms] for side in (result.cf, result.cs)],
+            "p": [side.test.p_value for side in (result.cf, result.cs)],
+            "cfad_rpd_ccr": [[each.cfad, each.rpd, each.ccr.value] for each in (result.original, result.method)],
+            "utility": result.utility,
             "attraction": attraction.attracted.value,
             "prior_is_ordinary": attraction.prior_is_ordinary.value,
         }
@@ -75,7 +80,14 @@ def describe(run: Run) -> dict[str, Any]:
         for row in run.studies.components.rows
     }
     agreement = float(np.mean(fixed_strength_answers(test, 0.0) == test.original))
-    return {"tasks": tasks, "components": components, "original_is_best_scored": agreement}
+    cells = [cell for cell in run.studies.attraction.cells if cell.task == "mc"]
+    matrix = {str(cell.subcategory): [cell.attracted.count, cell.attracted.total] for cell in cells}
+    return {
+        "tasks": tasks,
+        "components": components,
+        "attraction_matrix": matrix,
+        "original_is_best_scored": agreement,
+    }
 
 
 @torch.inference_mode()

@@ -88,11 +88,11 @@ def main() -> None:
 def ship(folder: Path) -> None:
     """Replace the model in the package; its card stays."""
     PACKAGE.mkdir(parents=True, exist_ok=True)
-    for path in PACKAGE.iterdir():
-        if path.name != "README.md":
-            path.unlink()
     for path in folder.iterdir():
         shutil.copyfile(path, PACKAGE / path.name)
+    for path in PACKAGE.iterdir():
+        if path.name != "README.md" and not (folder / path.name).exists():
+            path.unlink()
 
 
 if __name__ == "__main__":

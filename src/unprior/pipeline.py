@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,25 @@ if TYPE_CHECKING:
 
 FILES = ("scores.parquet", "calibrator.json", "decisions.jsonl", "report.html", "report.json")
 """What a run leaves in its folder."""
+
+
+def check_benchmark(benchmark: Benchmark) -> None:
+    """Refuse a benchmark that cannot be calibrated and judged, before anything is computed."""
+    _check([example.split for example in benchmark], [example.side for example in benchmark])
+
+
+def _check(splits: Sequence[str | None], sides: Sequence[str | None]) -> None:
+    for split, purpose in (("dev", "to fit on"), ("test", "to judge on")):
+        if split not in splits:
+            raise UnpriorError(
+                f"no example has split {split!r}, so there is nothing {purpose}; mark pairs of the benchmark as dev "
+                f"and test (`unprior score` alone needs no splits)"
+            )
+    if None in sides:
+        raise UnpriorError(
+            "the benchmark has examples that belong to no pair of a cf and a cs image; repair and retention are judged "
+            "on pairs (`unprior score` alone needs none)"
+        )
 
 
 @dataclass(frozen=True)
@@ -41,24 +61,29 @@ class Run:
         >>> len(run.decisions), [task.task for task in run.evaluation.tasks]
         (920, ['mc', 'qa'])
         """
-        splits = set(table.column("split"))
-        for split, purpose in (("dev", "to fit on"), ("test", "to judge on")):
-            if split not in splits:
-                raise UnpriorError(
-                    f"no example has split {split!r}, so there is nothing {purpose}; mark pairs of the benchmark as "
-                    f"dev and test (`unprior score` alone needs no splits)"
-                )
-        if not table.is_paired.all():
-            raise UnpriorError(
-                "the benchmark has examples that belong to no pair of a cf and a cs image; repair and retention are "
-                "judged on pairs (`unprior score` alone needs none)"
-            )
+        _check(table.column("split"), table.column("side"))
         development, test = table.where(split="dev"), table.where(split="test")
         calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
         calibrator.fit(development, split=None)
         decisions = calibrator.predict(test)
         evaluation = evaluate(test, decisions.final)
         return cls(table, calibrator, decisions, evaluation, run_studies(decisions, calibrator, development))
+
+    @property
+    def beyond_permitted_loss(self) -> str | None:
+        """A sentence for the reader when commonsense accuracy fell by more than ε on the test pairs."""
+        epsilon = self.calibrator.epsilon_cs
+        lost = [
+            f"{100 * -task.cs.change.delta:.1f} points on {task.task.upper()}"
+            for task in self.evaluation.tasks
+            if task.cs.change.delta < -epsilon
+        ]
+        if not lost:
+            return None
+        return (
+            f"Commonsense accuracy fell by {' and '.join(lost)}, more than ε = {100 * epsilon:g}: ε bounds the loss on "
+            f"the development pairs, and the test pairs may lose more."
+        )
 
     def write(self, folder: Path, benchmark: Benchmark | None = None, *, note: str | None = None) -> None:
         """Write score table, calibrator, explained decisions and the report; each file whole or not at all."""

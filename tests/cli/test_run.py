@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -107,6 +108,60 @@ def test_an_unknown_benchmark_is_refused_before_the_model_is_loaded(run: Callabl
     run("run", "--model", "no-such-model", "--benchmark", "nowhere", "--out", tmp_path).refused(
         "nowhere: no such file of questions, and no benchmark of that name", "microworld"
     )
+
+
+def test_a_benchmark_without_pairs_is_refused_before_the_model_is_loaded(run: Callable, tmp_path: Path) -> None:
+    arguments = ("run", "--model", "no-such-model", "--benchmark", "microworld-presence", "--out", tmp_path / "out")
+    run(*arguments).refused("belong to no pair")
+
+
+def test_a_file_cannot_be_the_folder(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    run("run", "--out", tmp_path / "file").refused("cannot be")
+    run("data", "get", "microworld", "--out", tmp_path / "file").refused("cannot be")
+
+
+def test_a_damaged_picture_is_drawn_again(run: Callable, finished: Path) -> None:
+    image = finished / "images" / "Color" / "Pair_201" / "counterfactual.png"
+    before = image.read_bytes()
+    image.write_bytes(b"junk")
+    assert run("run", "--out", finished, "--json").code == 0
+    assert image.read_bytes() == before
+
+
+def test_a_damaged_note_of_the_seed_is_mended(run: Callable, finished: Path) -> None:
+    note = finished / "images" / "seed"
+    for content in (b"", b"\xff\xfe"):
+        note.write_bytes(content)
+        assert run("data", "get", "microworld", "--out", finished).code == 0
+        assert note.read_text() == "0\n"
+
+
+def test_a_picture_that_cannot_be_scored_is_told(run: Callable, model: Path, default_run: Path, tmp_path: Path) -> None:
+    rows = [
+        {"image": str(default_run / "images" / "Body_Parts" / f"Pair_{number}" / f"{name}.png"), "question": "Usual?",
+         "pair": number, "side": side, "split": "dev" if number < 4 else "test", "answer": answer}
+        for number in range(1, 7)
+        for side, name, answer in (("cf", "counterfactual", "no"), ("cs", "commonsense", "yes"))
+    ]  # fmt: skip
+    (tmp_path / "broken.png").write_bytes(b"junk")
+    rows += [rows[-2] | {"pair": 7, "image": "broken.png"}, rows[-1] | {"pair": 7, "image": "broken.png"}]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    result = run("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out")
+    assert result.code == 1
+    assert "2 of 14 examples could not be scored" in result.out.replace("\n", " ")
+    assert "2 of 14 examples could not be scored" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_the_example_of_the_docs_repairs_an_answer(run: Callable, default_run: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "embedded.md").read_text()
+    place, question, options = re.search(r'unprior ask world/(\S+) "([^"]+)" \\\n +--options "([^"]+)"', page).groups()  # type: ignore[union-attr]
+    pair = next(pair for pair in pairs(0) if f"/Pair_{pair.number}/" in place)
+    assert (question, tuple(options.split("|"))) == (pair.concept.question, pair.options)
+    calibrator = default_run / "calibrator.json"
+    answer = run("ask", default_run / place, question, "--options", options, "--calibrator", calibrator, "--json").json
+    assert (answer["original"], answer["answer"]) == (pair.letter("cs"), pair.letter("cf"))
 
 
 def test_ask_the_embedded_model(run: Callable, finished: Path) -> None:

@@ -60,9 +60,10 @@ def run(
     what is missing.
     """
     from unprior.embedded import NAME
-    from unprior.pipeline import Run
+    from unprior.pipeline import Run, check_benchmark
 
     whole = prepare(benchmark, out, seed)
+    check_benchmark(whole)
     engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
     scored = score_benchmark(engine, whole, whole, out, resize=resize, batch_size=batch_size)
     print_failures(scored.summary)
@@ -72,15 +73,20 @@ def run(
         result = Run.of(scored.table, epsilon_cs=epsilon_cs, uncertainty=uncertainty)
     warn_about_abstaining(result.calibrator)
     with errors.status("Writing the report …"):
-        result.write(out, whole, note=_PETRI_DISH if model == NAME else None)
+        notes = [note for note in (result.beyond_permitted_loss, _PETRI_DISH if model == NAME else None) if note]
+        if scored.summary.failures:
+            notes.insert(0, f"{len(scored.summary.failures):,} of {len(whole):,} examples could not be scored.")
+        result.write(out, whole, note=" ".join(notes) or None)
     if as_json:
         print((out / "report.json").read_text(encoding="utf-8"), end="")
-        return
-    print_run(result)
-    if model == NAME:
-        output.print(_PETRI_DISH)
-        output.print()
-    output.print(f"Report: {out / 'report.html'}", soft_wrap=True)
+    else:
+        print_run(result)
+        for note in notes:
+            output.print(note)
+            output.print()
+        output.print(f"Report: {out / 'report.html'}", soft_wrap=True)
+    if scored.summary.failures:
+        raise typer.Exit(1)
 
 
 def print_run(result: Run) -> None:

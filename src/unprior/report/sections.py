@@ -151,7 +151,8 @@ def _strengths(results: Strengths) -> Section:
 
     text = (
         f"The learned λ of every test example, capped at {results.max_strength:g}; dotted lines are medians. The "
-        f"calibrator never sees which side an image belongs to, it infers the need for correction from the scores."
+        f"calibrator never sees which side an image belongs to, it infers the need for "
+        f"correction from the scores: little where the image speaks clearly, much where it only echoes the prior."
     )
     panels = tuple(panel(task) for task in results.tasks)
     return Section("strengths", title, text, panels, from_records("Strengths", results.records()))

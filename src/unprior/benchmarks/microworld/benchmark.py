@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 from unprior._files import replacing
 from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS, ask_claim
 from unprior.benchmarks.microworld.pairs import LETTERS, SIDES, Pair, pairs
@@ -26,21 +28,39 @@ def image_path(folder: Path, pair: Pair, side: str) -> Path:
 
 def draw_images(folder: Path, seed: int, report: Callable[[int, int], None] | None = None) -> None:
     """Draw the pictures of a world that are not there yet; a folder holds the pictures of one seed only."""
-    marker = folder / "images" / "seed"
-    if marker.exists() and marker.read_text().strip() != str(seed):
-        raise UnpriorError(f"{folder}: holds the pictures of seed {marker.read_text().strip()}; choose another folder")
-    marker.parent.mkdir(parents=True, exist_ok=True)
-    marker.write_text(f"{seed}\n")
+    _claim_folder(folder / "images" / "seed", seed)
     wanted = [(pair, side) for pair in pairs(seed) for side in SIDES]
     for done, (pair, side) in enumerate(wanted):
         path = image_path(folder, pair, side)
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
+        if not _is_picture(path):
             image = render(pair.concept, pair.state(side), pair.seed, size=IMAGE_SIZE)
             with replacing(path) as temporary:
                 image.save(temporary, format="PNG", compress_level=1)
         if report:
             report(done + 1, len(wanted))
+
+
+def _claim_folder(marker: Path, seed: int) -> None:
+    """Note whose pictures a folder holds; the pictures of another seed are not mixed with them."""
+    try:
+        found = marker.read_text(encoding="utf-8", errors="replace").strip() if marker.exists() else ""
+    except OSError as error:
+        raise UnpriorError(f"{marker}: cannot be read ({error.strerror or error}); choose another folder") from None
+    if found.isdigit() and int(found) != seed:
+        raise UnpriorError(f"{marker.parents[1]}: holds the pictures of seed {found}; choose another folder")
+    if found != str(seed):
+        with replacing(marker) as temporary:
+            temporary.write_text(f"{seed}\n", encoding="utf-8")
+
+
+def _is_picture(path: Path) -> bool:
+    """Whether a picture is there and whole; a damaged one is drawn again."""
+    try:
+        with Image.open(path) as image:
+            image.verify()
+    except (OSError, SyntaxError, ValueError):
+        return False
+    return True
 
 
 def microworld(

@@ -51,7 +51,7 @@ class RangesDisplay(Display):
         axes, style = self.axes_, self.style
         left = ~results.repaired & ~results.harmed
         groups = (
-            (left, style.quiet, "answer as before"),
+            (left, style.quiet, "neither"),
             (results.repaired, style.repaired, "repaired"),
             (results.harmed, style.harmed, "harmed"),
         )
