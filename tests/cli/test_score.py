@@ -173,7 +173,7 @@ def test_ask_without_calibrator_or_options(run: Callable, model: Path, picture: 
     result = ask(run, model, picture)
     assert result.code == 0
     assert "yes" in result.out
-    assert "`unprior fit` makes one" in result.out
+    assert "`unprior run` and `unprior fit` make one" in result.out
     record = ask(run, model, picture, "--options", "a, b", "--json").json
     assert [row["text"] for row in record["candidates"]] == ["a", "b"]
     assert record["explanation"] is None

@@ -352,6 +352,8 @@ def _print_answer(rows: list[dict[str, Any]], original: str | None, text: str, d
     said = "nothing that names a candidate" if original is None else original
     output.print(f"The model answered {said} ({text.strip()!r}).", soft_wrap=True)
     if decision is None:
-        output.print("Without --calibrator the answer stays as it is; `unprior run` and `unprior fit` make one.")
+        output.print(
+            "Without --calibrator the answer stays as it is; `unprior run` and `unprior fit` make one.", soft_wrap=True
+        )
     else:
         output.print(decision.explain(), soft_wrap=True)
