@@ -2,49 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Protocol
 
-from unprior.benchmarks.microworld import microworld
+from unprior.benchmarks.data_dir import data_directory
+from unprior.benchmarks.entry import Entry, Report, Variant
 from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.user_file import read_questions
+from unprior.benchmarks.variants import constructed
 from unprior.errors import UnpriorError
 
-Report = Callable[[int, int], None]
-"""Told how much of a preparation is done, of how much."""
+_ENTRIES = (
+    "microworld.benchmark:ENTRY",
+    "microworld.benchmark:FORMS_ENTRY",
+    "microworld.benchmark:PRESENCE_ENTRY",
+    "cdh_bench:ENTRY",
+    "hallusion_bench:ENTRY",
+    "pope:ENTRY",
+    "pope_v2:ENTRY",
+    "visual_counterfact:ENTRY",
+    "conflict_vis:ENTRY",
+)
 
 
-class Load(Protocol):
-    """Makes a benchmark ready: ``folder`` is where its files are or go."""
-
-    def __call__(self, folder: Path, seed: int = 0, *, report: Report | None = None) -> Benchmark:
-        """Return the benchmark's questions."""
-        ...
+def _entry(place: str) -> Entry:
+    module, _, name = place.partition(":")
+    entry: Entry = getattr(import_module(f"unprior.benchmarks.{module}"), name)
+    return entry
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A benchmark that has a name."""
-
-    load: Load
-    about: str
+BENCHMARKS: dict[str, Entry] = {entry.card.name: entry for entry in map(_entry, _ENTRIES)}
+STANDARD = "standard"
+"""The name of a benchmark's own questions among its variants."""
 
 
-BENCHMARKS: dict[str, Entry] = {
-    "microworld": Entry(microworld, "300 drawn pairs in 14 subcategories, one choice and one yes/no question each"),
-    "microworld-forms": Entry(
-        partial(microworld, variant="forms"), "the same pairs, four question forms in both claim orders"
-    ),
-    "microworld-presence": Entry(
-        partial(microworld, variant="presence"), "the same pictures, presence questions without a prior conflict"
-    ),
-}
+def find_entry(name: str) -> Entry:
+    """The entry of a name.
+
+    >>> find_entry("cdh-bench").card.counts["pairs"]
+    300
+    """
+    if name not in BENCHMARKS:
+        raise UnpriorError(f"{name}: no such benchmark; known are {', '.join(BENCHMARKS)}")
+    return BENCHMARKS[name]
 
 
-def load_benchmark(name: str, folder: Path, seed: int = 0, *, report: Report | None = None) -> Benchmark:
+def load_benchmark(
+    name: str,
+    folder: Path,
+    seed: int = 0,
+    *,
+    variant: str | None = None,
+    data_dir: Path | None = None,
+    report: Report | None = None,
+) -> Benchmark:
     """A benchmark by its name, or a file of questions by its path.
 
     Parameters
@@ -55,14 +67,54 @@ def load_benchmark(name: str, folder: Path, seed: int = 0, *, report: Report | N
         Where pictures of a drawn benchmark go.
     seed
         Which world to draw; other benchmarks have none.
+    variant
+        Other questions made from the benchmark's own, such as ``order-3210`` or ``forms``.
+    data_dir
+        The folder that holds downloaded benchmarks; see :func:`unprior.benchmarks.data_dir.data_directory`.
     report
         Told how far the preparation is.
     """
-    if name in BENCHMARKS:
-        return BENCHMARKS[name].load(folder, seed, report=report)
-    if not Path(name).exists():
+    if variant == STANDARD:
+        variant = None
+    if f"{name}-{variant}" in BENCHMARKS:  # a variant that needs more than the questions is a benchmark of its own
+        name, variant = f"{name}-{variant}", None
+    entry = BENCHMARKS.get(name)
+    if entry is None and not Path(name).exists():
         known = ", ".join(BENCHMARKS)
         raise UnpriorError(f"{name}: no such file of questions, and no benchmark of that name; benchmarks are {known}")
-    if seed:
-        raise UnpriorError(f"--seed {seed}: only a drawn benchmark has seeds, {name} is a file of questions")
-    return read_questions(Path(name))
+    change = None if variant is None else _variant(name, entry, variant)
+    if seed and (entry is None or not entry.drawn):
+        kind = "a file of questions" if entry is None else "not drawn"
+        raise UnpriorError(f"--seed {seed}: only a drawn benchmark has seeds, {name} is {kind}")
+    if entry is None:
+        benchmark = read_questions(Path(name))
+    else:
+        place = folder if entry.drawn else data_directory(data_dir) / name
+        benchmark = entry.load(place, seed, report=report)
+    if change is None:
+        return benchmark
+    return replace(change.make(benchmark), name=f"{benchmark.name}-{variant}")
+
+
+def open_benchmark(name: str, seed: int = 0, *, variant: str | None = None, data_dir: Path | None = None) -> Benchmark:
+    """A benchmark to look at: a drawn one is drawn into the data directory, the others are read where they are."""
+    base = f"{name}-{variant}" if f"{name}-{variant}" in BENCHMARKS else name
+    place = Path()
+    if base in BENCHMARKS and BENCHMARKS[base].drawn:
+        family = base.partition("-")[0]  # the variants of a world show the same pictures
+        place = data_directory(data_dir) / (f"{family}-seed-{seed}" if seed else family)
+    return load_benchmark(name, place, seed, variant=variant, data_dir=data_dir)
+
+
+def variants_of(entry: Entry | None) -> dict[str, Variant]:
+    """What can be made of a benchmark's questions; a file of questions has the constructed tests."""
+    return dict(constructed() if entry is None else entry.variants)
+
+
+def _variant(name: str, entry: Entry | None, variant: str) -> Variant:
+    known = variants_of(entry)
+    if variant not in known:
+        own = [other.removeprefix(f"{name}-") for other in BENCHMARKS if other.startswith(f"{name}-")]
+        names = dict.fromkeys([STANDARD, *own, *known])
+        raise UnpriorError(f"--variant {variant}: {name} has no such variant; choose from {', '.join(names)}")
+    return known[variant]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from unprior.benchmarks.card import Card
 from unprior.errors import UnpriorError
+
+LETTERS = ("A", "B", "C", "D")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Example:
     labels: tuple[str, ...]
     """The candidates: letters, or yes and no."""
     texts: tuple[str, ...] | None = None
-    """What the letters stand for; None for yes/no questions."""
+    """What the letters stand for; None for yes/no questions, and where the question itself lists them."""
     answer: str | None = None
     """The label of the visually correct answer, if it is known."""
     pair_id: int | str | None = None
@@ -32,6 +35,23 @@ class Example:
     category: str | None = None
     subcategory: str | None = None
     split: str | None = None
+    instruction: str | None = None
+    """Last line of the prompt where the benchmark has its own; None leaves it to the prompt layout."""
+
+    @property
+    def unit(self) -> int | str:
+        """What must not be torn apart by a split: the pair, or all questions about one image."""
+        return str(self.image) if self.pair_id is None else self.pair_id
+
+    def text(self, label: str | None) -> str:
+        """A candidate as a person reads it.
+
+        >>> Example("1", Path("a.png"), "How many?", "mc", ("A", "B"), ("five", "six")).text("B")
+        'B. six'
+        """
+        if label is None:
+            return "unknown"
+        return label if self.texts is None else f"{label}. {self.texts[self.labels.index(label)]}"
 
 
 @dataclass(frozen=True)
@@ -40,14 +60,24 @@ class Benchmark:
 
     name: str
     examples: Sequence[Example]
+    card: Card | None = None
+    """Where it comes from; None for questions of your own."""
 
     def __post_init__(self) -> None:
-        """Refuse two examples of one name: results are joined by it."""
+        """Refuse two examples of one name, and pairs in two splits: results are joined by name, and nothing leaks."""
         seen: set[str] = set()
+        splits: dict[int | str, str | None] = {}
         for example in self.examples:
             if example.example_id in seen:
                 raise UnpriorError(f"benchmark {self.name}: two examples are called {example.example_id!r}")
             seen.add(example.example_id)
+            if example.pair_id is None:
+                continue
+            if splits.setdefault(example.pair_id, example.split) != example.split:
+                raise UnpriorError(
+                    f"benchmark {self.name}: pair {example.pair_id} stands in two splits, "
+                    f"{splits[example.pair_id] or 'none'} and {example.split or 'none'}; a pair belongs to one"
+                )
 
     def __iter__(self) -> Iterator[Example]:
         """Go through the examples in order."""
@@ -56,3 +86,30 @@ class Benchmark:
     def __len__(self) -> int:
         """Count the examples."""
         return len(self.examples)
+
+    def with_examples(self, examples: Sequence[Example], name: str | None = None) -> Benchmark:
+        """The same benchmark with other examples, and perhaps another name."""
+        return replace(self, examples=tuple(examples), name=name or self.name)
+
+    def counts(self) -> dict[str, int]:
+        """How many examples, images and pairs there are, and how many pairs (or examples) in each split.
+
+        >>> one = Example("1", Path("a.png"), "Is it red?", "qa", ("yes", "no"), pair_id=1, side="cf", split="dev")
+        >>> Benchmark("mine", [one]).counts()
+        {'examples': 1, 'images': 1, 'pairs': 1, 'dev': 1}
+        """
+        pairs = {example.pair_id for example in self.examples if example.pair_id is not None}
+        counts = {"examples": len(self.examples), "images": len(self.images())}
+        if pairs:
+            counts["pairs"] = len(pairs)
+        for split in dict.fromkeys(example.split for example in self.examples if example.split):
+            counts[split] = len({example.unit for example in self.examples if example.split == split})
+        return counts
+
+    def images(self) -> list[Path]:
+        """Every image once, in the order of the examples."""
+        return list(dict.fromkeys(example.image for example in self.examples))
+
+    def missing_images(self) -> list[Path]:
+        """Images that are not where they should be."""
+        return [image for image in self.images() if not image.is_file()]

@@ -30,6 +30,8 @@ class UserQuestion(BaseModel):
     question: Annotated[str, Field(min_length=1)]
     options: Annotated[list[str], Field(min_length=2, max_length=26)] | None = None
     """Answers to choose from; without them the question is answered by yes or no."""
+    letters: Annotated[list[str], Field(min_length=2, max_length=26)] | None = None
+    """The letters of answers that the question itself lists; instead of options."""
     answer: str | None = None
     """The right option, as its text or its letter; yes or no without options."""
     id: str | None = None
@@ -42,13 +44,21 @@ class UserQuestion(BaseModel):
     subcategory: str | None = None
     split: str | None = None
     """``dev`` for fitting, ``test`` for evaluation."""
+    instruction: str | None = None
+    """Last line of the prompt, instead of the usual request for a letter or for yes or no."""
 
     @model_validator(mode="after")
     def _check(self) -> UserQuestion:
-        if self.options is not None and len(set(self.options)) < len(self.options):
-            raise ValueError("two options are the same")
+        if self.options is not None and self.letters is not None:
+            raise ValueError("options and letters exclude each other: letters are for options inside the question")
+        if self.letters is not None and len(set(self.letters)) < len(self.letters):
+            raise ValueError("two letters are the same")
         if self.answer is not None and self.answer_label is None:
             raise ValueError(f"answer {self.answer!r} is neither an option nor its letter")
+        # Published benchmarks have doubled options; a letter still says which one is right.
+        doubled = self.options is not None and len(set(self.options)) < len(self.options)
+        if doubled and self.answer not in self.labels:
+            raise ValueError("two options are the same; if that is meant, name the right one by its letter")
         if (self.pair is None) != (self.side is None):
             raise ValueError("pair and side belong together: give both or neither")
         return self
@@ -56,11 +66,13 @@ class UserQuestion(BaseModel):
     @property
     def task(self) -> str:
         """Multiple choice with options, yes/no without."""
-        return "qa" if self.options is None else "mc"
+        return "qa" if self.options is None and self.letters is None else "mc"
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Letters for options, or yes and no."""
+        if self.letters is not None:
+            return tuple(self.letters)
         return YES_NO if self.options is None else tuple(string.ascii_uppercase[: len(self.options)])
 
     @property
@@ -68,7 +80,7 @@ class UserQuestion(BaseModel):
         """The candidate that the answer names."""
         if self.answer is None:
             return None
-        if self.options is not None and self.answer in self.options:
+        if self.options is not None and self.options.count(self.answer) == 1:
             return self.labels[self.options.index(self.answer)]
         return next((label for label in self.labels if label.casefold() == self.answer.casefold()), None)
 
@@ -102,6 +114,7 @@ def write_questions(path: Path, benchmark: Benchmark) -> None:
                 image=os.path.relpath(example.image, path.parent),
                 question=example.question,
                 options=None if example.texts is None else list(example.texts),
+                letters=list(example.labels) if example.texts is None and example.task == "mc" else None,
                 answer=example.answer,
                 id=example.example_id,
                 pair=example.pair_id,
@@ -109,6 +122,7 @@ def write_questions(path: Path, benchmark: Benchmark) -> None:
                 category=example.category,
                 subcategory=example.subcategory,
                 split=example.split,
+                instruction=example.instruction,
             )
             stream.write(question.model_dump_json(exclude_none=True) + "\n")
 
@@ -127,4 +141,5 @@ def _example(question: UserQuestion, path: Path, number: int) -> Example:
         category=question.category,
         subcategory=question.subcategory,
         split=question.split,
+        instruction=question.instruction,
     )

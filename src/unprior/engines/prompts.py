@@ -35,17 +35,23 @@ class PromptLayout:
     instruction_before: str = ""
     """Text before the question, such as a grounding instruction."""
 
-    def user_text(self, question: str, labels: Sequence[str], texts: Sequence[str] | None) -> str:
-        """Text of the user's turn: question, options, instruction."""
+    def user_text(
+        self, question: str, labels: Sequence[str], texts: Sequence[str] | None, instruction: str | None = None
+    ) -> str:
+        """Text of the user's turn: question, options, instruction.
+
+        Without ``texts`` no options are listed: the question is answered by yes or no, or lists them itself. An
+        ``instruction`` of the benchmark's own takes the place of the last line.
+        """
         lines = [self.instruction_before] if self.instruction_before else []
         lines.append(question)
-        if texts is None:
-            lines.append(self.yes_no_instruction)
-        else:
+        if texts is not None:
             lines += [
                 self.option_line.format(label=label, text=text) for label, text in zip(labels, texts, strict=True)
             ]
-            lines.append(self.choice_instruction.format(labels=_enumeration(labels)))
+        if instruction is None and texts is None and set(labels) == set(YES_NO):
+            instruction = self.yes_no_instruction
+        lines.append(instruction or self.choice_instruction.format(labels=_enumeration(labels)))
         return "\n".join(lines)
 
     def continuations(self, labels: Sequence[str]) -> tuple[str, ...]:

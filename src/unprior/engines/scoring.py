@@ -158,7 +158,7 @@ class ScoringRun:
         plan = _Plan()
         digests: dict[Any, str] = {}
         for example in self.benchmark:
-            text = self.engine.layout.user_text(example.question, example.labels, example.texts)
+            text = self.engine.layout.user_text(example.question, example.labels, example.texts, example.instruction)
             try:
                 content = example.image.read_bytes() if example.image not in digests else b""
             except OSError as error:

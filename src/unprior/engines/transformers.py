@@ -106,6 +106,11 @@ class TransformersEngine:
         return self._name
 
     @property
+    def model_type(self) -> str | None:
+        """The architecture, as the model's configuration calls it."""
+        return getattr(self._model.config, "model_type", None)
+
+    @property
     def layout(self) -> PromptLayout:
         """The wording around questions."""
         return self._layout

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from unprior._files import replacing
-from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS, ask_claim
+from unprior.benchmarks.card import Card
+from unprior.benchmarks.entry import Entry
 from unprior.benchmarks.microworld.pairs import LETTERS, SIDES, Pair, pairs
 from unprior.benchmarks.microworld.render import render
 from unprior.benchmarks.schema import Benchmark, Example
+from unprior.benchmarks.variants import ask_claims, constructed
 from unprior.engines.prompts import YES_NO
 from unprior.errors import UnpriorError
 
@@ -80,17 +84,20 @@ def microworld(
     report
         Told how many pictures are there, of how many.
     """
-    if variant not in VARIANTS:
-        raise UnpriorError(f"microworld has no variant {variant!r}; choose from {', '.join(VARIANTS)}")
+    if variant not in CARDS:
+        raise UnpriorError(f"microworld has no variant {variant!r}; choose from {', '.join(CARDS)}")
     draw_images(folder, seed, report)
     examples = [
         example
         for pair in pairs(seed)
         for place, side in enumerate(SIDES)
-        for example in VARIANTS[variant](pair, place, _common(folder, pair, side, variant))
+        for example in (_presence if variant == "presence" else _standard)(
+            pair, place, _common(folder, pair, side, variant)
+        )
     ]
-    name = "microworld" if variant == "standard" else f"microworld-{variant}"
-    return Benchmark(name if seed == 0 else f"{name}-{seed}", examples)
+    card = CARDS[variant]
+    benchmark = Benchmark(card.name if seed == 0 else f"{card.name}-{seed}", examples, card)
+    return ask_claims(benchmark) if variant == "forms" else benchmark
 
 
 def _common(folder: Path, pair: Pair, side: str, variant: str) -> dict[str, Any]:
@@ -115,18 +122,6 @@ def _standard(pair: Pair, place: int, common: dict[str, Any]) -> Iterator[Exampl
     )  # fmt: skip
 
 
-def _forms(pair: Pair, place: int, common: dict[str, Any]) -> Iterator[Example]:
-    side = SIDES[place]
-    for form in FORMS:
-        for order in CLAIM_ORDERS:
-            question = ask_claim(form, pair.concept.question, pair.concept.ordinary, pair.atypical, order)
-            supported = (side == "cs") == (order == "ordinary-first")
-            yield Example(
-                example_id=f"{pair.number}-{side}-{form}-{order}", question=question, task="qa", labels=YES_NO,
-                answer="yes" if supported else "no", **common,
-            )  # fmt: skip
-
-
 def _presence(pair: Pair, place: int, common: dict[str, Any]) -> Iterator[Example]:
     # One side of every pair gets the question about a thing that is there, the other about one that is not.
     there = (pair.number + place) % 2 == 0
@@ -146,8 +141,37 @@ def presence_question(name: str) -> str:
     return f"Is there {name} in the image?"
 
 
-VARIANTS: dict[str, Callable[[Pair, int, dict[str, Any]], Iterator[Example]]] = {
-    "standard": _standard,
-    "forms": _forms,
-    "presence": _presence,
+_ABOUT = "300 drawn pairs in 14 subcategories, one choice and one yes/no question each"
+_CARD = Card(
+    name="microworld",
+    about=_ABOUT,
+    published="drawn by this package",
+    revision="seed 0 unless --seed says otherwise",
+    licence="Apache-2.0",
+    counts={"pairs": 300, "examples": 1200, "images": 600, "dev": 70, "test": 230},
+)
+CARDS = {
+    "standard": _CARD,
+    "forms": replace(
+        _CARD,
+        name="microworld-forms",
+        about="the same pairs, four question forms in both claim orders",
+        counts={"pairs": 300, "examples": 4800, "images": 600, "dev": 70, "test": 230},
+    ),
+    "presence": replace(
+        _CARD,
+        name="microworld-presence",
+        about="the same pictures, presence questions without a prior conflict",
+        counts={"examples": 600, "images": 600, "dev": 140, "test": 460},
+    ),
 }
+"""What is known of each variant."""
+ENTRY, FORMS_ENTRY, PRESENCE_ENTRY = (
+    Entry(
+        card,
+        partial(microworld, variant=variant),
+        variants=constructed() if variant == "standard" else {},
+        drawn=True,
+    )
+    for variant, card in CARDS.items()
+)

@@ -1,0 +1,61 @@
+"""Annotation files as they are published: found, read, and refused with the place when they are broken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from unprior._files import open_to_read
+from unprior.benchmarks.card import Card
+from unprior.errors import UnpriorError
+
+_PLACES = (".", "data")
+"""Repositories keep their files at the top or in ``data``."""
+
+
+def find_file(folder: Path, name: str, card: Card, *places: str) -> Path:
+    """The annotation file of a benchmark, at the top of its folder, in ``data`` or in the places of its repository."""
+    tried = [folder / place / name for place in (*_PLACES, *places)]
+    found = next((path for path in tried if path.is_file()), None)
+    if found is None:
+        raise UnpriorError(
+            f"{folder}: no {name}, so {card.name} is not there; `unprior data get {card.name}` downloads it, and "
+            f"--data-dir or UNPRIOR_DATA name the folder that holds {card.name} ({card.published})"
+        )
+    return found
+
+
+def find_folder(folder: Path, *names: str) -> Path:
+    """The folder of the images: the first of the names that is there, at the top or in ``data``."""
+    places = [folder / place / name for name in names for place in _PLACES]
+    return next((place for place in places if place.is_dir()), folder / names[0])
+
+
+def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line number and object of every line that is not empty."""
+    with open_to_read(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            record = _parsed(line, f"{path}, line {number}")
+            if not isinstance(record, dict):
+                raise UnpriorError(f"{path}, line {number}: not a JSON object; the file may be truncated")
+            yield number, record
+
+
+def read_json_list(path: Path) -> list[dict[str, Any]]:
+    """A file that is one JSON list of objects."""
+    with open_to_read(path) as stream:
+        records = _parsed(stream.read(), str(path))
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        raise UnpriorError(f"{path}: not a JSON list of objects; get the file again")
+    return records
+
+
+def _parsed(content: bytes, where: str) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise UnpriorError(f"{where}: not JSON; the file may be truncated, get it again") from None

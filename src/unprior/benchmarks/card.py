@@ -1,0 +1,57 @@
+"""What is known of a benchmark besides its questions: where it comes from, how large it is, what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """A known fault of the published files, and what is done about it."""
+
+    what: str
+    treatment: str
+    """How it is loaded: repaired, or kept as published and named here."""
+    pairs: tuple[int | str, ...] = ()
+    """The pairs it concerns; empty when it concerns the whole benchmark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """The metadata of a benchmark.
+
+    >>> Card("mine", "a few questions of my own").licence
+    'not stated'
+    """
+
+    name: str
+    about: str
+    """One line for a list."""
+    published: str = "not published"
+    """Where it can be had, for a person."""
+    revision: str = "unversioned"
+    """The revision whose counts and flaws are described here."""
+    licence: str = "not stated"
+    citation: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """What the published benchmark holds: any of ``pairs``, ``examples``, ``images``, and ``dev``/``test`` pairs."""
+    flaws: tuple[Flaw, ...] = ()
+    image_sides: Mapping[str, int] = field(default_factory=dict)
+    """Square size that images have in the paper, by the beginning of a model's type."""
+    by_hand: str = ""
+    """What a person has to fetch, because it cannot be downloaded file by file."""
+
+    def image_side(self, model_type: str | None) -> int | None:
+        """Side of the square that images are brought to for a model; None leaves them as they are.
+
+        >>> card = Card("mine", "", image_sides={"qwen3_vl": 512})
+        >>> card.image_side("qwen3_vl_moe"), card.image_side("llava")
+        (512, None)
+        """
+        fitting = (side for start, side in self.image_sides.items() if model_type and model_type.startswith(start))
+        return next(fitting, None)
+
+    def flaws_of(self, pair: int | str | None) -> tuple[Flaw, ...]:
+        """The flaws that concern one pair."""
+        return tuple(flaw for flaw in self.flaws if pair in flaw.pairs)

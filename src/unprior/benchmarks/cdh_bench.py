@@ -1,0 +1,127 @@
+"""CDH-Bench: 300 pairs of commonsense and counterfactual images, one choice and one yes/no question each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from unprior.benchmarks.annotations import find_file, find_folder, read_json_lines
+from unprior.benchmarks.card import Card, Flaw
+from unprior.benchmarks.entry import Entry, Report
+from unprior.benchmarks.schema import LETTERS, Benchmark, Example
+from unprior.benchmarks.sources import HubDataset
+from unprior.benchmarks.splits import split_by_rule
+from unprior.benchmarks.variants import Claims, constructed, relabelled
+from unprior.engines.prompts import YES_NO
+from unprior.errors import UnpriorError
+
+_SIDES = {"cf": "counterfactual", "cs": "commonsense"}
+_MARKER = re.compile(r"(?:^|[\s•]+)([A-D])\.\s+")
+
+PACKED = (56, 59, 62, 65, 66, 262)
+BROKEN = (171, 176, 243, 244, 245, 290, 293)
+INVERTED = (169, 172, 180, 232, 234, 236, 243, 268, 274, 277, 282, 286, 287, 296, 300)
+"""Pairs whose yes/no labels say that the ordinary claim holds on the counterfactual image only."""
+
+CARD = Card(
+    name="cdh-bench",
+    about="300 pairs in 14 subcategories, one choice and one yes/no question each; the paper's main benchmark",
+    published="hub dataset cks19999/CDH-Bench, GitHub MiLab-HITSZ/2026ChenCDH-Bench",
+    revision="main, as of the paper",
+    licence="MIT",
+    citation="Chen et al., CDH-Bench, 2026",
+    counts={"pairs": 300, "examples": 1200, "images": 600, "dev": 70, "test": 230},
+    flaws=(
+        Flaw("all options stand in one string", "repaired: split at the letters", PACKED),
+        Flaw("options are broken at their commas", "repaired: the fragments are joined again with “, ”", BROKEN),
+        Flaw(
+            "both choice labels are A, and no option is purple",
+            "kept as published; claims use the pair's name: green (ordinary) and purple",
+            (222,),
+        ),
+        Flaw("the choice question asks about blades, its options are wheels", "kept as published", (77,)),
+        Flaw("options C and D are the same text", "kept as published; only C counts as right", (9,)),
+        Flaw("options A and D are the same text", "kept as published; only D counts as right", (51,)),
+        Flaw("the question starts with “MC:”", "repaired: left out", (56,)),
+        Flaw(
+            "the yes/no labels are exchanged: “yes, the ordinary claim holds” on the counterfactual image",
+            "kept as published, because published results use them; --variant qa-relabelled exchanges them",
+            INVERTED,
+        ),
+    ),
+    image_sides={"qwen3_vl": 512},
+)
+
+
+def load(folder: Path, seed: int = 0, *, report: Report | None = None) -> Benchmark:
+    """Read the upstream layout: ``benchmark.jsonl`` and ``images/…/Pair_N/{counterfactual,commonsense}.{png,jpg}``.
+
+    The images need not be there; :meth:`~unprior.benchmarks.schema.Benchmark.missing_images` names those that are not.
+    """
+    path = find_file(folder, "benchmark.jsonl", CARD)
+    images = find_folder(folder, "images")
+    examples = [
+        example
+        for number, record in read_json_lines(path)
+        for example in _pair(record, images, f"{path}, line {number}")
+    ]
+    return split_by_rule(Benchmark(CARD.name, examples, CARD))
+
+
+def repair_options(options: Sequence[str]) -> tuple[str, ...]:
+    """Texts of the four options, whether they are packed in one string or broken at commas.
+
+    >>> repair_options(["A. Hot  B. Warm C. Cold D. Room temperature"])
+    ('Hot', 'Warm', 'Cold', 'Room temperature')
+    >>> repair_options(["A. No", "weightless", "B. Slightly heavy", "C. Yes", "heavy", "D. Negative weight"])
+    ('No, weightless', 'Slightly heavy', 'Yes, heavy', 'Negative weight')
+    """
+    whole: list[str] = []
+    for option in options:
+        if _MARKER.match(option):
+            whole.append(option)
+        elif whole:
+            whole[-1] += f", {option.strip()}"
+    pieces = _MARKER.split(" ".join(whole))
+    return tuple(text.strip() for _, text in sorted(zip(pieces[1::2], pieces[2::2], strict=True)))
+
+
+def _pair(record: Mapping[str, Any], images: Path, where: str) -> Iterator[Example]:
+    try:
+        number = int(str(record["pair_id"]).removeprefix("Pair "))
+        choice, claim = record["multiple_choice"], record["direct_qa"]
+        texts = repair_options(choice["options"])
+        folder = images / record["subcategory"].replace(" ", "_").replace("/", "_") / f"Pair_{number}"
+        common = {"pair_id": number, "category": record["category"], "subcategory": record["subcategory"]}
+        questions = (choice["question"].removeprefix("MC:").strip(), claim["question"].strip())
+        labels = [(side, choice[f"{name}_gt"], claim[f"{name}_gt"].lower()) for side, name in _SIDES.items()]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UnpriorError(f"{where}: not a pair of CDH-Bench ({error!r}); get the file again") from None
+    if len(texts) != 4 or any(letter not in LETTERS or answer not in YES_NO for _, letter, answer in labels):
+        raise UnpriorError(
+            f"{where}: pair {number} has {len(texts)} options and the labels {labels}; four and A–D needed"
+        )
+    for side, letter, answer in labels:
+        placed = {**common, "image": _image(folder, _SIDES[side]), "side": side}
+        yield Example(f"{number}-{side}-mc", question=questions[0], task="mc", labels=LETTERS, texts=texts,
+                      answer=letter, **placed)  # fmt: skip
+        yield Example(f"{number}-{side}-qa", question=questions[1], task="qa", labels=YES_NO, answer=answer, **placed)
+
+
+def _image(folder: Path, name: str) -> Path:
+    """The image in whichever of the published formats is there."""
+    paths = [folder / f"{name}{suffix}" for suffix in (".png", ".jpg", ".jpeg")]
+    return next((path for path in paths if path.is_file()), paths[0])
+
+
+ENTRY = Entry(
+    CARD,
+    load,
+    variants={
+        **constructed({222: Claims(ordinary="green", atypical="purple")}),
+        "qa-relabelled": relabelled(INVERTED),
+    },
+    sources=(HubDataset("cks19999/CDH-Bench"),),
+)

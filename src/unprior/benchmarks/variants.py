@@ -1,0 +1,168 @@
+"""Constructed tests: the options in another order, the two claims in both orders and four question forms."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from unprior.benchmarks.entry import Variant
+from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS, ask_claim
+from unprior.benchmarks.schema import Benchmark, Example
+from unprior.engines.prompts import YES_NO
+from unprior.errors import UnpriorError
+
+OPTION_ORDERS: tuple[tuple[int, ...], ...] = ((1, 2, 3, 0), (2, 3, 0, 1), (3, 2, 1, 0))
+"""The paper's three orders: which old option stands at each new place."""
+
+
+class Claims(NamedTuple):
+    """The two answers that exclude each other."""
+
+    ordinary: str
+    atypical: str
+
+
+def reorder_options(benchmark: Benchmark, order: tuple[int, ...]) -> Benchmark:
+    """The multiple-choice questions with their options in another order, the labels moved along.
+
+    >>> from pathlib import Path
+    >>> one = Example("1", Path("a.png"), "How many?", "mc", tuple("ABCD"), ("two", "three", "four", "five"), "A")
+    >>> moved = reorder_options(Benchmark("mine", [one]), (1, 2, 3, 0)).examples[0]
+    >>> moved.texts, moved.answer
+    (('three', 'four', 'five', 'two'), 'D')
+    """
+    examples = []
+    for example in _choices(benchmark):
+        if example.texts is None or len(example.texts) != len(order):
+            raise UnpriorError(
+                f"benchmark {benchmark.name}: example {example.example_id} does not have {len(order)} options that can "
+                f"change places"
+            )
+        texts = tuple(example.texts[old] for old in order)
+        answer = None
+        if example.answer is not None:
+            answer = example.labels[order.index(example.labels.index(example.answer))]
+        examples.append(replace(example, texts=texts, answer=answer))
+    return benchmark.with_examples(examples)
+
+
+def ask_claims(
+    benchmark: Benchmark,
+    forms: Iterable[str] = tuple(FORMS),
+    orders: Iterable[str] = CLAIM_ORDERS,
+    claims: Mapping[int | str, Claims] | None = None,
+) -> Benchmark:
+    """Yes/no questions from the multiple-choice ones: is it the one answer rather than the other?
+
+    The ordinary claim is the option that is right on the commonsense image, the atypical one that of the
+    counterfactual image. “Yes” is right when the first claim is what the image shows.
+
+    Parameters
+    ----------
+    benchmark
+        Pairs with a multiple-choice question for both images.
+    forms, orders
+        Which question forms and claim orders to ask; all of them by default.
+    claims
+        The answers of pairs whose labels do not tell them apart.
+    """
+    forms, orders = tuple(forms), tuple(orders)
+    found = _claims(benchmark, claims or {})
+    examples = []
+    for example in _choices(benchmark):
+        if example.pair_id not in found:
+            raise UnpriorError(
+                f"benchmark {benchmark.name}: example {example.example_id} has no pair to make claims of"
+            )
+        for form in forms:
+            for order in orders:
+                supported = (example.side == "cs") == (order == "ordinary-first")
+                examples.append(
+                    replace(
+                        example,
+                        example_id=f"{example.pair_id}-{example.side}-{form}-{order}",
+                        question=ask_claim(form, example.question, *found[example.pair_id], order),
+                        task="qa",
+                        labels=YES_NO,
+                        texts=None,
+                        answer="yes" if supported else "no",
+                        instruction=None,
+                    )
+                )
+    return benchmark.with_examples(examples)
+
+
+def constructed(claims: Mapping[int | str, Claims] | None = None) -> dict[str, Variant]:
+    """The paper's constructed tests for a benchmark of pairs with four options.
+
+    >>> list(constructed())[:5]
+    ['order-1230', 'order-2301', 'order-3210', 'claim-order', 'forms']
+    """
+    variants = {
+        f"order-{''.join(map(str, order))}": Variant(
+            f"the options in the order {', '.join('ABCD'[old] for old in order)}",
+            lambda benchmark, order=order: reorder_options(benchmark, order),  # type: ignore[misc]
+        )
+        for order in OPTION_ORDERS
+    }
+
+    def asked(about: str, forms: Collection[str], orders: Collection[str]) -> Variant:
+        return Variant(about, lambda benchmark: ask_claims(benchmark, forms, orders, claims))
+
+    variants["claim-order"] = asked("both claim orders in the contrastive form", ["contrastive"], CLAIM_ORDERS)
+    variants["forms"] = asked("all four question forms in both claim orders", FORMS, CLAIM_ORDERS)
+    for form in FORMS:
+        for order in CLAIM_ORDERS:
+            variants[f"{form}-{order}"] = asked(
+                f"the {form} form, {order.replace('-first', '')} claim first", [form], [order]
+            )
+    return variants
+
+
+def relabelled(pairs: Collection[int | str]) -> Variant:
+    """Yes/no labels of some pairs exchanged, where the published ones are the wrong way round."""
+    other = {"yes": "no", "no": "yes"}
+
+    def make(benchmark: Benchmark) -> Benchmark:
+        return benchmark.with_examples(
+            [
+                replace(example, answer=other[str(example.answer)])
+                if example.task == "qa" and example.pair_id in pairs
+                else example
+                for example in benchmark
+            ]
+        )
+
+    return Variant(f"the yes/no labels of {len(pairs)} pairs exchanged, which are published the wrong way round", make)
+
+
+def _choices(benchmark: Benchmark) -> list[Example]:
+    choices = [example for example in benchmark if example.task == "mc"]
+    if not choices:
+        raise UnpriorError(f"benchmark {benchmark.name} has no multiple-choice questions to make this variant of")
+    return choices
+
+
+def _claims(benchmark: Benchmark, given: Mapping[int | str, Claims]) -> dict[int | str | None, Claims]:
+    """The ordinary and the atypical answer of every pair, from the right options of its two sides."""
+    right: dict[int | str | None, dict[str, str]] = {}
+    for example in _choices(benchmark):
+        if example.pair_id is None or example.texts is None or example.answer is None or example.side is None:
+            continue
+        text = example.texts[example.labels.index(example.answer)]
+        right.setdefault(example.pair_id, {})[example.side] = text
+    found: dict[int | str | None, Claims] = {}
+    for pair, texts in right.items():
+        claims = given.get(pair) if pair is not None else None
+        if claims is None and len(texts) == 2:
+            claims = Claims(ordinary=texts["cs"], atypical=texts["cf"])
+        if claims is None:
+            continue
+        if claims.ordinary == claims.atypical:
+            raise UnpriorError(
+                f"benchmark {benchmark.name}: both images of pair {pair} have the answer {claims.ordinary!r}, so there "
+                f"are no two claims to ask about"
+            )
+        found[pair] = claims
+    return found
