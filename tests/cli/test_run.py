@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import tiny_models
 from unprior import SelectivePriorCalibrator, read_scores
@@ -102,6 +103,22 @@ def test_a_benchmark_that_cannot_be_judged(
     path = tmp_path / "mine.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in rows))
     run("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out").refused(fragment)
+
+
+def test_a_variant_goes_all_the_way(run: Callable, model: Path, tmp_path: Path) -> None:
+    rows = []
+    for number in range(6):
+        for side, colour, answer in (("cf", (0, 0, 40 * number), "B"), ("cs", (40 * number, 0, 0), "A")):
+            Image.new("RGB", (40, 40), colour).save(tmp_path / f"{number}-{side}.png")
+            rows.append({"image": f"{number}-{side}.png", "question": f"Which color has {number}?", "answer": answer,
+                         "options": ["red", "blue", "green", "pink"], "pair": number, "side": side,
+                         "split": "dev" if number < 3 else "test"})  # fmt: skip
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    arguments = ("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out", "--json")
+    assert run(*arguments, "--variant", "order-3210").json["title"].endswith("mine-order-3210")
+    assert set(read_scores(tmp_path / "out" / "scores.parquet").column("answer")) == {"C", "D"}
+    run(*arguments, "--variant", "odd").refused("--variant odd", "order-3210")
 
 
 def test_an_unknown_benchmark_is_refused_before_the_model_is_loaded(run: Callable, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from PIL import Image
 
 import tiny_models
 from unprior import SelectivePriorCalibrator, read_scores, synthesize
+from unprior.cli.score import Scored
+from unprior.engines.scoring import Summary
 from unprior.engines.transformers import TransformersEngine
 
 
@@ -79,13 +81,101 @@ def test_failures_are_listed_and_exit_with_one(run: Callable, model: Path, quest
 
 def test_nothing_scored_writes_no_table(run: Callable, model: Path, questions: str) -> None:
     for index in range(4):
-        Path(questions).with_name(f"{index}.png").unlink()
+        Path(questions).with_name(f"{index}.png").write_bytes(b"broken")
     result = score(run, model, questions)
     assert (result.code, result.out) == (
         1,
-        "0 of 4 examples scored (0 results computed now, 0 stored before) → no score table\n",
+        "0 of 4 examples scored (2 results computed now, 0 stored before) → no score table\n",
     )
     assert not Path("scored/scores.parquet").exists()
+
+
+def test_missing_images_are_named_before_the_model_is_loaded(run: Callable, model: Path, questions: str) -> None:
+    for index in range(3):
+        Path(questions).with_name(f"{index}.png").unlink()
+    some = score(run, model, questions)
+    assert some.code == 1
+    lines = some.err.splitlines()
+    assert lines[0] == "warning: 3 of 4 images of mine are missing:"
+    assert [line.rpartition("/")[2] for line in lines[1:4]] == ["0.png", "1.png", "2.png"]
+    Path(questions).with_name("3.png").unlink()
+    none = run("score", "--model", "no-such-model", "--benchmark", questions, "--out", "scored")
+    none.refused("4 of 4 images of mine are missing", "0.png", "3.png", "Put them there")
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    """A small CDH-Bench in a data directory: two pairs."""
+    folder = tmp_path / "data" / "cdh-bench"
+    lines = []
+    for number in (1, 222):
+        images = folder / "images" / "Color" / f"Pair_{number}"
+        images.mkdir(parents=True)
+        for side, colour in (("counterfactual", (90, 0, 90)), ("commonsense", (0, 120, 0))):
+            Image.new("RGB", (40, 40), colour).save(images / f"{side}.png")
+        right = {"counterfactual_gt": "A" if number == 222 else "B", "commonsense_gt": "A"}
+        lines.append({
+            "category": "Attribute Anomalies", "subcategory": "Color", "pair_id": f"Pair {number}",
+            "pair_name": "purple vs green",
+            "multiple_choice": {"question": "Which color?", "options": ["A. Green", "B. Purple", "C. Red", "D. Blue"]}
+            | right,
+            "direct_qa": {"question": "Is it green, not purple?", "counterfactual_gt": "no", "commonsense_gt": "yes"},
+        })  # fmt: skip
+    (folder / "benchmark.jsonl").write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("variant", "rows", "answers"),
+    [
+        ("standard", 8, {("1", "cf", "mc"): "B", ("1", "cf", "qa"): "no"}),
+        ("order-1230", 4, {("1", "cf", "mc"): "A", ("1", "cs", "mc"): "D"}),
+        ("reject-second-atypical-first", 4, {("1", "cf", "qa"): "yes", ("222", "cf", "qa"): "yes"}),
+        ("claim-order", 8, {}),
+    ],
+)
+def test_variants_are_scored(
+    run: Callable, model: Path, pairs: Path, variant: str, rows: int, answers: dict[tuple[str, str, str], str]
+) -> None:
+    result = score(run, model, "cdh-bench", "--variant", variant)
+    assert result.code == 0
+    assert "512" not in result.err
+    table = read_scores("scored/scores.parquet")
+    assert len(table) == rows
+    assert set(table.column("benchmark")) == {"cdh-bench" if variant == "standard" else f"cdh-bench-{variant}"}
+    found = dict(
+        zip(
+            zip(map(str, table.column("pair_id")), table.column("side"), table.column("task"), strict=True),
+            table.column("answer"),
+            strict=True,
+        )
+    )
+    assert found | answers == found
+
+
+def test_a_variant_that_is_none(run: Callable, model: Path, pairs: Path, questions: str) -> None:
+    score(run, model, "cdh-bench", "--variant", "order-0123").refused("--variant order-0123", "order-1230", "forms")
+    score(run, model, questions, "--variant", "forms").refused("no multiple-choice questions")
+
+
+def test_qwen_sees_the_size_of_the_paper_unless_told_otherwise(
+    run: Callable, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides = []
+    monkeypatch.setattr(
+        "unprior.cli.score.score_benchmark", lambda *_, resize, **__: sides.append(resize) or _nothing_scored()
+    )
+    qwen = tiny_models.build("qwen3_vl", tmp_path / "qwen")
+    said = score(run, qwen, "cdh-bench").err
+    assert "Images of cdh-bench are brought to 512×512 for qwen3_vl, as in the paper" in said
+    assert "512" in score(run, qwen, "cdh-bench", "--variant", "forms").err
+    assert score(run, qwen, "cdh-bench", "--resize", "64").err == ""
+    assert score(run, qwen, "cdh-bench", "--resize", "0").err == ""
+    assert sides == [512, 512, 64, None]
+
+
+def _nothing_scored() -> Scored:
+    return Scored(Summary(0, 0, 0, ()), None, Path("scores.parquet"))
 
 
 @pytest.mark.parametrize(

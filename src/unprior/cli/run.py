@@ -7,21 +7,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unprior.cli.benchmarks import (
+    BenchmarkName,
+    DataDir,
+    Resize,
+    VariantName,
+    WorldSeed,
+    image_side,
+    prepare,
+    report_missing_images,
+)
 from unprior.cli.calibrate import warn_about_abstaining
 from unprior.cli.console import AsJson, errors, output
 from unprior.cli.score import (
     Attention,
     BatchSize,
-    BenchmarkName,
     Device,
     DeviceMap,
     DType,
     ModelName,
     ModelOptions,
-    Resize,
     Revision,
-    WorldSeed,
-    prepare,
     print_failures,
     score_benchmark,
 )
@@ -44,7 +50,9 @@ def run(
         float, typer.Option(help="Largest loss of commonsense accuracy to accept on a development task.")
     ] = 0.04,
     uncertainty: Annotated[bool, typer.Option("--uncertainty", help="Fit the uncertainty-aware version.")] = False,
+    variant: VariantName = None,
     seed: WorldSeed = 0,
+    data_dir: DataDir = None,
     batch_size: BatchSize = 16,
     resize: Resize = None,
     revision: Revision = None,
@@ -62,10 +70,12 @@ def run(
     from unprior.embedded import NAME
     from unprior.pipeline import Run, check_benchmark
 
-    whole = prepare(benchmark, out, seed)
+    whole = prepare(benchmark, out, seed, variant, data_dir)
+    report_missing_images(whole)
     check_benchmark(whole)
     engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
-    scored = score_benchmark(engine, whole, whole, out, resize=resize, batch_size=batch_size)
+    side = image_side(whole, engine.model_type, resize)
+    scored = score_benchmark(engine, whole, whole, out, resize=side, batch_size=batch_size)
     print_failures(scored.summary)
     if scored.table is None:
         raise UnpriorError("no example could be scored, so there is nothing to calibrate")

@@ -12,6 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unprior.cli.benchmarks import (
+    BenchmarkName,
+    DataDir,
+    Resize,
+    VariantName,
+    WorldSeed,
+    image_side,
+    prepare,
+    report_missing_images,
+)
 from unprior.cli.console import AsJson, errors, output, print_json, warn
 from unprior.errors import UnpriorError
 
@@ -25,17 +35,12 @@ if TYPE_CHECKING:
 ModelName = Annotated[
     str, typer.Option("--model", help="embedded (comes with the package), or a folder or hub id of a model.")
 ]
-BenchmarkName = Annotated[
-    str, typer.Option("--benchmark", help="A benchmark of `unprior data list`, or a file of questions (JSON lines).")
-]
-WorldSeed = Annotated[int, typer.Option("--seed", help="Which world to draw, for a drawn benchmark.", min=0, max=999)]
 BatchSize = Annotated[int, typer.Option(help="Questions in one pass; results do not depend on it.", min=1)]
 Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")]
 DType = Annotated[str, typer.Option(help="auto (as stored), float32, bfloat16 or float16; never quantised.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, …; by default the first accelerator there is.")]
 DeviceMap = Annotated[str | None, typer.Option(help="Spread the model over devices, e.g. auto (needs accelerate).")]
 Attention = Annotated[str | None, typer.Option(help="Attention implementation, e.g. sdpa or eager.")]
-Resize = Annotated[int | None, typer.Option(help="Bring images to this square size first, e.g. 512.", min=1)]
 
 _PLAIN_SECONDS = 10.0
 _LEAST_MASS = 0.5
@@ -101,7 +106,9 @@ def score(
     views: Annotated[str, typer.Option(help="Further prior views, separated by commas: white, black, mean.")] = "",
     limit: Annotated[int | None, typer.Option(help="Only the first examples.", min=1)] = None,
     shard: Annotated[str | None, typer.Option(help="Only part i of n, as i/n with i from 1.")] = None,
+    variant: VariantName = None,
     seed: WorldSeed = 0,
+    data_dir: DataDir = None,
     batch_size: BatchSize = 8,
     resize: Resize = None,
     revision: Revision = None,
@@ -115,11 +122,13 @@ def score(
 
     Results are stored as they come; the same command again computes only what is missing.
     """
-    whole = prepare(benchmark, out, seed)
+    whole = prepare(benchmark, out, seed, variant, data_dir)
     questions = _part(whole, limit, shard)
+    report_missing_images(questions)
     engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
     chosen = tuple(view.strip() for view in views.split(",") if view.strip())
-    scored = score_benchmark(engine, whole, questions, out, views=chosen, resize=resize, batch_size=batch_size)
+    side = image_side(whole, engine.model_type, resize)
+    scored = score_benchmark(engine, whole, questions, out, views=chosen, resize=side, batch_size=batch_size)
     summary, written = scored.summary, None if scored.table is None else scored.path
     failures = [{"example": failure.example_id, "reason": failure.reason} for failure in summary.failures]
     if as_json:
@@ -140,18 +149,6 @@ def score(
         print_failures(summary)
     if failures:
         raise typer.Exit(1)
-
-
-def prepare(benchmark: str, folder: Path, seed: int) -> Benchmark:
-    """Load a benchmark; a drawn one is drawn into the folder, with progress."""
-    from unprior.benchmarks.registry import load_benchmark
-
-    with errors.status("Preparing the benchmark …") as status:
-
-        def report(done: int, total: int) -> None:
-            status.update(f"Drawing pictures: {done:,} of {total:,} …")
-
-        return load_benchmark(benchmark, folder, seed, report=report)
 
 
 def score_benchmark(
@@ -217,7 +214,7 @@ def ask(
     fitted = None if calibrator is None else SelectivePriorCalibrator.load(calibrator)
     texts = None if options is None else _split_options(options)
     labels = YES_NO if texts is None else tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(texts)])
-    picture = to_square(open_image(image), resize)
+    picture = to_square(open_image(image), resize or None)
     engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
     text = engine.layout.user_text(question, labels, texts)
     continuations = engine.layout.continuations(labels)
@@ -266,8 +263,6 @@ def _warn_about_mass(table: ScoreTable) -> None:
 
 
 def _part(benchmark: Benchmark, limit: int | None, shard: str | None) -> Benchmark:
-    from unprior.benchmarks.schema import Benchmark
-
     examples = list(benchmark)[:limit]
     if shard is not None:
         part, _, parts = shard.partition("/")
@@ -276,7 +271,7 @@ def _part(benchmark: Benchmark, limit: int | None, shard: str | None) -> Benchma
         examples = examples[int(part) - 1 :: int(parts)]
         if not examples:
             raise UnpriorError(f"--shard {shard}: there are fewer examples than parts, this part is empty")
-    return Benchmark(benchmark.name, examples)
+    return benchmark.with_examples(examples)
 
 
 def _split_options(options: str) -> tuple[str, ...]:
