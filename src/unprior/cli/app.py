@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from unprior.cli import calibrate, data, run, score, tables
+from unprior.cli import answers, calibrate, data, run, score, tables
 from unprior.cli.console import errors
 from unprior.errors import UnpriorError
 
@@ -28,6 +28,7 @@ app.command("convert")(tables.convert)
 app.command("fit")(calibrate.fit)
 app.command("apply")(calibrate.apply)
 app.command("evaluate")(calibrate.evaluate)
+app.command("evaluate-answers")(answers.evaluate_answers)
 app.command("score")(score.score)
 app.command("ask")(score.ask)
 

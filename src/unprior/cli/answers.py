@@ -1,0 +1,52 @@
+"""Raw answers of any model against a benchmark, without scores and without images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed
+from unprior.cli.console import AsJson, output, print_json, warn
+
+
+def evaluate_answers(
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="A benchmark, or a file of questions.")],
+    answers: Annotated[
+        Path,
+        typer.Argument(
+            metavar="ANSWERS", help="JSON lines with text, and example_id or pair_id, side and task, of each answer."
+        ),
+    ],
+    split: Annotated[
+        str | None, typer.Option(help="Examples to evaluate; 'all' for every one. By default test, where there is one.")
+    ] = None,
+    variant: VariantName = None,
+    seed: WorldSeed = 0,
+    data_dir: DataDir = None,
+    skip_missing: Annotated[
+        bool, typer.Option("--skip-missing", help="Leave out examples that have no answer, instead of refusing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Parse what a model wrote and print the original-model block of the main table, by subcategory, too."""
+    from unprior.benchmarks.registry import open_benchmark
+    from unprior.evaluation import raw_answers
+    from unprior.report.answers import answers_record, answers_table, groups_table
+
+    questions = open_benchmark(benchmark, seed, variant=variant, data_dir=data_dir)
+    if split is None:
+        split = "test" if any(example.split == "test" for example in questions) else "all"
+    chosen = None if split == "all" else split
+    result = raw_answers.evaluate_answers(answers, questions, split=chosen, skip_missing=skip_missing)
+    if result.disagreeing:
+        warn(f"{answers}: {result.disagreeing} lines give another right answer than {questions.name} does")
+    if result.missing:
+        warn(f"{len(result.missing):,} examples have no answer and are left out")
+    if as_json:
+        print_json(answers_record(result))
+        return
+    output.print(answers_table(result))
+    output.print()
+    output.print(groups_table(result))

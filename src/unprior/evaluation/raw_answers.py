@@ -1,0 +1,208 @@
+"""What a model answered in its own words, evaluated without any scores: the original-model block of the main table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unprior._files import open_to_read
+from unprior.benchmarks.schema import Benchmark, Example
+from unprior.engines.prompts import YES_NO, parse_answer
+from unprior.errors import UnpriorError
+from unprior.evaluation.comparison import group_rows
+from unprior.evaluation.metrics import Metrics, Share, correct, measure
+from unprior.scores import ScoreTable
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Accuracy of a part of the examples."""
+
+    name: str
+    right: Share
+    """All examples of the part."""
+    cf: Share
+    cs: Share
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAnswers:
+    """The answers of one task."""
+
+    task: str
+    right: Share
+    unparsed: int
+    """Answers in which no candidate could be found; they count as wrong."""
+    metrics: Metrics | None
+    """CF, CS and CCR where the examples are paired; its attraction means nothing without scores."""
+    f1: float | None
+    """F1 with yes as the positive answer, for yes/no questions."""
+    said_yes: Share | None
+    groups: tuple[Group, ...]
+    """By subcategory."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersEvaluation:
+    """A file of raw answers against a benchmark."""
+
+    benchmark: str
+    split: str | None
+    """The split that was evaluated; None for all examples."""
+    tasks: tuple[TaskAnswers, ...]
+    missing: tuple[str, ...]
+    """Examples that the file has no answer to; left out."""
+    disagreeing: int
+    """Lines whose own ``answer`` is not the benchmark's right answer."""
+
+
+def evaluate_answers(
+    path: Path, benchmark: Benchmark, *, split: str | None = None, skip_missing: bool = False
+) -> AnswersEvaluation:
+    """Parse raw answers and measure them.
+
+    Parameters
+    ----------
+    path
+        JSON lines with ``text`` and either ``example_id`` or ``pair_id``, ``side`` and ``task``. A line may also say
+        the right ``answer``, which is compared with the benchmark's.
+    benchmark
+        What was asked; its images need not be there.
+    split
+        Only the examples of this split.
+    skip_missing
+        Leave out examples without an answer instead of refusing the file.
+    """
+    examples = [example for example in benchmark if split is None or example.split == split]
+    if not examples:
+        known = sorted({str(example.split) for example in benchmark})
+        raise UnpriorError(f"benchmark {benchmark.name} has no example of split {split!r}; it has {', '.join(known)}")
+    unlabelled = next((example for example in examples if example.answer is None), None)
+    if unlabelled is not None:
+        raise UnpriorError(
+            f"benchmark {benchmark.name}: example {unlabelled.example_id} has no right answer to compare"
+        )
+    texts, disagreeing = _read(path, benchmark)
+    missing = tuple(example.example_id for example in examples if example.example_id not in texts)
+    if missing and (not skip_missing or len(missing) == len(examples)):
+        shown = ", ".join(missing[:_SHOWN]) + (" …" if len(missing) > _SHOWN else "")
+        raise UnpriorError(
+            f"{path}: no answer to {len(missing)} of {len(examples)} examples of {benchmark.name} ({shown}); add them, "
+            f"or leave these examples out with --skip-missing"
+        )
+    answered = [example for example in examples if example.example_id in texts]
+    table = ScoreTable.from_rows([_row(example, texts[example.example_id], benchmark.name) for example in answered])
+    tasks = tuple(_task(table.take(rows), label[0]) for label, rows in group_rows(table, "task").items())
+    return AnswersEvaluation(benchmark.name, split, tasks, missing, disagreeing)
+
+
+def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int]:
+    """Raw answers by example, and how many lines know another right answer than the benchmark."""
+    by_name = {example.example_id: example for example in benchmark}
+    by_place: dict[tuple[str, ...], list[Example]] = {}
+    for example in benchmark:
+        by_place.setdefault(_place(example.pair_id, example.side, example.task), []).append(example)
+    texts: dict[str, str | None] = {}
+    disagreeing = 0
+    with open_to_read(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            where = f"{path}, line {number}"
+            record = _parsed(line, where)
+            if record.get("example_id") is not None:
+                found = [by_name[name]] if (name := str(record["example_id"])) in by_name else []
+            else:
+                found = by_place.get(_place(record.get("pair_id"), record.get("side"), record.get("task")), [])
+            if len(found) != 1:
+                problem = "several examples fit it; name one by example_id" if found else "no example of that name"
+                named = (
+                    record.get("example_id") or f"{record.get('pair_id')}, {record.get('side')}, {record.get('task')}"
+                )
+                raise UnpriorError(f"{where}: {named}: {problem} in benchmark {benchmark.name}")
+            example = found[0]
+            if example.example_id in texts:
+                raise UnpriorError(f"{where}: a second answer to {example.example_id}; keep one of them")
+            texts[example.example_id] = record["text"]
+            disagreeing += record.get("answer") not in (None, example.answer)
+    return texts, disagreeing
+
+
+def _parsed(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        raise UnpriorError(f"{where}: not a JSON object; the file may be truncated")
+    if "text" not in record or not isinstance(record["text"], str | None):
+        raise UnpriorError(f"{where}: no text; each line holds what the model wrote as text, or null")
+    return record
+
+
+def _place(pair: Any, side: Any, task: Any) -> tuple[str, ...]:
+    """Pair, side and task as they may be written: “Pair 7” is pair 7."""
+    return str(pair).removeprefix("Pair ").strip(), str(side).lower(), str(task).lower()
+
+
+def _row(example: Example, text: str | None, benchmark: str) -> dict[str, Any]:
+    nothing = [0.0] * len(example.labels)  # there are no scores; only what needs none is read off this table
+    return {
+        "benchmark": benchmark,
+        "pair_id": str(example.example_id if example.pair_id is None else example.pair_id),
+        "side": example.side,
+        "task": example.task,
+        "subcategory": example.subcategory,
+        "category": example.category,
+        "candidates": list(example.labels),
+        "image_scores": nothing,
+        "prior_scores": nothing,
+        "original": None if text is None else parse_answer(text, example.labels),
+        "answer": example.answer,
+        "example_id": example.example_id,
+    }
+
+
+def _task(table: ScoreTable, task: str) -> TaskAnswers:
+    right = correct(table, table.original)
+    binary = all(set(labels) == set(YES_NO) for labels in table.column("candidates"))
+    said, true = table.column("original"), table.column("answer")
+    yes = Share(said.count("yes"), len(said)) if binary else None
+    return TaskAnswers(
+        task=task,
+        right=Share(int(right.sum()), len(table)),
+        unparsed=int((table.original < 0).sum()),
+        metrics=measure(table, table.original) if table.is_paired.all() else None,
+        f1=_f1(said, true) if binary else None,
+        said_yes=yes,
+        groups=tuple(_group(table, str(label[0] or "–"), rows) for label, rows in _in_order(table)),
+    )
+
+
+def _in_order(table: ScoreTable) -> list[tuple[tuple[Any, ...], Any]]:
+    """Subcategories as they follow in the benchmark, which knows why."""
+    return sorted(group_rows(table, "subcategory").items(), key=lambda item: int(item[1][0]))
+
+
+def _group(table: ScoreTable, name: str, rows: Any) -> Group:
+    right = correct(table, table.original)[rows]
+    cf, paired = table.is_cf[rows], table.is_paired[rows]
+
+    def share(members: Any) -> Share:
+        return Share(int((right & members).sum()), int(members.sum()))
+
+    return Group(name, share(np.ones(len(rows), dtype=np.bool_)), share(cf & paired), share(~cf & paired))
+
+
+def _f1(said: Sequence[str | None], true: Sequence[str | None]) -> float:
+    """F1 with yes as the positive answer; NaN when nobody says yes and nothing is."""
+    hits = sum(one == other == "yes" for one, other in zip(said, true, strict=True))
+    total = sum(one == "yes" for one in said) + sum(one == "yes" for one in true)
+    return 2 * hits / total if total else float("nan")

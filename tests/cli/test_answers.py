@@ -1,0 +1,45 @@
+"""`unprior evaluate-answers`: the original-model block for any file of raw answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from real_data import real_data
+
+
+def test_the_real_answers(run: Callable) -> None:
+    folder = real_data("cdh-bench")
+    arguments = ("evaluate-answers", "cdh-bench", folder / "answers.Qwen3-VL-32B-Instruct.jsonl")
+    result = run(*arguments, "--data-dir", folder.parent)
+    assert result.code == 0
+    assert result.err == ""
+    lines = [" ".join(line.split()) for line in result.out.splitlines()]
+    assert "MC 0.500 (115/230) 0.926 (213/230) 0.426 0.460 0.835 (96/115)" in lines
+    assert "QA 0.591 (136/230) 0.930 (214/230) 0.339 0.364 1.000 (94/94)" in lines
+    assert "Luminescence/Transparency 7/10 9/10 6/10 9/10" in lines
+    record = run(*arguments, "--data-dir", folder.parent, "--json").json
+    choice = record["tasks"][0]
+    assert choice["metrics"]["ccr"] == {"count": 96, "total": 115}
+    assert "attraction" not in choice["metrics"]
+    assert len(choice["groups"]) == 14
+    everything = run(*arguments, "--data-dir", folder.parent, "--split", "all", "--json").json
+    assert [task["right"]["total"] for task in everything["tasks"]] == [600, 600]
+    right = run(*arguments, "--data-dir", folder.parent, "--variant", "qa-relabelled")
+    assert "0.617 (142/230)" in right.out
+    assert "30 lines give another right answer than cdh-bench-qa-relabelled does" in right.err
+
+
+def test_own_questions_and_mistakes(run: Callable, tmp_path: Path) -> None:
+    rows = [{"image": "gone.png", "question": f"Is it {n}?", "answer": "yes", "id": f"q{n}"} for n in range(4)]
+    (tmp_path / "mine.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    lines = [{"example_id": f"q{n}", "text": "Yes" if n else "no"} for n in range(3)]
+    (tmp_path / "answers.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    run("evaluate-answers", "mine.jsonl", "answers.jsonl").refused("no answer to 1 of 4 examples", "--skip-missing")
+    done = run("evaluate-answers", "mine.jsonl", "answers.jsonl", "--skip-missing")
+    assert "0.667 (2/3)" in done.out
+    assert "1 examples have no answer and are left out" in done.err
+    run("evaluate-answers", "nowhere", "answers.jsonl").refused("nowhere: no such file of questions")
+    run("evaluate-answers", "mine.jsonl", "none.jsonl").refused("none.jsonl: no such file")
+    run("evaluate-answers", "mine.jsonl", "answers.jsonl", "--split", "dev").refused("no example of split 'dev'")

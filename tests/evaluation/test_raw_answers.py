@@ -1,0 +1,119 @@
+"""Raw answers: a real model's on CDH-Bench to the counts that are known, and every mistake in a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from real_data import real_data
+from unprior import UnpriorError
+from unprior.benchmarks import cdh_bench
+from unprior.benchmarks.schema import LETTERS, Benchmark, Example
+from unprior.engines.prompts import YES_NO
+from unprior.evaluation import Share
+from unprior.evaluation.raw_answers import evaluate_answers
+
+
+def test_a_real_model_s_answers_give_the_known_counts() -> None:
+    folder = real_data("cdh-bench")
+    benchmark = cdh_bench.load(folder)
+    answers = folder / "answers.Qwen3-VL-32B-Instruct.jsonl"
+    result = evaluate_answers(answers, benchmark, split="test")
+    choice, claim = (task.metrics for task in result.tasks)
+    assert choice is not None
+    assert claim is not None
+    assert (choice.cf, choice.cs, choice.ccr) == (Share(115, 230), Share(213, 230), Share(96, 115))
+    assert (claim.cf, claim.cs, claim.ccr) == (Share(136, 230), Share(214, 230), Share(94, 94))
+    rounded = [
+        f"{value:.3f}" for each in (choice, claim) for value in (each.cf.value, each.cs.value, each.cfad, each.rpd)
+    ]
+    assert rounded == ["0.500", "0.926", "0.426", "0.460", "0.591", "0.930", "0.339", "0.364"]
+    assert result.disagreeing == 0, "the file's own right answers are ours"
+    assert [task.unparsed for task in result.tasks] == [0, 0]
+    for task in result.tasks:
+        assert len(task.groups) == 14
+        assert sum(group.cf.count for group in task.groups) == {"mc": 115, "qa": 136}[task.task]
+    # With the fifteen exchanged labels set right, twelve of them in the test split:
+    relabelled = cdh_bench.ENTRY.variants["qa-relabelled"].make(benchmark)
+    claim = evaluate_answers(answers, relabelled, split="test").tasks[1].metrics
+    assert claim is not None
+    assert (claim.cf, claim.cs, claim.ccr) == (Share(142, 230), Share(224, 230), Share(88, 88))
+
+
+@pytest.fixture
+def benchmark() -> Benchmark:
+    pair = [
+        Example(f"1-{side}", Path("a.png"), "?", "mc", LETTERS, tuple("pqrs"), answer, 1, side, split="test")
+        for side, answer in (("cf", "B"), ("cs", "A"))
+    ]
+    return Benchmark("mine", pair)
+
+
+def write(folder: Path, *lines: dict[str, Any] | str) -> Path:
+    path = folder / "answers.jsonl"
+    path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), encoding="utf-8")
+    return path
+
+
+CF = {"pair_id": "Pair 1", "side": "cf", "task": "mc", "text": "The answer is (A)."}
+CS = {"example_id": "1-cs", "text": "I cannot say."}
+
+
+def test_by_name_or_by_place(tmp_path: Path, benchmark: Benchmark) -> None:
+    (task,) = evaluate_answers(write(tmp_path, CF, "", CS | {"answer": "B"}), benchmark).tasks
+    assert task.metrics is not None
+    assert (task.metrics.cf, task.metrics.cs, task.metrics.ccr, task.unparsed) == (
+        Share(0, 1),
+        Share(0, 1),
+        Share(1, 1),
+        1,
+    )
+    assert evaluate_answers(write(tmp_path, CF, CS | {"answer": "B"}), benchmark).disagreeing == 1
+    assert evaluate_answers(write(tmp_path, CF, CS | {"text": None}), benchmark).tasks[0].unparsed == 1
+
+
+def test_without_pairs_accuracy_and_f1(tmp_path: Path) -> None:
+    answers = ("yes", "yes", "no", "no")
+    examples = [
+        Example(str(n), Path("a.png"), "?", "qa", YES_NO, answer=a, category="random") for n, a in enumerate(answers)
+    ]
+    lines = [{"example_id": str(n), "text": text} for n, text in enumerate(("Yes.", "no", "Yes", "hm"))]
+    (task,) = evaluate_answers(write(tmp_path, *lines), Benchmark("pope", examples)).tasks
+    assert task.metrics is None
+    assert (task.right, task.f1, task.said_yes) == (Share(1, 4), 0.5, Share(2, 4))
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([CF], r"no answer to 1 of 2 examples of mine \(1-cs\); add them.*--skip-missing"),
+        ([CF, CF], "line 2: a second answer to 1-cf"),
+        ([CF | {"pair_id": 9}], "line 1: 9, cf, mc: no example of that name"),
+        ([CS | {"example_id": "nobody"}], "line 1: nobody: no example of that name"),
+        ([{"example_id": "1-cs"}], "line 1: no text"),
+        (["[1]"], "line 1: not a JSON object"),
+        (['{"text'], "line 1: not a JSON object"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, benchmark: Benchmark, lines: list[Any], message: str) -> None:
+    with pytest.raises(UnpriorError, match=message):
+        evaluate_answers(write(tmp_path, *lines), benchmark)
+
+
+def test_what_is_missing_can_be_left_out(tmp_path: Path, benchmark: Benchmark) -> None:
+    result = evaluate_answers(write(tmp_path, CF), benchmark, skip_missing=True)
+    assert result.missing == ("1-cs",)
+    assert result.tasks[0].right == Share(0, 1)
+    with pytest.raises(UnpriorError, match="no example of split 'dev'; it has test"):
+        evaluate_answers(write(tmp_path, CF), benchmark, split="dev")
+    with pytest.raises(UnpriorError, match="no answer to 2 of 2"):
+        evaluate_answers(write(tmp_path, ""), benchmark, skip_missing=True)
+
+
+def test_several_questions_of_one_place_need_names(tmp_path: Path, benchmark: Benchmark) -> None:
+    asked = cdh_bench.ENTRY.variants["forms"].make(benchmark)
+    with pytest.raises(UnpriorError, match="several examples fit it; name one by example_id"):
+        evaluate_answers(write(tmp_path, CF | {"task": "qa"}), asked)
