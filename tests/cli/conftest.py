@@ -60,8 +60,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Relative names in the tests mean files of the test."""
+    """Relative names in the tests mean files of the test, and so does the data directory."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UNPRIOR_DATA", str(tmp_path / "data"))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Benchmarks on disk: what there is, and how to get it."""
+"""Benchmarks on disk: what there is, how to get it, whether it is whole, and what it looks like."""
 
 from __future__ import annotations
 
@@ -7,54 +7,173 @@ from typing import Annotated
 
 import typer
 
-from unprior.cli.console import AsJson, output, print_json
-from unprior.cli.score import WorldSeed, prepare
+from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, prepare
+from unprior.cli.console import AsJson, errors, output, print_json, warn
+from unprior.cli.data_display import card_record, download_progress, flaw_records, print_card, print_check
 from unprior.errors import UnpriorError
 
-app = typer.Typer(help="Benchmarks: what there is, and how to get it.", no_args_is_help=True)
+app = typer.Typer(help="Benchmarks: what there is, how to get it, and a look at it.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A benchmark of `unprior data list`.")]
 
 
 @app.command("list")
-def list_benchmarks(as_json: AsJson = False) -> None:
-    """List the benchmarks that have a name."""
+def list_benchmarks(data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """List the benchmarks that have a name, and which of them are on this machine."""
+    from unprior.benchmarks.data_dir import data_directory
     from unprior.benchmarks.registry import BENCHMARKS
     from unprior.report import plain_table
 
+    folder = data_directory(data_dir)
+    here = {name: "drawn" if entry.drawn else _there(folder / name) for name, entry in BENCHMARKS.items()}
     if as_json:
-        print_json({name: entry.about for name, entry in BENCHMARKS.items()})
+        print_json({name: {"about": entry.card.about, "here": here[name]} for name, entry in BENCHMARKS.items()})
         return
     table = plain_table()
     table.add_column("Name", no_wrap=True)
     table.add_column("What it is")
+    table.add_column("Here", no_wrap=True)
     for name, entry in BENCHMARKS.items():
-        table.add_row(name, entry.about)
+        table.add_row(name, entry.card.about, here[name])
+    table.caption = f"Downloaded benchmarks are in {folder}"
     output.print(table)
+
+
+@app.command("show")
+def show_benchmark(
+    name: Name, variant: VariantName = None, seed: WorldSeed = 0, data_dir: DataDir = None, as_json: AsJson = False
+) -> None:
+    """Tell all about a benchmark: source, licence, counts, split, variants, a sample, and its known flaws."""
+    from unprior.benchmarks.registry import find_entry, open_benchmark, variants_of
+
+    entry = find_entry(name)
+    variants = {key: each.about for key, each in variants_of(entry).items()}
+    benchmark, absent = None, None
+    try:
+        benchmark = open_benchmark(name, seed, variant=variant, data_dir=data_dir)
+    except UnpriorError as error:
+        if variant is not None and variant not in variants:
+            raise
+        absent = str(error)
+    if as_json:
+        print_json(card_record(entry, benchmark) | {"variants": variants, "absent": absent})
+        return
+    print_card(entry, benchmark, variants)
+    if absent:
+        warn(absent)
 
 
 @app.command("get")
 def get_benchmark(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A benchmark of `unprior data list`.")],
-    out: Annotated[Path, typer.Option(help="Folder for pictures and questions.")],
+    name: Name,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for its files; by default one of its name in the data directory.")
+    ] = None,
     seed: WorldSeed = 0,
+    data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put a benchmark's pictures and its questions (questions.jsonl) into a folder."""
-    from unprior.benchmarks.registry import BENCHMARKS
+    """Download a benchmark (or draw it), and write its questions beside it (questions.jsonl).
+
+    Files that are there and whole stay; a download that broke goes on where it was.
+    """
+    from unprior.benchmarks.data_dir import data_directory
+    from unprior.benchmarks.download import download
+    from unprior.benchmarks.registry import find_entry
     from unprior.benchmarks.user_file import write_questions
 
-    if name not in BENCHMARKS:
-        raise UnpriorError(f"{name}: no such benchmark; known are {', '.join(BENCHMARKS)}")
-    benchmark = prepare(name, out, seed)
-    questions = out / "questions.jsonl"
+    entry = find_entry(name)
+    folder = out or data_directory(data_dir) / name
+    if entry.drawn:
+        benchmark = prepare(name, folder, seed)
+    elif seed:
+        raise UnpriorError(f"--seed {seed}: only a drawn benchmark has seeds, {name} is not drawn")
+    else:
+        if entry.card.by_hand:
+            warn(f"{name} also needs {entry.card.by_hand} ({folder})")
+        with download_progress() as watch:
+            download(entry, folder, watch)
+        benchmark = entry.load(folder)
+    questions = folder / "questions.jsonl"
     write_questions(questions, benchmark)
-    pictures = len({example.image for example in benchmark})
+    pictures, missing = len(benchmark.images()), len(benchmark.missing_images())
     if as_json:
-        print_json({"benchmark": benchmark.name, "examples": len(benchmark), "images": pictures, "out": str(questions)})
+        print_json(
+            {"benchmark": benchmark.name, "examples": len(benchmark), "images": pictures, "missing": missing,
+             "out": str(questions)}
+        )  # fmt: skip
         return
     output.print(f"{len(benchmark):,} questions about {pictures:,} pictures → {questions}", soft_wrap=True)
+    if missing:
+        warn(f"{missing:,} of {pictures:,} pictures are still missing; `unprior data check {name} {folder}` names them")
+        return
     first = benchmark.examples[0]
     output.print(f"Try: unprior ask {first.image} {first.question!r}" + _options(first.texts), soft_wrap=True)
 
 
+@app.command("check")
+def check_benchmark(
+    name: Name,
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder that holds its files.")],
+    as_json: AsJson = False,
+) -> None:
+    """Check that every file is there and readable and that the counts are those that were published."""
+    from unprior.benchmarks import check
+    from unprior.benchmarks.registry import find_entry
+
+    entry = find_entry(name)
+    if not path.is_dir():
+        raise UnpriorError(f"{path}: no such folder; give the one that holds the files of {name}")
+    with errors.status("Opening every image …") as status:
+        result = check.check_benchmark(
+            entry, path, lambda done, total: status.update(f"Opening images: {done:,} of {total:,} …")
+        )
+    if as_json:
+        print_json(
+            {
+                "sound": result.sound,
+                "counts": {count.name: {"published": count.published, "found": count.found} for count in result.counts},
+                "missing": [str(image) for image in result.missing],
+                "unreadable": list(result.unreadable),
+                "changed": list(result.changed),
+                "flaws": flaw_records(entry),
+            }
+        )
+    else:
+        print_check(entry, result)
+    if not result.sound:
+        raise typer.Exit(1)
+
+
+@app.command("gallery")
+def gallery(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A benchmark, or a file of questions.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("gallery.html"),
+    limit: Annotated[int | None, typer.Option(help="Only the first pairs.", min=1)] = None,
+    variant: VariantName = None,
+    seed: WorldSeed = 0,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page that shows every pair side by side, with its questions, options and both labels."""
+    from unprior.benchmarks.registry import open_benchmark
+    from unprior.report.browse import write_gallery
+
+    benchmark = open_benchmark(name, seed, variant=variant, data_dir=data_dir)
+    with errors.status("Making thumbnails …") as status:
+        shown = write_gallery(
+            out, benchmark, limit, report=lambda done, total: status.update(f"Thumbnails: {done:,} of {total:,} …")
+        )
+    size = out.stat().st_size
+    if as_json:
+        print_json({"benchmark": benchmark.name, "shown": shown, "bytes": size, "out": str(out)})
+        return
+    output.print(f"{shown:,} pairs or images of {benchmark.name} ({size / 1e6:.1f} MB) → {out}", soft_wrap=True)
+
+
 def _options(texts: tuple[str, ...] | None) -> str:
     return "" if texts is None else f" --options {'|'.join(texts)!r}"
+
+
+def _there(folder: Path) -> str:
+    return "yes" if folder.is_dir() and any(folder.iterdir()) else "no"

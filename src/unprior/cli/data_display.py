@@ -1,0 +1,145 @@
+"""How `unprior data` shows a benchmark, a check, and the progress of a download."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from unprior.cli.console import errors, output
+
+if TYPE_CHECKING:
+    from unprior.benchmarks.check import CheckResult
+    from unprior.benchmarks.download import Fetched
+    from unprior.benchmarks.entry import Entry
+    from unprior.benchmarks.schema import Benchmark
+
+_SHOWN = 20
+_PLAIN_SECONDS = 10.0
+
+
+def flaw_records(entry: Entry) -> list[dict[str, Any]]:
+    """The known flaws, for programs."""
+    return [{"pairs": list(flaw.pairs), "what": flaw.what, "treatment": flaw.treatment} for flaw in entry.card.flaws]
+
+
+def card_record(entry: Entry, benchmark: Benchmark | None) -> dict[str, Any]:
+    """What is known of a benchmark, and what was found of it, for programs."""
+    card = entry.card
+    return {
+        "name": card.name,
+        "about": card.about,
+        "published": card.published,
+        "revision": card.revision,
+        "licence": card.licence,
+        "citation": card.citation,
+        "counts": dict(card.counts),
+        "flaws": flaw_records(entry),
+        "found": None if benchmark is None else benchmark.counts(),
+    }
+
+
+def print_card(entry: Entry, benchmark: Benchmark | None, variants: dict[str, str]) -> None:
+    """What is known of a benchmark, a sample of what was found, its variants and its flaws."""
+    from rich.text import Text
+
+    from unprior.report import plain_table
+
+    card = entry.card
+    facts = plain_table(f"{card.name}: {card.about}")
+    facts.show_header = False
+    facts.add_column("", no_wrap=True)
+    facts.add_column("")
+    numbers = ", ".join(f"{number:,} {name}" for name, number in card.counts.items())
+    rows = [("Published", card.published), ("Revision", card.revision), ("Licence", card.licence),
+            ("Cite", card.citation), ("Counts", numbers), ("By hand", card.by_hand)]  # fmt: skip
+    if benchmark is not None:
+        found = ", ".join(f"{number:,} {name}" for name, number in benchmark.counts().items())
+        rows.append(("Here", f"{found}; {len(benchmark.missing_images()):,} images missing"))
+        sample = benchmark.examples[0]
+        candidates = " / ".join(sample.text(label) for label in sample.labels)
+        rows.append(("Sample", f"{sample.example_id}: {sample.question} {candidates} → {sample.text(sample.answer)}"))
+    for key, value in rows:
+        if value:
+            facts.add_row(key, Text(value))
+    output.print(facts)
+    for title, header, lines in (
+        ("Variants (--variant)", "Name", list(variants.items())),
+        ("Known flaws", "Pairs", [(_pairs(flaw.pairs), f"{flaw.what}: {flaw.treatment}") for flaw in card.flaws]),
+    ):
+        if lines:
+            table = plain_table(title)
+            table.add_column(header, no_wrap=header == "Name", max_width=28)
+            table.add_column("")
+            for left, right in lines:
+                table.add_row(Text(left), Text(right))
+            output.print(table)
+
+
+def _pairs(pairs: tuple[int | str, ...]) -> str:
+    return ", ".join(map(str, pairs)) or "all"
+
+
+def print_check(entry: Entry, result: CheckResult) -> None:
+    """Counts, what is missing or broken, and the known flaws."""
+    from unprior.report import plain_table
+
+    table = plain_table(f"{result.benchmark.name}: as published and as found")
+    table.add_column("Count")
+    for name in ("Published", "Found", ""):
+        table.add_column(name, justify="right")
+    for count in result.counts:
+        mark = "✓" if count.published == count.found else "✗"
+        table.add_row(count.name, f"{count.published:,}", f"{count.found:,}", mark)
+    output.print(table)
+    for title, names in (
+        ("missing images", [str(path) for path in result.missing]),
+        ("unreadable images", list(result.unreadable)),
+        ("downloaded files that are gone or changed", list(result.changed)),
+    ):
+        if names:
+            output.print(f"{len(names):,} {title}:", soft_wrap=True)
+            for name in names[:_SHOWN]:
+                output.print(f"  {name}", soft_wrap=True)
+            if len(names) > _SHOWN:
+                output.print(f"  … and {len(names) - _SHOWN:,} more (--json lists all)")
+    if entry.card.flaws:
+        output.print("Known flaws of the published files:")
+        for flaw in entry.card.flaws:
+            output.print(f"  {_pairs(flaw.pairs)}: {flaw.what}; {flaw.treatment}", soft_wrap=True)
+    images = len(result.benchmark.images())
+    output.print(f"Everything is there, and all {images:,} images open." if result.sound else "Not whole.")
+
+
+@contextmanager
+def download_progress() -> Iterator[Callable[[Fetched], None]]:
+    """A bar in a terminal, a plain line now and then elsewhere."""
+    if not errors.is_terminal:
+        said = [time.monotonic()]
+
+        def say(fetched: Fetched) -> None:
+            if time.monotonic() - said[0] >= _PLAIN_SECONDS:
+                said[0] = time.monotonic()
+                errors.print(
+                    f"file {fetched.number:,} of {fetched.files:,}: {fetched.file} ({fetched.done:,} bytes)",
+                    soft_wrap=True,
+                )
+
+        yield say
+        return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=errors, transient=True) as bar:
+        task = bar.add_task("Downloading", total=None)
+        current = [""]
+
+        def show(fetched: Fetched) -> None:
+            if fetched.file != current[0]:
+                current[0] = fetched.file
+                bar.reset(task)
+            name = f"{fetched.number:,}/{fetched.files:,} {fetched.file.rpartition('/')[2]}"
+            bar.update(task, description=name, completed=fetched.done, total=fetched.size)
+
+        yield show
