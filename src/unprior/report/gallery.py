@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +14,7 @@ from unprior.calibration import Decision, Decisions
 from unprior.errors import UnpriorError
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import correct
+from unprior.report.html import embed_image
 from unprior.scores.schema import BoolArray, IntArray
 
 OUTCOMES = {"repaired": "Repaired", "harmed": "Harmed", "kept": "Kept by the gate"}
@@ -155,7 +153,7 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
     example = examples.get(record["example_id"])
     named = _with_texts(decisions[row], example)
     labels, texts = record["candidates"], None if example is None else example.texts
-    image, missing = (None, None) if example is None else _embed(example.image)
+    image, missing = (None, None) if example is None else embed_image(example.image, _IMAGE_SIDE, _IMAGE_QUALITY)
     answer = int(table.answer[row])
     bars, zero = _bars(record["image_scores"], record["prior_scores"], decisions[row].corrected_scores)
     return Card(
@@ -231,17 +229,3 @@ def _bars(*kinds: Sequence[float]) -> tuple[list[list[Bar]], float]:
             ]
         )
     return bars, zero
-
-
-def _embed(path: Path) -> tuple[str | None, str | None]:
-    """A small copy of an image as a data URI, or the reason why there is none."""
-    from unprior.engines.images import ImageError, open_image
-
-    try:
-        image = open_image(path)
-    except ImageError as error:
-        return None, str(error)
-    image.thumbnail((_IMAGE_SIDE, _IMAGE_SIDE))
-    stream = io.BytesIO()
-    image.save(stream, "JPEG", quality=_IMAGE_QUALITY, optimize=True)
-    return "data:image/jpeg;base64," + base64.b64encode(stream.getvalue()).decode("ascii"), None

@@ -6,16 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from unprior._files import replacing
 from unprior.benchmarks.schema import Benchmark
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.evaluation import Evaluation
-from unprior.report.figures import task_name
 from unprior.report.gallery import OUTCOMES, choose_gallery
 from unprior.report.headline import headline, tiles
+from unprior.report.html import write_page
 from unprior.report.html_tables import from_terminal
 from unprior.report.sections import figure_sections
-from unprior.report.style import DARK, LIGHT, FigureStyle
 from unprior.report.tables import components_table, evaluation_record, metrics_table
 from unprior.scores import ScoreTable
 from unprior.studies import Studies, run_studies
@@ -63,16 +61,11 @@ def write_report(
     ...     page.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     found = studies or _run(table, calibrator, decisions)
     gallery = choose_gallery(decisions, benchmark)
-    loader = PackageLoader("unprior.report", "templates")
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["task_name"] = task_name
-    html = environment.get_template("report.html.j2").render(
+    write_page(
+        Path(path),
+        "report.html.j2",
         title=title or _default_title(decisions.table),
         note=note,
         sentence=headline(evaluation, abstains=calibrator.settings_ is None),
@@ -85,10 +78,7 @@ def write_report(
         subcategories=sorted({card.subcategory for card in gallery.cards if card.subcategory}),
         tasks=sorted({card.task for card in gallery.cards}),
         facts=_facts(calibrator, decisions),
-        themes={"light": _colours(LIGHT), "dark": _colours(DARK)},
     )
-    with replacing(Path(path)) as temporary:
-        temporary.write_text(html, encoding="utf-8")
 
 
 def report_record(
@@ -160,8 +150,3 @@ def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[t
         ("Tested on", f"{len(decisions):,} rows of {pairs:,} pairs"),
         ("Made by", f"unprior {unprior.__version__}"),
     ]
-
-
-def _colours(style: FigureStyle) -> dict[str, str]:
-    fields = asdict(style)
-    return {name: value for name, value in fields.items() if isinstance(value, str) and name != "name"}

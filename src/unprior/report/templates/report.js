@@ -5,7 +5,8 @@
   if (!form) return;
   const cards = [...document.querySelectorAll(".card")];
   const texts = cards.map((card) => card.textContent.toLowerCase().replace(/\s+/g, " "));
-  const wanted = { outcome: "", task: "", subcategory: "" };
+  const wanted = {};
+  const noun = form.dataset.noun || "examples";
   const search = form.querySelector("input");
   const count = form.querySelector("output");
   const nothing = document.getElementById("nothing");
@@ -19,7 +20,7 @@
       card.hidden = !fits;
       shown += fits;
     });
-    count.textContent = shown === cards.length ? `${shown} examples` : `${shown} of ${cards.length} examples`;
+    count.textContent = shown === cards.length ? `${shown} ${noun}` : `${shown} of ${cards.length} ${noun}`;
     nothing.hidden = shown > 0;
   }
 
@@ -31,10 +32,10 @@
       update();
     }));
   });
-  form.querySelector("select")?.addEventListener("change", (event) => {
-    wanted.subcategory = event.target.value;
+  form.querySelectorAll("select").forEach((select) => select.addEventListener("change", () => {
+    wanted[select.dataset.filter] = select.value;
     update();
-  });
+  }));
   search.addEventListener("input", update);
   form.addEventListener("submit", (event) => event.preventDefault());
 })();
