@@ -1,0 +1,45 @@
+"""The example in CONTRIBUTING is complete: it runs, and all commands know the benchmark after one line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unprior.benchmarks import registry
+from unprior.benchmarks.check import check_benchmark
+from unprior.benchmarks.entry import Entry
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def entry() -> Entry:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (code,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "ENTRY = Entry(" in block]
+    names: dict[str, Any] = {}
+    exec(compile(code, "CONTRIBUTING.md", "exec"), names)
+    entry: Entry = names["ENTRY"]
+    return entry
+
+
+def test_the_example_works(entry: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "odd-clocks"
+    (folder / "images").mkdir(parents=True)
+    rows = [
+        {"number": n, "question": "What time is it?", "options": ["1", "2", "3", "13"],
+         "cf": {"image": f"{n}-cf.png", "letter": "D"}, "cs": {"image": f"{n}-cs.png", "letter": "A"}}
+        for n in range(40)
+    ]  # fmt: skip
+    (folder / "clocks.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    monkeypatch.setitem(registry.BENCHMARKS, "odd-clocks", entry)
+    benchmark = registry.load_benchmark("odd-clocks", tmp_path, data_dir=tmp_path)
+    assert benchmark.counts() == dict(entry.card.counts)
+    moved = registry.load_benchmark("odd-clocks", tmp_path, data_dir=tmp_path, variant="order-3210")
+    assert [example.answer for example in moved][:2] == ["A", "D"]
+    result = check_benchmark(entry, folder)
+    assert len(result.missing) == 80
+    assert all(count.published == count.found for count in result.counts)
