@@ -190,6 +190,13 @@ def test_broken_files_are_named(tmp_path: Path, records: list[object], message: 
         cdh_bench.load(write(tmp_path, *records))
 
 
+def test_the_file_may_have_another_name(tmp_path: Path) -> None:
+    write(tmp_path, PAIR)
+    (tmp_path / "benchmark.jsonl").rename(tmp_path / "cdh.jsonl")
+    (tmp_path / "answers.jsonl").write_text('{"text": "A"}\n')
+    assert len(cdh_bench.load(tmp_path)) == 4
+
+
 def test_a_missing_file_names_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(UnpriorError, match=r"`unprior data get cdh-bench` downloads it.*UNPRIOR_DATA"):
         cdh_bench.load(tmp_path)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from unprior._files import open_to_read
 from unprior.benchmarks.annotations import find_file, find_folder, read_json_lines
 from unprior.benchmarks.card import Card, Flaw
 from unprior.benchmarks.entry import Entry, Report
@@ -45,6 +46,7 @@ CARD = Card(
         Flaw("options C and D are the same text", "kept as published; only C counts as right", (9,)),
         Flaw("options A and D are the same text", "kept as published; only D counts as right", (51,)),
         Flaw("the question starts with “MC:”", "repaired: left out", (56,)),
+        Flaw("both images show three centers, labelled two and one", "kept as published", (56,)),
         Flaw(
             "the yes/no labels are exchanged: “yes, the ordinary claim holds” on the counterfactual image",
             "kept as published, because published results use them; --variant qa-relabelled exchanges them",
@@ -60,7 +62,7 @@ def load(folder: Path, seed: int = 0, *, report: Report | None = None) -> Benchm
 
     The images need not be there; :meth:`~unprior.benchmarks.schema.Benchmark.missing_images` names those that are not.
     """
-    path = find_file(folder, "benchmark.jsonl", CARD)
+    path = _renamed(folder) or find_file(folder, "benchmark.jsonl", CARD)
     images = find_folder(folder, "images")
     examples = [
         example
@@ -68,6 +70,19 @@ def load(folder: Path, seed: int = 0, *, report: Report | None = None) -> Benchm
         for example in _pair(record, images, f"{path}, line {number}")
     ]
     return split_by_rule(Benchmark(CARD.name, examples, CARD))
+
+
+def _renamed(folder: Path) -> Path | None:
+    """The file of pairs under another name, when it is the only one: repositories get tidied up."""
+    files = [*folder.glob("*.jsonl"), *folder.glob("data/*.jsonl")]
+    if any(path.name == "benchmark.jsonl" for path in files):
+        return None
+    fitting = []
+    for path in files:
+        with open_to_read(path) as stream:
+            if b'"multiple_choice"' in stream.readline():
+                fitting.append(path)
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def repair_options(options: Sequence[str]) -> tuple[str, ...]:
