@@ -48,6 +48,9 @@ def test_an_answer_may_be_an_option_or_its_letter(tmp_path: Path, row: dict[str,
         (MINIMAL | {"answer": "maybe"}, "answer 'maybe'"),
         (MINIMAL | {"pair": 1}, "pair and side belong together"),
         (MINIMAL | {"side": "left"}, "line 2: side"),
+        (MINIMAL | {"options": ["a", "a"], "answer": "a?"}, "answer 'a\\?' is neither an option nor its letter"),
+        (CHOICE | {"letters": ["A", "B"]}, "options and letters exclude each other"),
+        (MINIMAL | {"letters": ["A", "A"]}, "two letters are the same"),
         (MINIMAL | {"opitons": ["a", "b"]}, "opitons: extra inputs are not permitted"),
         ("{broken", "line 2"),
         ('"text"', "line 2"),
@@ -65,3 +68,23 @@ def test_empty_missing_and_doubled(tmp_path: Path) -> None:
         read_questions(tmp_path / "nothing.jsonl")
     with pytest.raises(UnpriorError, match="two examples are called 'x'"):
         read_questions(write(tmp_path, MINIMAL | {"id": "x"}, CHOICE | {"id": "x"}))
+
+
+def test_doubled_options_need_a_letter(tmp_path: Path) -> None:
+    doubled = CHOICE | {"options": ["five", "six", "six"], "answer": "C"}
+    assert read_questions(write(tmp_path, doubled)).examples[0].answer == "C"
+    with pytest.raises(UnpriorError, match="name the right one by its letter"):
+        read_questions(write(tmp_path, doubled | {"answer": "five"}))
+
+
+def test_options_inside_the_question_and_an_instruction_of_its_own(tmp_path: Path) -> None:
+    row = MINIMAL | {"question": "Red (A) or blue (B)?", "letters": ["A", "B"], "answer": "b", "instruction": "A or B?"}
+    (example,) = read_questions(write(tmp_path, row))
+    assert (example.task, example.labels, example.texts, example.answer) == ("mc", ("A", "B"), None, "B")
+    assert example.instruction == "A or B?"
+
+
+def test_a_pair_in_two_splits_is_refused(tmp_path: Path) -> None:
+    rows = [MINIMAL | {"pair": 1, "side": side, "split": split} for side, split in (("cf", "dev"), ("cs", "test"))]
+    with pytest.raises(UnpriorError, match="pair 1 stands in two splits, dev and test"):
+        read_questions(write(tmp_path, *rows))

@@ -180,6 +180,7 @@ def test_nothing_is_written_into_the_package(run: Callable) -> None:
 
     inside = Path(unprior.__file__).parent / "data"
     run("data", "get", "microworld", "--data-dir", inside).refused("inside the package; choose another folder")
+    run("data", "get", "microworld", "--out", inside).refused("inside the package; choose another folder")
     run("data", "list", "--data-dir", inside).refused("inside the package")
     assert not inside.exists()
 

@@ -103,3 +103,15 @@ def test_yes_no(text: str, expected: str | None) -> None:
 def test_only_the_question_s_letters_count() -> None:
     assert parse_answer("C", ["A", "B"]) is None
     assert parse_answer("E", ["A", "B", "C", "D", "E"]) == "E"
+
+
+def test_options_in_the_question_and_the_benchmark_s_own_last_line() -> None:
+    layout = PromptLayout()
+    assert (
+        layout.user_text("(A) x or (B) y?", ["A", "B"], None)
+        == "(A) x or (B) y?\nAnswer with a single letter (A or B)."
+    )
+    assert layout.user_text("Which?", ["A", "B"], ["x", "y"], "Answer with A or B.").endswith(
+        "B. y\nAnswer with A or B."
+    )
+    assert layout.user_text("Is it?", ["yes", "no"], None, "Say yes or no.") == "Is it?\nSay yes or no."

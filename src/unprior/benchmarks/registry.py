@@ -96,14 +96,21 @@ def load_benchmark(
     return replace(change.make(benchmark), name=f"{benchmark.name}-{variant}")
 
 
-def open_benchmark(name: str, seed: int = 0, *, variant: str | None = None, data_dir: Path | None = None) -> Benchmark:
+def open_benchmark(
+    name: str,
+    seed: int = 0,
+    *,
+    variant: str | None = None,
+    data_dir: Path | None = None,
+    report: Report | None = None,
+) -> Benchmark:
     """A benchmark to look at: a drawn one is drawn into the data directory, the others are read where they are."""
     base = f"{name}-{variant}" if f"{name}-{variant}" in BENCHMARKS else name
     place = Path()
     if base in BENCHMARKS and BENCHMARKS[base].drawn:
         family = base.partition("-")[0]  # the variants of a world show the same pictures
         place = data_directory(data_dir) / (f"{family}-seed-{seed}" if seed else family)
-    return load_benchmark(name, place, seed, variant=variant, data_dir=data_dir)
+    return load_benchmark(name, place, seed, variant=variant, data_dir=data_dir, report=report)
 
 
 def variants_of(entry: Entry | None) -> dict[str, Variant]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed
+from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, look_up
 from unprior.cli.console import AsJson, output, print_json, warn
 
 
@@ -31,11 +31,10 @@ def evaluate_answers(
     as_json: AsJson = False,
 ) -> None:
     """Parse what a model wrote and print the original-model block of the main table, by subcategory, too."""
-    from unprior.benchmarks.registry import open_benchmark
     from unprior.evaluation import raw_answers
     from unprior.report.answers import answers_record, answers_table, groups_table
 
-    questions = open_benchmark(benchmark, seed, variant=variant, data_dir=data_dir)
+    questions = look_up(benchmark, seed, variant, data_dir)
     if split is None:
         split = "test" if any(example.split == "test" for example in questions) else "all"
     chosen = None if split == "all" else split

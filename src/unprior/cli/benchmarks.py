@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,12 +45,22 @@ def prepare(
     """Load a benchmark; a drawn one is drawn into the folder, with progress."""
     from unprior.benchmarks.registry import load_benchmark
 
-    with errors.status("Preparing the benchmark …") as status:
-
-        def report(done: int, total: int) -> None:
-            status.update(f"Drawing pictures: {done:,} of {total:,} …")
-
+    with _drawing() as report:
         return load_benchmark(benchmark, folder, seed, variant=variant, data_dir=data_dir, report=report)
+
+
+def look_up(benchmark: str, seed: int, variant: str | None, data_dir: Path | None) -> Benchmark:
+    """Load a benchmark from the data directory, to read or look at."""
+    from unprior.benchmarks.registry import open_benchmark
+
+    with _drawing() as report:
+        return open_benchmark(benchmark, seed, variant=variant, data_dir=data_dir, report=report)
+
+
+@contextmanager
+def _drawing() -> Iterator[Callable[[int, int], None]]:
+    with errors.status("Preparing the benchmark …") as status:
+        yield lambda done, total: status.update(f"Drawing pictures: {done:,} of {total:,} …")
 
 
 def report_missing_images(benchmark: Benchmark) -> None:

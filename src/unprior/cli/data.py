@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, prepare
+from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, look_up, prepare
 from unprior.cli.console import AsJson, errors, output, print_json, warn
 from unprior.cli.data_display import card_record, download_progress, flaw_records, print_card, print_check
 from unprior.errors import UnpriorError
@@ -44,13 +44,13 @@ def show_benchmark(
     name: Name, variant: VariantName = None, seed: WorldSeed = 0, data_dir: DataDir = None, as_json: AsJson = False
 ) -> None:
     """Tell all about a benchmark: source, licence, counts, split, variants, a sample, and its known flaws."""
-    from unprior.benchmarks.registry import find_entry, open_benchmark, variants_of
+    from unprior.benchmarks.registry import find_entry, variants_of
 
     entry = find_entry(name)
     variants = {key: each.about for key, each in variants_of(entry).items()}
     benchmark, absent = None, None
     try:
-        benchmark = open_benchmark(name, seed, variant=variant, data_dir=data_dir)
+        benchmark = look_up(name, seed, variant, data_dir)
     except UnpriorError as error:
         if variant is not None and variant not in variants:
             raise
@@ -83,7 +83,7 @@ def get_benchmark(
     from unprior.benchmarks.user_file import write_questions
 
     entry = find_entry(name)
-    folder = out or data_directory(data_dir) / name
+    folder = data_directory(data_dir) / name if out is None else data_directory(out)
     if entry.drawn:
         benchmark = prepare(name, folder, seed)
     elif seed:
@@ -156,10 +156,9 @@ def gallery(
     as_json: AsJson = False,
 ) -> None:
     """Write a page that shows every pair side by side, with its questions, options and both labels."""
-    from unprior.benchmarks.registry import open_benchmark
     from unprior.report.browse import write_gallery
 
-    benchmark = open_benchmark(name, seed, variant=variant, data_dir=data_dir)
+    benchmark = look_up(name, seed, variant, data_dir)
     with errors.status("Making thumbnails …") as status:
         shown = write_gallery(
             out, benchmark, limit, report=lambda done, total: status.update(f"Thumbnails: {done:,} of {total:,} …")
