@@ -132,6 +132,41 @@ def test_a_pair_in_two_splits_is_refused_everywhere(benchmark: Benchmark) -> Non
         benchmark.with_examples([replace(first, split="test"), *rest])
 
 
+def test_an_image_in_two_splits_is_refused() -> None:
+    examples = [Example(name, Path("a.png"), "?", "qa", YES_NO, split=name) for name in ("dev", "test")]
+    with pytest.raises(UnpriorError, match=r"image a\.png stands in two splits, dev and test"):
+        Benchmark("images", examples)
+
+
+def test_pairs_that_share_an_image_stay_together() -> None:
+    # Pairs 0-1-2 are a chain, 3-4-5 the next, and so on.
+    examples = [
+        Example(f"{n}-{side}", Path(f"{image}.png"), "?", "qa", YES_NO, pair_id=n, side=side, subcategory="one")
+        for n in range(30)
+        for side, image in (
+            ("cf", f"cf{n // 3}" if n % 3 else f"x{n}"),
+            ("cs", f"cs{n // 3}" if n % 3 < 2 else f"y{n}"),
+        )
+    ]
+    for seed in range(5):
+        split = split_by_seed(Benchmark("chains", examples), seed)
+        assert_no_leak(split)
+        assert split.counts()["dev"] == 15
+        for nested in nested_development(split, seed).values():
+            assert_no_leak(nested)
+
+
+def test_an_empty_part_is_refused(benchmark: Benchmark) -> None:
+    few = benchmark.with_examples([example for example in benchmark if example.pair_id in (1, 2, 3)], name="few")
+    with pytest.raises(UnpriorError, match="benchmark few: no test examples would be left: 5 pairs"):
+        split_by_seed(few, 0)
+    with pytest.raises(UnpriorError, match="benchmark few: no development examples would be left"):
+        hold_outs(few)
+    images = [Example(f"{n}-{c}", Path(f"{n}.png"), "?", "qa", YES_NO, category=c) for n in range(20) for c in "ab"]
+    with pytest.raises(UnpriorError, match="without images that occur on both sides"):
+        hold_outs(split_by_seed(Benchmark("images", images), 0))
+
+
 def test_all_questions_about_one_image_stay_together() -> None:
     examples = [Example(f"{n}", Path(f"{n % 20}.png"), "?", "qa", YES_NO) for n in range(100)]
     split = split_by_seed(Benchmark("images", examples), 1)

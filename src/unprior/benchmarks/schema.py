@@ -37,11 +37,15 @@ class Example:
     split: str | None = None
     instruction: str | None = None
     """Last line of the prompt where the benchmark has its own; None leaves it to the prompt layout."""
+    group: str | None = None
+    """Shared by examples that belong together without being a pair and without having one image."""
 
     @property
     def unit(self) -> int | str:
-        """What must not be torn apart by a split: the pair, or all questions about one image."""
-        return str(self.image) if self.pair_id is None else self.pair_id
+        """What must not be torn apart by a split: the pair, the group, or all questions about one image."""
+        if self.pair_id is not None:
+            return self.pair_id
+        return str(self.image) if self.group is None else self.group
 
     def text(self, label: str | None) -> str:
         """A candidate as a person reads it.
@@ -64,19 +68,18 @@ class Benchmark:
     """Where it comes from; None for questions of your own."""
 
     def __post_init__(self) -> None:
-        """Refuse two examples of one name, and pairs in two splits: results are joined by name, and nothing leaks."""
+        """Refuse two examples of one name, and units in two splits: results are joined by name, and nothing leaks."""
         seen: set[str] = set()
         splits: dict[int | str, str | None] = {}
         for example in self.examples:
             if example.example_id in seen:
                 raise UnpriorError(f"benchmark {self.name}: two examples are called {example.example_id!r}")
             seen.add(example.example_id)
-            if example.pair_id is None:
-                continue
-            if splits.setdefault(example.pair_id, example.split) != example.split:
+            if splits.setdefault(example.unit, example.split) != example.split:
+                kind = "pair" if example.pair_id is not None else "image" if example.group is None else "group"
                 raise UnpriorError(
-                    f"benchmark {self.name}: pair {example.pair_id} stands in two splits, "
-                    f"{splits[example.pair_id] or 'none'} and {example.split or 'none'}; a pair belongs to one"
+                    f"benchmark {self.name}: {kind} {example.unit} stands in two splits, "
+                    f"{splits[example.unit] or 'none'} and {example.split or 'none'}; it belongs to one"
                 )
 
     def __iter__(self) -> Iterator[Example]:

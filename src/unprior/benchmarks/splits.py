@@ -1,4 +1,7 @@
-"""Development and test pairs: by rule, by seed, nested, and with a category held out. A pair is never torn apart."""
+"""Development and test pairs: by rule, by seed, nested, and with a category held out.
+
+A pair is never torn apart, and pairs (or questions) that share an image stay together.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from unprior.benchmarks.taxonomy import DEV_PAIRS_PER_SUBCATEGORY
 from unprior.errors import UnpriorError
 
 DEV, TEST, UNUSED = "dev", "test", "unused"
+Unit = int | str
 REPEATED_SEEDS = tuple(range(10))
 """Seeds of the ten repeated splits."""
 NESTED_SEEDS = tuple(range(5))
@@ -24,7 +28,7 @@ def split_by_rule(benchmark: Benchmark, per_subcategory: int = DEV_PAIRS_PER_SUB
     >>> split_by_rule(Benchmark("empty", ())).counts()
     {'examples': 0, 'images': 0}
     """
-    groups = _by_subcategory(benchmark)
+    groups = _by_subcategory(benchmark, _units(benchmark))
     return _with_development(benchmark, (unit for units in groups.values() for unit in units[:per_subcategory]))
 
 
@@ -32,10 +36,13 @@ def split_by_seed(benchmark: Benchmark, seed: int, per_subcategory: int = DEV_PA
     """Pairs drawn at random from every subcategory are for development; the same seed draws the same pairs."""
     chosen = [
         unit
-        for name, units in _by_subcategory(benchmark).items()
+        for name, units in _by_subcategory(benchmark, _units(benchmark)).items()
         for unit in _shuffled(units, seed, name)[:per_subcategory]
     ]
-    return _with_development(benchmark, chosen)
+    split = _with_development(benchmark, chosen)
+    return _with_both(
+        split, f"{per_subcategory} pairs or images of every subcategory are drawn for development, the others are test"
+    )
 
 
 def repeated_splits(benchmark: Benchmark, seeds: Iterable[int] = REPEATED_SEEDS) -> dict[int, Benchmark]:
@@ -50,14 +57,15 @@ def nested_development(
 
     Each set holds the smaller ones of its seed. Development pairs that a set leaves out have split ``unused``.
     """
-    own = _units(example for example in benchmark if example.split == DEV)
+    units = _units(benchmark)
+    own = {units[example.example_id] for example in benchmark if example.split == DEV}
     if not own:
         raise UnpriorError(f"benchmark {benchmark.name} has no development pairs to make smaller sets of")
-    order = {name: _shuffled(units, seed, name) for name, units in _by_subcategory(benchmark, only=own).items()}
+    order = {name: _shuffled(each, seed, name) for name, each in _by_subcategory(benchmark, units, only=own).items()}
     nested = {}
     for size in sizes:
-        kept = {unit for units in order.values() for unit in units[:size]}
-        nested[size] = _assign(benchmark, {unit: UNUSED for unit in own if unit not in kept})
+        kept = {unit for each in order.values() for unit in each[:size]}
+        nested[size] = _assign(benchmark, units, {unit: UNUSED for unit in own if unit not in kept})
     return nested
 
 
@@ -72,10 +80,17 @@ def hold_out(benchmark: Benchmark, *, category: str | None = None, subcategory: 
     known = sorted({str(example.category if subcategory is None else example.subcategory) for example in benchmark})
     if not any(inside(example) for example in benchmark):
         raise UnpriorError(f"benchmark {benchmark.name} has no {category or subcategory!r}; it has {', '.join(known)}")
+    units = _units(benchmark)
     left_out = {
-        e.unit: UNUSED for e in benchmark if (e.split == DEV and inside(e)) or (e.split == TEST and not inside(e))
+        units[e.example_id]: UNUSED
+        for e in benchmark
+        if (e.split == DEV and inside(e)) or (e.split == TEST and not inside(e))
     }
-    return _assign(benchmark, left_out)
+    return _with_both(
+        _assign(benchmark, units, left_out),
+        f"development is what its own development split has outside {category or subcategory!r}, test what its own "
+        f"test split has inside, without images that occur on both sides; it may have to be split first",
+    )
 
 
 def hold_outs(benchmark: Benchmark, by: str = "category") -> dict[str, Benchmark]:
@@ -84,32 +99,70 @@ def hold_outs(benchmark: Benchmark, by: str = "category") -> dict[str, Benchmark
     return {name: hold_out(benchmark, **{by: name}) for name in names}
 
 
-def _with_development(benchmark: Benchmark, chosen: Iterable[int | str]) -> Benchmark:
-    development = set(chosen)
-    return _assign(benchmark, {unit: DEV if unit in development else TEST for unit in _units(benchmark)})
+def _with_development(benchmark: Benchmark, chosen: Iterable[Unit]) -> Benchmark:
+    development, units = set(chosen), _units(benchmark)
+    return _assign(benchmark, units, {unit: DEV if unit in development else TEST for unit in units.values()})
 
 
-def _assign(benchmark: Benchmark, split: Mapping[int | str, str]) -> Benchmark:
-    """Splits by pair; what is not named keeps its own."""
+def _with_both(benchmark: Benchmark, why: str) -> Benchmark:
+    """The benchmark, unless there is nothing to develop on or nothing to test."""
+    there = {example.split for example in benchmark}
+    for split, name in ((DEV, "development"), (TEST, "test")):
+        if split not in there:
+            raise UnpriorError(f"benchmark {benchmark.name}: no {name} examples would be left: {why}")
+    return benchmark
+
+
+def _assign(benchmark: Benchmark, units: Mapping[str, Unit], split: Mapping[Unit, str]) -> Benchmark:
+    """Splits by unit; what is not named keeps its own."""
     return benchmark.with_examples(
-        [replace(example, split=split.get(example.unit, example.split)) for example in benchmark]
+        [replace(example, split=split.get(units[example.example_id], example.split)) for example in benchmark]
     )
 
 
-def _by_subcategory(benchmark: Benchmark, only: Iterable[int | str] | None = None) -> dict[str, list[int | str]]:
-    """Pairs of every subcategory, by number where they have one."""
+def _by_subcategory(
+    benchmark: Benchmark, units: Mapping[str, Unit], only: Iterable[Unit] | None = None
+) -> dict[str, list[Unit]]:
+    """Units of every subcategory, by number where they have one."""
     wanted = None if only is None else set(only)
-    groups: dict[str, set[int | str]] = {}
+    groups: dict[str, set[Unit]] = {}
     for example in benchmark:
-        if wanted is None or example.unit in wanted:
-            groups.setdefault(example.subcategory or "", set()).add(example.unit)
-    return {name: sorted(units, key=lambda unit: (isinstance(unit, str), unit)) for name, units in groups.items()}
+        unit = units[example.example_id]
+        if wanted is None or unit in wanted:
+            groups.setdefault(example.subcategory or "", set()).add(unit)
+    return {name: sorted(members, key=_rank) for name, members in groups.items()}
 
 
-def _shuffled(units: list[int | str], seed: int, name: str) -> list[int | str]:
+def _shuffled(units: list[Unit], seed: int, name: str) -> list[Unit]:
     """By subcategory, so that other subcategories do not change the draw."""
     return random.Random(f"split/{seed}/{name}").sample(units, len(units))
 
 
-def _units(examples: Iterable[Example]) -> list[int | str]:
-    return list(dict.fromkeys(example.unit for example in examples))
+def _units(examples: Iterable[Example]) -> dict[str, Unit]:
+    """By example, what must stay together: all that is connected by pairs, groups and images, called by its first."""
+    parent: dict[tuple[str, Unit], tuple[str, Unit]] = {}
+
+    def root(node: tuple[str, Unit]) -> tuple[str, Unit]:
+        parent.setdefault(node, node)
+        while parent[node] != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    nodes: dict[str, tuple[str, Unit]] = {}
+    names: dict[str, Unit] = {}
+    for example in examples:
+        node: tuple[str, Unit] = ("image", str(example.image))
+        nodes[example.example_id] = node
+        names[example.example_id] = example.unit
+        for kind, value in (("pair", example.pair_id), ("group", example.group)):
+            if value is not None:
+                parent[root((kind, value))] = root(node)
+        root(node)
+    first: dict[tuple[str, Unit], Unit] = {}
+    for name, node in nodes.items():
+        first[root(node)] = min(first.get(root(node), names[name]), names[name], key=_rank)
+    return {name: first[root(node)] for name, node in nodes.items()}
+
+
+def _rank(unit: Unit) -> tuple[bool, Unit]:
+    return isinstance(unit, str), unit

@@ -46,6 +46,8 @@ class UserQuestion(BaseModel):
     """``dev`` for fitting, ``test`` for evaluation."""
     instruction: str | None = None
     """Last line of the prompt, instead of the usual request for a letter or for yes or no."""
+    group: str | None = None
+    """Shared by questions that must stay in one split although their images differ."""
 
     @model_validator(mode="after")
     def _check(self) -> UserQuestion:
@@ -123,6 +125,7 @@ def write_questions(path: Path, benchmark: Benchmark) -> None:
                 subcategory=example.subcategory,
                 split=example.split,
                 instruction=example.instruction,
+                group=example.group,
             )
             stream.write(question.model_dump_json(exclude_none=True) + "\n")
 
@@ -142,4 +145,5 @@ def _example(question: UserQuestion, path: Path, number: int) -> Example:
         subcategory=question.subcategory,
         split=question.split,
         instruction=question.instruction,
+        group=question.group,
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from unprior.benchmarks.card import Card, Flaw
 from unprior.benchmarks.entry import Entry, Report
-from unprior.benchmarks.hub_rows import UNPACKED, read_rows, shards, unpack_images
+from unprior.benchmarks.hub_rows import read_rows, shards, unpack_images, unpacked
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.benchmarks.sources import HubDataset
 from unprior.errors import UnpriorError
@@ -24,7 +24,7 @@ CARD = Card(
     name="visual-counterfact",
     about="1,220 pairs: objects in another colour (493) or in exchanged sizes (727), two options each",
     published="hub dataset mgolov/Visual-Counterfact",
-    revision="main, as of the paper",
+    revision="main, not pinned",
     licence="see the dataset's page",
     citation="Golovanevsky et al., Pixels Versus Priors, EMNLP 2025",
     counts={"pairs": 1220, "examples": 2440, "images": 2440},
@@ -44,15 +44,17 @@ def _split(folder: Path, split: str) -> list[Example]:
     paths = shards(folder, f"{split}*.parquet", CARD)
     rows = list(read_rows(paths, ("object", "correct_answer", "incorrect_answer")))
     targets = {
-        side: [folder / UNPACKED / split / f"{index}-{side}.png" for index in range(len(rows))] for side in _SIDES
+        side: [unpacked(folder) / split / f"{index}-{side}.png" for index in range(len(rows))] for side in _SIDES
     }
     for side, column in _SIDES.items():
         unpack_images(paths, column, targets[side])
     examples = []
-    for index, row in enumerate(rows):
+    for index, (where, row) in enumerate(rows):
         typical, other = _text(row["correct_answer"]), _text(row["incorrect_answer"])
         if not typical or not other:
-            raise UnpriorError(f"{folder}: row {index} of {split} has no answers; get the dataset again")
+            raise UnpriorError(f"{where}: no answers; get the dataset again")
+        if typical == other:
+            raise UnpriorError(f"{where}: both answers are {typical!r}, so neither is right; get the dataset again")
         # The published balance: the typical answer is A in every other row, starting differently in the two splits.
         first = (index + (split == "size")) % 2 == 0
         texts = (typical, other) if first else (other, typical)

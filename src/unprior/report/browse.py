@@ -82,7 +82,7 @@ def write_gallery(
         raise UnpriorError(f"benchmark {benchmark.name} has no examples to show")
     units: dict[int | str, list[Example]] = {}
     for example in benchmark:
-        units.setdefault(example.unit, []).append(example)
+        units.setdefault(str(example.image) if example.pair_id is None else example.pair_id, []).append(example)
     chosen = list(islice(units.values(), limit))
     shown = []
     for done, examples in enumerate(chosen, start=1):
