@@ -180,7 +180,14 @@ def test_the_upstream_layout(tmp_path: Path, place: str, suffix: str) -> None:
     ("records", "message"),
     [
         ([PAIR, {"pair_id": "Pair 8"}], r"line 2: not a pair of CDH-Bench"),
-        ([PAIR | {"multiple_choice": PAIR["multiple_choice"] | {"options": ["A. a"]}}], "line 1: pair 7 has 1 options"),  # type: ignore[operator]
+        (
+            [PAIR | {"multiple_choice": PAIR["multiple_choice"] | {"options": ["A. a"]}}],
+            r"line 1: not a pair.*options are A, not",
+        ),  # type: ignore[operator]
+        (
+            [PAIR | {"multiple_choice": PAIR["multiple_choice"] | {"options": ["A. a", "A. b", "C. c", "D. d"]}}],  # type: ignore[operator]
+            r"line 1: not a pair.*options are A, A, C, D, not",
+        ),
         (["text"], "line 1: not a JSON object"),
         ([PAIR, PAIR], "two examples are called '7-cf-mc'"),
     ],

@@ -16,6 +16,7 @@ from PIL import Image
 from real_data import real_data
 from unprior import UnpriorError
 from unprior.benchmarks import conflict_vis, hallusion_bench, pope, pope_v2, visual_counterfact
+from unprior.benchmarks.splits import split_by_seed
 from unprior.benchmarks.user_file import read_questions, write_questions
 from unprior.engines.images import open_image
 from unprior.engines.prompts import PromptLayout
@@ -80,6 +81,8 @@ def test_popev2() -> None:
     ("module", "name", "content", "message"),
     [
         (hallusion_bench, "HallusionBench.json", '[{"category": "VD"}]', "row 1 is not of HallusionBench"),
+        (hallusion_bench, "HallusionBench.json", '[{"category": ["VD"]}]', "row 1 .* category is not a text but"),
+        (hallusion_bench, "HallusionBench.json", '[{"gt_answer": 1}]', "row 1 .* gt_answer is not a text but 1"),
         (hallusion_bench, "HallusionBench.json", '{"a": 1}', "not a JSON list of objects"),
         (hallusion_bench, "HallusionBench.json", "[{", "not JSON; the file may be truncated"),
         (pope, "coco_pope_random.json", '{"label": "maybe", "question_id": 1}', "line 1: not a question of POPE"),
@@ -98,7 +101,15 @@ def test_broken_files_are_named(tmp_path: Path, module: Any, name: str, content:
         module.load(tmp_path)
 
 
-@pytest.mark.parametrize("module", [hallusion_bench, pope, pope_v2, visual_counterfact, conflict_vis])
+def test_what_cannot_be_downloaded_is_to_be_fetched_by_hand(tmp_path: Path) -> None:
+    with pytest.raises(
+        UnpriorError, match=r"no annotations\.json.*cannot be downloaded; get annotations\.json and"
+    ) as e:
+        pope_v2.load(tmp_path)
+    assert "unprior data get" not in str(e.value)
+
+
+@pytest.mark.parametrize("module", [hallusion_bench, pope, visual_counterfact, conflict_vis])
 def test_nothing_there_names_the_remedy(tmp_path: Path, module: Any) -> None:
     with pytest.raises(UnpriorError, match=f"`unprior data get {module.CARD.name}` downloads it"):
         module.load(tmp_path)
@@ -171,6 +182,63 @@ def test_conflictvis(conflicts: Path) -> None:
     assert yes_no.side is None
     assert open_image(choice.image).size == (12, 12)
     assert any("yes/no answers are yes" in flaw.what for flaw in conflict_vis.CARD.flaws)
+
+
+def conflict(number: int, kind: str, colour: str) -> dict[str, Any]:
+    question, answer = ("Is it?", "Yes") if kind == "YN" else ("Which?\n(A) one\n(B) two", "(B)")
+    return {"id": str(number), "question_type": kind, "question": question, "answer": answer,
+            "conflict_target": "place", "images": [png(colour)]}  # fmt: skip
+
+
+def test_both_questions_about_a_picture_of_conflictvis_stay_together(tmp_path: Path) -> None:
+    rows = [conflict(number, kind, "red") for number in range(20) for kind in ("YN", "MC")]
+    rows[1] = conflict(0, "MC", "blue")  # one id with two pictures
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "test.parquet")
+    benchmark = conflict_vis.load(tmp_path)
+    assert (len(benchmark), len(benchmark.images()), len(list((tmp_path / "unpacked").glob("*.png")))) == (40, 21, 21)
+    assert open_image(benchmark.examples[0].image).getpixel((0, 0)) == (255, 0, 0)
+    assert open_image(benchmark.examples[1].image).getpixel((0, 0)) == (0, 0, 255)
+    assert list(conflict_vis.load(tmp_path)) == list(benchmark)
+    for seed in range(10):
+        splits: dict[str, set[str | None]] = {}
+        for example in split_by_seed(benchmark, seed):
+            splits.setdefault(example.example_id.partition("-")[0], set()).add(example.split)
+        assert all(len(found) == 1 for found in splits.values())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_figures_of_hallusionbench_never_straddle(seed: int) -> None:
+    benchmark = split_by_seed(hallusion_bench.load(real_data("hallusionbench")), seed)
+    for unit in ("pair_id", "image"):
+        splits: dict[Any, set[str | None]] = {}
+        for example in benchmark:
+            splits.setdefault(getattr(example, unit), set()).add(example.split)
+        assert all(len(found) == 1 for found in splits.values())
+
+
+def test_popev2_can_be_split() -> None:
+    counts = split_by_seed(pope_v2.load(real_data("popev2")), 0).counts()
+    assert (counts["dev"], counts["test"]) == (5, 65)
+
+
+def test_broken_rows_of_the_hub_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "test.parquet"
+    row = conflict(1, "YN", "red")
+    pq.write_table(pa.Table.from_pylist([row, row | {"id": "2", "question": None}]), path)
+    with pytest.raises(UnpriorError, match=r"test\.parquet, row 2: column question is not a text but None"):
+        conflict_vis.load(tmp_path)
+    del row["images"]
+    pq.write_table(pa.Table.from_pylist([row]), path)
+    with pytest.raises(UnpriorError, match=r"test\.parquet: no column images"):
+        conflict_vis.load(tmp_path)
+
+
+def test_equal_answers_are_refused(counterfacts: Path) -> None:
+    path = counterfacts / "data" / "size-00000-of-00001.parquet"
+    (row,) = pq.read_table(path).to_pylist()
+    pq.write_table(pa.Table.from_pylist([row | {"incorrect_answer": "house"}]), path)
+    with pytest.raises(UnpriorError, match=r"size-00000-of-00001\.parquet, row 1: both answers are 'house'"):
+        visual_counterfact.load(counterfacts)
 
 
 @pytest.mark.parametrize("name", ["counterfacts", "conflicts"])

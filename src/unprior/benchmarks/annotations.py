@@ -15,14 +15,17 @@ _PLACES = (".", "data")
 """Repositories keep their files at the top or in ``data``."""
 
 
-def find_file(folder: Path, name: str, card: Card, *places: str) -> Path:
+def find_file(folder: Path, name: str, card: Card, *places: str, downloaded: bool = True) -> Path:
     """The annotation file of a benchmark, at the top of its folder, in ``data`` or in the places of its repository."""
     tried = [folder / place / name for place in (*_PLACES, *places)]
     found = next((path for path in tried if path.is_file()), None)
     if found is None:
+        remedy = f"`unprior data get {card.name}` downloads it"
+        if not downloaded:
+            remedy = f"it cannot be downloaded; get {card.by_hand}"
         raise UnpriorError(
-            f"{folder}: no {name}, so {card.name} is not there; `unprior data get {card.name}` downloads it, and "
-            f"--data-dir or UNPRIOR_DATA name the folder that holds {card.name} ({card.published})"
+            f"{folder}: no {name}, so {card.name} is not there; {remedy}, and --data-dir or "
+            f"UNPRIOR_DATA name the folder that holds {card.name} ({card.published})"
         )
     return found
 

@@ -30,7 +30,7 @@ CARD = Card(
     name="cdh-bench",
     about="300 pairs in 14 subcategories, one choice and one yes/no question each; the paper's main benchmark",
     published="hub dataset cks19999/CDH-Bench, GitHub MiLab-HITSZ/2026ChenCDH-Bench",
-    revision="main, as of the paper",
+    revision="main, not pinned",
     licence="MIT",
     citation="Chen et al., CDH-Bench, 2026",
     counts={"pairs": 300, "examples": 1200, "images": 600, "dev": 70, "test": 230},
@@ -99,7 +99,11 @@ def repair_options(options: Sequence[str]) -> tuple[str, ...]:
             whole.append(option)
         elif whole:
             whole[-1] += f", {option.strip()}"
+        else:
+            raise ValueError(f"the first option is {option!r}, without its letter")
     pieces = _MARKER.split(" ".join(whole))
+    if sorted(pieces[1::2]) != list(LETTERS):
+        raise ValueError(f"the options are {', '.join(pieces[1::2]) or 'none'}, not A, B, C, D")
     return tuple(text.strip() for _, text in sorted(zip(pieces[1::2], pieces[2::2], strict=True)))
 
 
@@ -114,10 +118,8 @@ def _pair(record: Mapping[str, Any], images: Path, where: str) -> Iterator[Examp
         labels = [(side, choice[f"{name}_gt"], claim[f"{name}_gt"].lower()) for side, name in _SIDES.items()]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UnpriorError(f"{where}: not a pair of CDH-Bench ({error!r}); get the file again") from None
-    if len(texts) != 4 or any(letter not in LETTERS or answer not in YES_NO for _, letter, answer in labels):
-        raise UnpriorError(
-            f"{where}: pair {number} has {len(texts)} options and the labels {labels}; four and A–D needed"
-        )
+    if any(letter not in LETTERS or answer not in YES_NO for _, letter, answer in labels):
+        raise UnpriorError(f"{where}: pair {number} has the labels {labels}; A–D, and yes or no, needed")
     for side, letter, answer in labels:
         placed = {**common, "image": _image(folder, _SIDES[side]), "side": side}
         yield Example(f"{number}-{side}-mc", question=questions[0], task="mc", labels=LETTERS, texts=texts,

@@ -22,7 +22,7 @@ CARD = Card(
     name="hallusionbench",
     about="328 pairs of an easy and a hard figure under one yes/no question, with opposite answers",
     published="GitHub tianyi-lab/HallusionBench",
-    revision="HallusionBench.json with 1,129 rows",
+    revision="HEAD, not pinned; HallusionBench.json with 1,129 rows",
     licence="BSD-3-Clause",
     citation="Guan et al., HallusionBench, CVPR 2024",
     counts={"pairs": 328, "examples": 656, "images": 304},
@@ -44,6 +44,10 @@ def load(folder: Path, seed: int = 0, *, report: Report | None = None) -> Benchm
     images = find_folder(folder, "hallusion_bench", "images")
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for number, row in enumerate(read_json_list(path), start=1):
+        for name in (*_GROUP, "visual_input", "figure_id", "gt_answer", "filename"):
+            value = row.get(name, "")
+            if not isinstance(value, str) and not (name == "filename" and value is None):
+                raise UnpriorError(f"{path}: row {number} is not of HallusionBench: {name} is not a text but {value!r}")
         try:
             groups.setdefault(tuple(row[name] for name in _GROUP), []).append(row)
             _ = row["visual_input"], row["figure_id"], row["filename"], _ANSWERS[row["gt_answer"]]

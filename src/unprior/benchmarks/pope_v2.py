@@ -22,7 +22,7 @@ CARD = Card(
     name="popev2",
     about="70 photographs with an object, and edited without it; one yes/no question for both",
     published="with the paper of Li et al. (AAAI 2026); originals are photographs of COCO train2017",
-    revision="annotations.json with 1,000 rows",
+    revision="not pinned; annotations.json with 1,000 rows",
     licence="not stated; photographs under the terms of COCO",
     citation="Li et al., Analyzing and Mitigating Object Hallucination: A Training Bias Perspective, AAAI 2026",
     counts={"pairs": 70, "examples": 140, "images": 140},
@@ -37,7 +37,7 @@ CARD = Card(
 
 def load(folder: Path, seed: int = 0, *, report: Report | None = None) -> Benchmark:
     """Read ``annotations.json`` and keep the paper's 70 pairs; images lie in ``images`` and ``coco/train2017``."""
-    path = find_file(folder, "annotations.json", CARD)
+    path = find_file(folder, "annotations.json", CARD, downloaded=False)
     pairs: dict[int, dict[str, dict[str, Any]]] = {}
     for number, row in enumerate(read_json_list(path), start=1):
         try:
@@ -59,7 +59,7 @@ def load(folder: Path, seed: int = 0, *, report: Report | None = None) -> Benchm
             pair_id=number,
             side=side,
             category="presence",
-            subcategory=row.get("target_object"),
+            subcategory="presence",  # objects are too many to draw pairs of each
         )
         for number in choose_images(pairs)
         for side, row in sorted(pairs[number].items())
