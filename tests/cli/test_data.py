@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -108,7 +110,9 @@ def test_get_refuses_a_wrong_checksum(run: Callable, hub: Files, tmp_path: Path)
 
 def test_get_offline(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    run("data", "get", "cdh-bench").refused("127.0.0.1:9 cannot be reached", "may be offline", "--data-dir")
+    run("data", "get", "cdh-bench").refused(
+        "127.0.0.1:9 cannot be reached", "may be offline", "--data-dir", "GitHub MiLab-HITSZ/2026ChenCDH-Bench"
+    )
 
 
 def test_get_says_what_to_do_by_hand(run: Callable, tmp_path: Path) -> None:
@@ -153,6 +157,7 @@ def test_check_names_what_is_missing(run: Callable) -> None:
     assert "COCO_val2014_000000310196.jpg" in checked.out
     assert "… and 480 more" in checked.out
     assert len(run("data", "check", "pope", folder, "--json").json["missing"]) == 500
+    run("data", "check", "pope", folder / "coco_pope_random.json").refused("coco_pope_random.json: this is a file")
     run("data", "check", "pope", "nowhere").refused("nowhere: no such folder")
     run("data", "check", "pope", ".").refused("no coco_pope_random.json")
 
@@ -165,6 +170,21 @@ def test_check_finds_unreadable_images(run: Callable, tmp_path: Path) -> None:
     assert "1 unreadable images:" in checked.out
     assert "not a readable image" in checked.out
     assert "Not whole." in checked.out
+
+
+def test_check_writes_nothing(run: Callable, tmp_path: Path) -> None:
+    row = {"id": "1", "question_type": "YN", "question": "Is it?", "answer": "Yes", "conflict_target": "place"}
+    rows = [row | {"images": [{"bytes": picture("red")}]}, row | {"id": "2", "images": [{"bytes": b"no picture"}]}]
+    folder = tmp_path / "conflictvis"
+    folder.mkdir()
+    pq.write_table(pa.Table.from_pylist(rows), folder / "test.parquet")
+    checked = run("data", "check", "conflictvis", folder, "--json").json
+    assert checked["missing"] == []
+    assert [str(folder / "unpacked" / "2.png") in line for line in checked["unreadable"]] == [True]
+    assert [path.name for path in folder.iterdir()] == ["test.parquet"]
+    (tmp_path / "world").mkdir()
+    assert len(run("data", "check", "microworld", tmp_path / "world", "--json").json["missing"]) == 600
+    assert not list((tmp_path / "world").iterdir())
 
 
 def test_gallery_of_own_questions(run: Callable, tmp_path: Path) -> None:

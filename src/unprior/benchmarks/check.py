@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unprior.benchmarks.download import read_manifest
 from unprior.benchmarks.entry import Entry
+from unprior.benchmarks.hub_rows import UNPACKED, unpacking_into
 from unprior.benchmarks.schema import Benchmark
 from unprior.engines.images import ImageError, open_image
 
@@ -42,19 +44,43 @@ class CheckResult:
 
 
 def check_benchmark(entry: Entry, folder: Path, report: Callable[[int, int], None] | None = None) -> CheckResult:
-    """Load a benchmark from a folder, open every image, and compare with what was published."""
-    benchmark = entry.load(folder, report=report)
+    """Load a benchmark from a folder, open every image, and compare with what was published; nothing is written there.
+
+    Images that a dataset holds packed, and have not been unpacked yet, are opened in a temporary folder.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        temporary = Path(name)
+        if entry.drawn:
+            benchmark, place = entry.load(temporary, report=report), folder
+        else:
+            with unpacking_into(temporary):
+                benchmark, place = entry.load(folder, report=report), folder / UNPACKED
+        return _checked(entry, folder, benchmark, (temporary, place), report)
+
+
+def _checked(
+    entry: Entry,
+    folder: Path,
+    benchmark: Benchmark,
+    moved: tuple[Path, Path],
+    report: Callable[[int, int], None] | None,
+) -> CheckResult:
+    """Compare with what was published; ``moved`` are the temporary folder and the one its images belong to."""
+    copies = {_belongs(image, *moved): image for image in benchmark.images()}
+    benchmark = benchmark.with_examples([replace(each, image=_belongs(each.image, *moved)) for each in benchmark])
+    if entry.drawn:
+        copies = {}
     found = benchmark.counts()
     counts = tuple(Count(name, number, found.get(name, 0)) for name, number in entry.card.counts.items())
-    missing = benchmark.missing_images()
-    absent = set(missing)
-    there = [image for image in benchmark.images() if image not in absent]
+    opened = {image: image if image.is_file() else copies.get(image, image) for image in benchmark.images()}
+    missing = [image for image, copy in opened.items() if not copy.is_file()]
+    there = [image for image, copy in opened.items() if copy.is_file()]
     unreadable = []
     for done, image in enumerate(there, start=1):
         try:
-            open_image(image)
+            open_image(opened[image])
         except ImageError as error:
-            unreadable.append(str(error))
+            unreadable.append(str(error).replace(str(opened[image]), str(image)))
         if report:
             report(done, len(there))
     changed = [
@@ -63,3 +89,7 @@ def check_benchmark(entry: Entry, folder: Path, report: Callable[[int, int], Non
         if not (folder / file.path).is_file() or not file.matches(folder / file.path)
     ]
     return CheckResult(benchmark, counts, tuple(missing), tuple(unreadable), tuple(changed))
+
+
+def _belongs(image: Path, temporary: Path, place: Path) -> Path:
+    return place / image.relative_to(temporary) if image.is_relative_to(temporary) else image

@@ -44,10 +44,21 @@ class Fetched:
 Watch = Callable[[Fetched], None]
 
 
+class _UnreachableError(UnpriorError):
+    """There is no connection to a server; another place may do."""
+
+
 def download(entry: Entry, folder: Path, watch: Watch | None = None) -> list[Listing]:
     """Get all files of a benchmark into a folder; those that are there and whole are not fetched again."""
     if not entry.sources:
         raise UnpriorError(f"{entry.card.name}: there is nothing to download ({entry.card.published})")
+    try:
+        return _download(entry, folder, watch)
+    except _UnreachableError as error:
+        raise UnpriorError(f"{error}. {entry.card.name} is published in: {entry.card.published}") from None
+
+
+def _download(entry: Entry, folder: Path, watch: Watch | None) -> list[Listing]:
     listings = []
     with httpx.Client(timeout=_TIMEOUT, follow_redirects=True) as client:
         for source in entry.sources:
@@ -162,9 +173,9 @@ def _check_status(response: httpx.Response, url: str) -> None:
     raise UnpriorError(f"{url}: the server answered {response.status_code} {response.reason_phrase}; {remedy}")
 
 
-def _unreachable(url: str, error: Exception) -> UnpriorError:
+def _unreachable(url: str, error: Exception) -> _UnreachableError:
     host = urlsplit(url).netloc
-    return UnpriorError(
+    return _UnreachableError(
         f"{host} cannot be reached ({error}); this machine may be offline. What was downloaded so far is kept. Or get "
         f"the files on another machine and name their folder by --data-dir or UNPRIOR_DATA"
     )

@@ -122,6 +122,8 @@ def check_benchmark(
     from unprior.benchmarks.registry import find_entry
 
     entry = find_entry(name)
+    if path.is_file():
+        raise UnpriorError(f"{path}: this is a file; give the folder that holds the files of {name}")
     if not path.is_dir():
         raise UnpriorError(f"{path}: no such folder; give the one that holds the files of {name}")
     with errors.status("Opening every image …") as status:
