@@ -29,6 +29,10 @@ def test_the_real_answers(run: Callable) -> None:
     right = run(*arguments, "--data-dir", folder.parent, "--variant", "qa-relabelled")
     assert "0.617 (142/230)" in right.out
     assert "30 lines give another right answer than cdh-bench-qa-relabelled does" in right.err
+    moved = run(*arguments, "--data-dir", folder.parent, "--variant", "order-3210")
+    assert moved.code == 0
+    assert "600 lines are left out: cdh-bench-order-3210 has only mc questions" in moved.err
+    run("evaluate-answers", folder, arguments[2]).refused("this is a folder", "--data-dir")
 
 
 def test_own_questions_and_mistakes(run: Callable, tmp_path: Path) -> None:

@@ -109,8 +109,15 @@ def test_what_is_missing_can_be_left_out(tmp_path: Path, benchmark: Benchmark) -
     assert result.tasks[0].right == Share(0, 1)
     with pytest.raises(UnpriorError, match="no example of split 'dev'; it has test"):
         evaluate_answers(write(tmp_path, CF), benchmark, split="dev")
-    with pytest.raises(UnpriorError, match="no answer to 2 of 2"):
+    with pytest.raises(
+        UnpriorError, match="no answer to any of the 2 examples of mine, which has mc questions; is the file of"
+    ):
         evaluate_answers(write(tmp_path, ""), benchmark, skip_missing=True)
+
+
+def test_lines_of_a_task_that_is_not_asked_are_counted(tmp_path: Path, benchmark: Benchmark) -> None:
+    result = evaluate_answers(write(tmp_path, CF, CF | {"task": "qa", "text": "no"}, CS), benchmark)
+    assert (result.other_tasks, result.tasks[0].right.total) == (1, 2)
 
 
 def test_several_questions_of_one_place_need_names(tmp_path: Path, benchmark: Benchmark) -> None:

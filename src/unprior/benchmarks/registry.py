@@ -82,6 +82,11 @@ def load_benchmark(
     if entry is None and not Path(name).exists():
         known = ", ".join(BENCHMARKS)
         raise UnpriorError(f"{name}: no such file of questions, and no benchmark of that name; benchmarks are {known}")
+    if entry is None and Path(name).is_dir():
+        raise UnpriorError(
+            f"{name}: this is a folder; give the name of a benchmark, and its parent folder by --data-dir, "
+            f"or give a file of questions"
+        )
     change = None if variant is None else _variant(name, entry, variant)
     if seed and (entry is None or not entry.drawn):
         kind = "a file of questions" if entry is None else "not drawn"

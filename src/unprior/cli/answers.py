@@ -41,6 +41,9 @@ def evaluate_answers(
     result = raw_answers.evaluate_answers(answers, questions, split=chosen, skip_missing=skip_missing)
     if result.disagreeing:
         warn(f"{answers}: {result.disagreeing} lines give another right answer than {questions.name} does")
+    if result.other_tasks:
+        tasks = " and ".join(task.task for task in result.tasks)
+        warn(f"{result.other_tasks:,} lines are left out: {questions.name} has only {tasks} questions")
     if result.missing:
         warn(f"{len(result.missing):,} examples have no answer and are left out")
     if as_json:

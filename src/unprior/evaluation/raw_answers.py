@@ -61,6 +61,8 @@ class AnswersEvaluation:
     """Examples that the file has no answer to; left out."""
     disagreeing: int
     """Lines whose own ``answer`` is not the benchmark's right answer."""
+    other_tasks: int = 0
+    """Lines that answer questions of a task that the benchmark (or its variant) does not have; left out."""
 
 
 def evaluate_answers(
@@ -89,9 +91,16 @@ def evaluate_answers(
         raise UnpriorError(
             f"benchmark {benchmark.name}: example {unlabelled.example_id} has no right answer to compare"
         )
-    texts, disagreeing = _read(path, benchmark)
+    texts, disagreeing, other_tasks = _read(path, benchmark)
     missing = tuple(example.example_id for example in examples if example.example_id not in texts)
-    if missing and (not skip_missing or len(missing) == len(examples)):
+    if len(missing) == len(examples):
+        part = "" if split is None else f"split {split!r} of "
+        asked = " and ".join(sorted({example.task for example in examples}))
+        raise UnpriorError(
+            f"{path}: no answer to any of the {len(examples)} examples of {part}{benchmark.name}, which has {asked} "
+            f"questions; is the file of this benchmark, variant and split?"
+        )
+    if missing and not skip_missing:
         shown = ", ".join(missing[:_SHOWN]) + (" …" if len(missing) > _SHOWN else "")
         raise UnpriorError(
             f"{path}: no answer to {len(missing)} of {len(examples)} examples of {benchmark.name} ({shown}); add them, "
@@ -100,17 +109,18 @@ def evaluate_answers(
     answered = [example for example in examples if example.example_id in texts]
     table = ScoreTable.from_rows([_row(example, texts[example.example_id], benchmark.name) for example in answered])
     tasks = tuple(_task(table.take(rows), label[0]) for label, rows in group_rows(table, "task").items())
-    return AnswersEvaluation(benchmark.name, split, tasks, missing, disagreeing)
+    return AnswersEvaluation(benchmark.name, split, tasks, missing, disagreeing, other_tasks)
 
 
-def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int]:
-    """Raw answers by example, and how many lines know another right answer than the benchmark."""
+def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int, int]:
+    """Raw answers by example, and how many lines know another right answer, or are of a task that is not asked."""
+    absent = {"mc", "qa"} - {example.task for example in benchmark}
     by_name = {example.example_id: example for example in benchmark}
     by_place: dict[tuple[str, ...], list[Example]] = {}
     for example in benchmark:
         by_place.setdefault(_place(example.pair_id, example.side, example.task), []).append(example)
     texts: dict[str, str | None] = {}
-    disagreeing = 0
+    disagreeing = other_tasks = 0
     with open_to_read(path) as stream:
         for number, line in enumerate(stream, start=1):
             if not line.strip():
@@ -121,6 +131,9 @@ def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int]
                 found = [by_name[name]] if (name := str(record["example_id"])) in by_name else []
             else:
                 found = by_place.get(_place(record.get("pair_id"), record.get("side"), record.get("task")), [])
+            if not found and str(record.get("task")).lower() in absent:
+                other_tasks += 1
+                continue
             if len(found) != 1:
                 problem = "several examples fit it; name one by example_id" if found else "no example of that name"
                 named = (
@@ -132,7 +145,7 @@ def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int]
                 raise UnpriorError(f"{where}: a second answer to {example.example_id}; keep one of them")
             texts[example.example_id] = record["text"]
             disagreeing += record.get("answer") not in (None, example.answer)
-    return texts, disagreeing
+    return texts, disagreeing, other_tasks
 
 
 def _parsed(line: bytes, where: str) -> dict[str, Any]:
