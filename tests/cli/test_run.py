@@ -94,8 +94,11 @@ def test_any_model_and_any_benchmark(run: Callable, model: Path, default_run: Pa
 def test_a_benchmark_that_cannot_be_judged(
     run: Callable, model: Path, default_run: Path, tmp_path: Path, question: dict[str, object], fragment: str
 ) -> None:
-    image = default_run / "images" / "Body_Parts" / "Pair_1" / "commonsense.png"
-    rows = [question | {"image": str(image), "question": f"Is it {number}?"} for number in range(2)]
+    images = default_run / "images" / "Body_Parts"
+    rows = [
+        question | {"image": str(images / f"Pair_{number}" / "commonsense.png"), "question": f"Is it {number}?"}
+        for number in (1, 2)
+    ]
     if "side" not in question:
         rows[1]["split"] = "test"
     else:

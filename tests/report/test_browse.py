@@ -35,7 +35,7 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
                 Image.new("RGB", (400, 300), (30 * number, 90, 160 if side == "cf" else 60)).save(path)
             common = {"image": path, "pair_id": number, "side": side, "category": category, "subcategory": subcategory,
                       "split": "dev" if number < 4 else "test"}  # fmt: skip
-            question = f"How many in {number} </script><script>alert(1)</script>?"
+            question = f"How many in group{number}x </script><script>alert(1)</script>?"
             examples.append(Example(f"{number}-{side}-mc", question=question, task="mc", labels=LETTERS,
                                     texts=("five", "six", "<b>seven</b>", "eight"), answer=letter, **common))  # type: ignore[arg-type]  # fmt: skip
             examples.append(Example(f"{number}-{side}-qa", question="Is it five and not six?", task="qa", labels=YES_NO,
@@ -107,7 +107,7 @@ def test_filters_by_category_subcategory_split_flaw_and_words(browser: Browser, 
         assert visible.count() == 2
         assert visible.first.locator(".flaw").inner_text() == "Known flaw: asks about <wheels>. Kept as published."
         page.get_by_role("button", name="Any").click()
-        page.get_by_label("Search the pairs").fill("pair 7")
+        page.get_by_label("Search the pairs").fill("group7x")
         assert visible.count() == 1
         page.get_by_label("Search the pairs").fill("nothing of the kind")
         assert page.locator("#nothing").is_visible()
