@@ -20,8 +20,8 @@ from torch.nn import functional
 from transformers import LlavaForConditionalGeneration, PreTrainedTokenizerFast
 from vision import CLASSES, Tower, picture, to_pixels
 
-from unprior.benchmarks.microworld.pairs import LETTERS
 from unprior.benchmarks.microworld.world import CONCEPTS, TRAINING_SEEDS
+from unprior.benchmarks.schema import LETTERS
 
 _OPTION_WEIGHT = 0.5
 _CAPTION_TOKEN_WEIGHT = 0.25

@@ -10,8 +10,8 @@ from recipe import Recipe
 from unprior.benchmarks.forms import FORMS
 from unprior.benchmarks.microworld.benchmark import presence_question
 from unprior.benchmarks.microworld.concepts import Concept
-from unprior.benchmarks.microworld.pairs import LETTERS
 from unprior.benchmarks.microworld.world import CONCEPTS, OBJECTS, absent_objects
+from unprior.benchmarks.schema import LETTERS
 from unprior.engines.prompts import YES_NO, PromptLayout
 
 CAPTION_REQUEST = "Describe the image."

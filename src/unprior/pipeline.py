@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unprior._files import replacing
 from unprior.calibration import Decisions, SelectivePriorCalibrator
@@ -93,14 +93,14 @@ class Run:
         self.table.write(folder / "scores.parquet")
         self.calibrator.save(folder / "calibrator.json")
         self.decisions.write(folder / "decisions.jsonl", explanations=True)
-        parts = {
+        parts: dict[str, Any] = {
             "table": self.table,
             "calibrator": self.calibrator,
             "decisions": self.decisions,
             "evaluation": self.evaluation,
             "studies": self.studies,
         }
-        record = report_record(**parts)  # type: ignore[arg-type]
+        record = report_record(**parts)
         with replacing(folder / "report.json") as temporary:
             temporary.write_text(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
-        write_report(folder / "report.html", benchmark=benchmark, note=note, **parts)  # type: ignore[arg-type]
+        write_report(folder / "report.html", benchmark=benchmark, note=note, **parts)

@@ -136,7 +136,7 @@ def test_offline_is_said(client: httpx.Client, tmp_path: Path) -> None:
         fetch(client, RemoteFile("a", f"http://{address}/a"), tmp_path)
 
 
-@pytest.mark.parametrize("path", ["../outside", "/tmp/outside", "a/../../outside"])
+@pytest.mark.parametrize("path", ["../outside", "/outside", "a/../../outside"])
 def test_no_file_leaves_the_folder(server: Files, client: httpx.Client, tmp_path: Path, path: str) -> None:
     with pytest.raises(UnpriorError, match="leads out of"):
         fetch(client, RemoteFile(path, f"{server.url}/file.bin"), tmp_path)

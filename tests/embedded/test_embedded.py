@@ -12,7 +12,7 @@ from safetensors import safe_open
 
 from unprior import read_scores
 from unprior.benchmarks.microworld import CONCEPTS, microworld, render
-from unprior.benchmarks.microworld.pairs import LETTERS
+from unprior.benchmarks.schema import LETTERS
 from unprior.embedded import FOLDER, model_folder
 from unprior.engines.protocol import Query
 from unprior.engines.scoring import ScoringRun

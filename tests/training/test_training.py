@@ -16,8 +16,8 @@ from recipe import STRENGTHS, Recipe, Stage
 from transformers import LlavaForConditionalGeneration, PreTrainedTokenizerFast
 from vision import CLASSES, Tower, picture, to_pixels, train_tower
 
-from unprior.benchmarks.microworld.pairs import LETTERS
 from unprior.benchmarks.microworld.world import CONCEPTS
+from unprior.benchmarks.schema import LETTERS
 from unprior.engines.protocol import Query
 from unprior.engines.transformers import TransformersEngine
 

@@ -8,8 +8,7 @@ from PIL import Image
 
 from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS
 from unprior.benchmarks.microworld import microworld, pairs
-from unprior.benchmarks.microworld.pairs import LETTERS
-from unprior.benchmarks.schema import Benchmark, Example
+from unprior.benchmarks.schema import LETTERS, Benchmark, Example
 from unprior.benchmarks.taxonomy import SUBCATEGORIES
 from unprior.errors import UnpriorError
 

@@ -13,9 +13,9 @@ from PIL import Image
 from unprior._files import replacing
 from unprior.benchmarks.card import Card
 from unprior.benchmarks.entry import Entry
-from unprior.benchmarks.microworld.pairs import LETTERS, SIDES, Pair, pairs
+from unprior.benchmarks.microworld.pairs import SIDES, Pair, pairs
 from unprior.benchmarks.microworld.render import render
-from unprior.benchmarks.schema import Benchmark, Example
+from unprior.benchmarks.schema import LETTERS, Benchmark, Example
 from unprior.benchmarks.variants import ask_claims, constructed
 from unprior.engines.prompts import YES_NO
 from unprior.errors import UnpriorError

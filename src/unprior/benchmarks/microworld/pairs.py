@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from unprior.benchmarks.microworld.concepts import Concept
 from unprior.benchmarks.microworld.world import CONCEPTS, absent_objects
+from unprior.benchmarks.schema import LETTERS
 from unprior.benchmarks.taxonomy import DEV_PAIRS_PER_SUBCATEGORY, SUBCATEGORIES
 
-LETTERS = ("A", "B", "C", "D")
 SIDES = ("cf", "cs")
 
 
