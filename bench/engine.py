@@ -53,7 +53,7 @@ class Work:
 def measured(engine: TransformersEngine) -> Iterator[Work]:
     """Count forward calls, tokens and encoded images by hooks in the model."""
     work = Work()
-    model: Any = engine._model
+    model: Any = engine.model
     vision = model.model.vision_tower if hasattr(model.model, "vision_tower") else model.model.visual
 
     def count_text(_module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -138,7 +138,7 @@ def compare(architecture: str) -> tuple[list[list[str]], list[list[str]]]:
     engine.most_new_tokens = ANSWER_TOKENS
     if not engine.shares_prefix:
         raise SystemExit(f"{architecture}: the self-test failed")
-    parameters = sum(weight.numel() for weight in engine._model.parameters())
+    parameters = sum(weight.numel() for weight in engine.model.parameters())
     queries = make_queries()
     check_agreement(engine, queries)
     ways = {

@@ -32,7 +32,7 @@ QUESTIONS = (
 def official_inputs(engine: TransformersEngine, image: Image.Image | None, text: str) -> dict[str, Any]:
     content: list[dict[str, Any]] = [] if image is None else [{"type": "image", "image": image}]
     content.append({"type": "text", "text": text})
-    processor = engine._encoder.processor
+    processor = engine.encoder.processor
     return dict(
         processor.apply_chat_template(
             [{"role": "user", "content": content}],
@@ -48,16 +48,16 @@ def official_inputs(engine: TransformersEngine, image: Image.Image | None, text:
 def brute_force(engine: TransformersEngine, image: Image.Image | None, text: str, candidate: str) -> float:
     """One whole pass over prompt and candidate, no cache, no padding, the library's own positions."""
     inputs = official_inputs(engine, image, text + "\nFinal answer:")
-    tail = torch.tensor([engine._encoder.tokenizer(candidate, add_special_tokens=False)["input_ids"]])
+    tail = torch.tensor([engine.encoder.tokenizer(candidate, add_special_tokens=False)["input_ids"]])
     length = tail.shape[1]
     inputs["input_ids"] = torch.cat([inputs["input_ids"], tail], dim=1)
     inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
     if "mm_token_type_ids" in inputs:
         zeros = torch.zeros_like(tail)
         inputs["mm_token_type_ids"] = torch.cat([inputs["mm_token_type_ids"], zeros], dim=1)
-    if hasattr(engine._model.model, "rope_deltas"):
-        engine._model.model.rope_deltas = None
-    logits = engine._model(**inputs, use_cache=False).logits[0].float()
+    if hasattr(engine.model.model, "rope_deltas"):
+        engine.model.model.rope_deltas = None
+    logits = engine.model(**inputs, use_cache=False).logits[0].float()
     distribution = torch.log_softmax(logits[-length - 1 : -1], dim=-1)
     return float(distribution.gather(1, tail.T).sum())
 
@@ -111,11 +111,11 @@ def test_images_matter(engine: TransformersEngine, pictures: list[Image.Image]) 
 def test_the_original_answer_is_what_generate_writes(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
     for image, text in ((pictures[0], QUESTIONS[0]), (pictures[1], QUESTIONS[1]), (None, QUESTIONS[2])):
         inputs = official_inputs(engine, image, text)
-        if hasattr(engine._model.model, "rope_deltas"):
-            engine._model.model.rope_deltas = None
-        generated = engine._model.generate(**inputs, max_new_tokens=64, do_sample=False)
+        if hasattr(engine.model.model, "rope_deltas"):
+            engine.model.model.rope_deltas = None
+        generated = engine.model.generate(**inputs, max_new_tokens=64, do_sample=False)
         expected = generated[0, inputs["input_ids"].shape[1] :]
-        text_written = engine._encoder.tokenizer.decode(expected, skip_special_tokens=True)
+        text_written = engine.encoder.tokenizer.decode(expected, skip_special_tokens=True)
         assert engine.original_answer(image, text) == text_written
 
 
@@ -201,7 +201,7 @@ def test_whatever_goes_wrong_with_one_query_is_its_own_failure(
 def test_a_question_may_not_contain_the_image_placeholder(
     engine: TransformersEngine, pictures: list[Image.Image]
 ) -> None:
-    token = engine._encoder.tokenizer.convert_ids_to_tokens(engine._encoder.placeholder)
+    token = engine.encoder.tokenizer.convert_ids_to_tokens(engine.encoder.placeholder)
     good, bad = (Query(pictures[0], text, CANDIDATES) for text in (QUESTIONS[1], f"What does {token} mean?"))
     results = engine.answer_batch([good, bad])
     assert isinstance(results[0], Answered)
@@ -212,25 +212,25 @@ def test_a_question_may_not_contain_the_image_placeholder(
 def test_answers_stop_where_generate_stops(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
     """Random models hardly ever stop, so a token that they do write is made the end of the answer."""
     expected, queries = [], [Query(pictures[index], QUESTIONS[index], CANDIDATES) for index in (0, 1)]
-    before, configured = engine._stop, engine._model.generation_config.eos_token_id
-    prompt = engine._encoder.encode(queries[0])
+    before, configured = engine.stop_tokens, engine.model.generation_config.eos_token_id
+    prompt = engine.encoder.encode(queries[0])
     stop = engine._decode_in_full(prompt, 4)[3]
-    engine._stop = {stop}
-    engine._model.generation_config.eos_token_id = stop
+    engine.stop_tokens = {stop}
+    engine.model.generation_config.eos_token_id = stop
     try:
         for query in queries:
             inputs = official_inputs(engine, query.image, query.text)
-            if hasattr(engine._model.model, "rope_deltas"):
-                engine._model.model.rope_deltas = None
-            generated = engine._model.generate(**inputs, max_new_tokens=64, do_sample=False)
+            if hasattr(engine.model.model, "rope_deltas"):
+                engine.model.model.rope_deltas = None
+            generated = engine.model.generate(**inputs, max_new_tokens=64, do_sample=False)
             written = [token for token in generated[0, inputs["input_ids"].shape[1] :].tolist() if token != stop]
-            expected.append(engine._encoder.tokenizer.decode(written, skip_special_tokens=True))
+            expected.append(engine.encoder.tokenizer.decode(written, skip_special_tokens=True))
         together = [result.text for result in engine.answer_batch(queries) if isinstance(result, Answered)]
         assert together == expected
         assert [engine.original_answer(query.image, query.text) for query in queries] == expected
         assert len(engine._decode_in_full(prompt, 64)) <= 3
     finally:
-        engine._stop, engine._model.generation_config.eos_token_id = before, configured
+        engine.stop_tokens, engine.model.generation_config.eos_token_id = before, configured
 
 
 def test_ends_of_different_length_are_masked(model_folder: Callable[[str], Path], pictures: list[Image.Image]) -> None:
@@ -242,7 +242,7 @@ def test_ends_of_different_length_are_masked(model_folder: Callable[[str], Path]
             Query(picture, text, CANDIDATES)
             for picture, text in zip(pictures, ("Count the finger", "How many leg", "Is it red?"), strict=False)
         ]
-        prompts = [engine._encoder.encode(query) for query in queries]
+        prompts = [engine.encoder.encode(query) for query in queries]
         cut = max(prompt.end for prompt in prompts)
         assert len({len(prompt.scoring) - len(prompt.original) + cut for prompt in prompts}) > 1
         for prompt, result in zip(prompts, engine.answer_batch(queries), strict=True):
@@ -278,8 +278,8 @@ def test_a_model_whose_cache_lies_is_read_in_full(
     result = engine.answer_batch([Query(pictures[0], QUESTIONS[0], CANDIDATES)])[0]
     assert isinstance(result, Answered)
     inputs = official_inputs(engine, pictures[0], QUESTIONS[0])
-    generated = engine._model.generate(**inputs, max_new_tokens=64, do_sample=False)[0, inputs["input_ids"].shape[1] :]
-    written = engine._encoder.tokenizer.decode(generated, skip_special_tokens=True)
+    generated = engine.model.generate(**inputs, max_new_tokens=64, do_sample=False)[0, inputs["input_ids"].shape[1] :]
+    written = engine.encoder.tokenizer.decode(generated, skip_special_tokens=True)
     assert result.text == engine.original_answer(pictures[0], QUESTIONS[0]) == written
     assert result.scored.scores == pytest.approx(expected_scores(engine, pictures[0], QUESTIONS[0]), abs=1e-4)
     scored = engine.score_candidates(None, QUESTIONS[0], CANDIDATES)
@@ -405,6 +405,6 @@ def test_qwen_loads_without_torchvision(
         (folder / name).write_text(json.dumps(content | {"processor_class": "Qwen3VLProcessor"}))
     (folder / "video_preprocessor_config.json").write_text('{"video_processor_type": "Qwen3VLVideoProcessor"}')
     engine, reference = (TransformersEngine(path, device="cpu") for path in (folder, model_folder("qwen3_vl")))
-    assert type(engine._encoder.processor).__name__ == "Qwen3VLProcessor"
+    assert type(engine.encoder.processor).__name__ == "Qwen3VLProcessor"
     scored = [each.score_candidates(pictures[1], QUESTIONS[0], CANDIDATES).scores for each in (engine, reference)]
     assert scored[0] == pytest.approx(scored[1], abs=1e-5)

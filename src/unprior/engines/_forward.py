@@ -50,6 +50,8 @@ class Reader:
         self.device = model.get_input_embeddings().weight.device
         self._base = getattr(model, "model", model)
         self.three_dimensional = hasattr(self._base, "rope_deltas")
+        self.passes = 0
+        """Forward passes so far, counted per row: a pass over a batch of eight counts eight."""
 
     def read(self, inputs: Mapping[str, Tensor], keep: int = 1) -> Branch:
         """Read prompts from the start: token ids, mask, and image inputs where there are images."""
@@ -62,6 +64,7 @@ class Reader:
             self._base.rope_deltas = None
         if not (self.three_dimensional and with_image):
             arguments["position_ids"] = self._positions(mask, torch.zeros_like(mask[:, :1]), mask.shape[1])
+        self.passes += mask.shape[0]
         with torch.inference_mode():
             output = self.model(**arguments, use_cache=True, logits_to_keep=keep)
         offset = torch.zeros_like(mask[:, :1])
@@ -73,6 +76,7 @@ class Reader:
         """Read more tokens after a branch, which stays as it is; padding stands on the right."""
         mask = torch.cat([branch.mask, mask.to(self.device)], dim=1)
         length = ids.shape[1]
+        self.passes += ids.shape[0]
         with torch.inference_mode():
             output = self.model(
                 input_ids=ids.to(self.device),

@@ -85,12 +85,17 @@ class TransformersEngine:
         from unprior.engines._loading import load_model
 
         loaded = load_model(str(model), revision, dtype, device, device_map, attention)
-        self._model, self._identity = loaded.model, loaded.identity
+        self.model: Any = loaded.model
+        """The model itself, for methods that look inside."""
+        self._identity = loaded.identity
         self._name = name or str(model)
         self._layout = layout or PromptLayout()
-        self._encoder = PromptEncoder(loaded.processor, self._layout)
-        self._reader: Reader = Reader(self._model)
-        self._stop = _stop_tokens(self._model, self._encoder.tokenizer)
+        self.encoder = PromptEncoder(loaded.processor, self._layout)
+        """Turns questions into tokens."""
+        self.reader: Reader = Reader(self.model)
+        """Feeds tokens to the model."""
+        self.stop_tokens = _stop_tokens(self.model, self.encoder.tokenizer)
+        """Tokens that end an answer."""
         self.most_new_tokens = MOST_NEW_TOKENS
         """Longest original answer."""
         self.shares_prefix = True
@@ -108,7 +113,7 @@ class TransformersEngine:
     @property
     def model_type(self) -> str | None:
         """The architecture, as the model's configuration calls it."""
-        return getattr(self._model.config, "model_type", None)
+        return getattr(self.model.config, "model_type", None)
 
     @property
     def layout(self) -> PromptLayout:
@@ -139,18 +144,18 @@ class TransformersEngine:
     @property
     def device_type(self) -> str:
         """Where the model runs: ``cpu``, ``cuda``, …"""
-        return str(self._model.device.type)
+        return str(self.model.device.type)
 
     @property
     def parameter_count(self) -> int:
         """Size of the model."""
-        return sum(parameter.numel() for parameter in self._model.parameters())
+        return sum(parameter.numel() for parameter in self.model.parameters())
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         """Greedy answer to one question, at most 64 tokens."""
-        prompt = self._encoder.encode(Query(image, question, ()))
+        prompt = self.encoder.encode(Query(image, question, ()))
         if not self.shares_prefix:
-            return self._text(self._decode_in_full(prompt, self.most_new_tokens))
+            return self.text_of(self._decode_in_full(prompt, self.most_new_tokens))
         return self._decode(self._read_original([prompt]))[0]
 
     def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
@@ -162,13 +167,13 @@ class TransformersEngine:
 
     def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
         """Scores for many queries, all with an image or all without."""
-        return self._guarded(queries, self._score)
+        return self.guarded(queries, self._score)
 
     def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
         """Original answers and scores for many queries, encoding each image once."""
-        return self._guarded(queries, self._answer)
+        return self.guarded(queries, self._answer)
 
-    def _guarded(
+    def guarded(
         self, queries: Sequence[Query], work: Callable[[list[PromptTokens]], list[Result]]
     ) -> list[Result | QueryFailure]:
         """Tokenise each query, then work on those that could be; halve the batch when memory runs out."""
@@ -176,7 +181,7 @@ class TransformersEngine:
         prompts: list[tuple[int, PromptTokens]] = []
         for index, query in enumerate(queries):
             try:
-                prompts.append((index, self._encoder.encode(query)))
+                prompts.append((index, self.encoder.encode(query)))
             except UnpriorError as error:
                 results[index] = QueryFailure(str(error))
         for indices, outcome in _halving([index for index, _ in prompts], [prompt for _, prompt in prompts], work):
@@ -190,7 +195,7 @@ class TransformersEngine:
         if not self.shares_prefix:
             return _as_scores(prompts, [self._score_in_full(prompt) for prompt in prompts])
         branch = self._read(prompts, [prompt.scoring_text for prompt in prompts], [p.scoring for p in prompts])
-        return _as_scores(prompts, score_after(self._reader, branch, [prompt.candidates for prompt in prompts]))
+        return _as_scores(prompts, score_after(self.reader, branch, [prompt.candidates for prompt in prompts]))
 
     def _answer(self, prompts: list[PromptTokens]) -> list[Answered]:
         from unprior.engines._forward import score_after
@@ -199,7 +204,7 @@ class TransformersEngine:
         # beginnings end in one column; the scoring prompts go on from there.
         cut = max(prompt.end for prompt in prompts)
         if not self.shares_prefix:
-            texts = [self._text(self._decode_in_full(prompt, self.most_new_tokens)) for prompt in prompts]
+            texts = [self.text_of(self._decode_in_full(prompt, self.most_new_tokens)) for prompt in prompts]
             return [Answered(text, scores) for text, scores in zip(texts, self._score(prompts), strict=True)]
         whole = self._read_original(prompts)
         texts = self._decode(whole)
@@ -207,7 +212,7 @@ class TransformersEngine:
             return [Answered(text, scores) for text, scores in zip(texts, self._score(prompts), strict=True)]
         ends = [prompt.scoring[len(prompt.original) - cut :] for prompt in prompts]
         scoring_end = self._read_end(whole.without_last(cut), ends)
-        scores = score_after(self._reader, scoring_end, [prompt.candidates for prompt in prompts])
+        scores = score_after(self.reader, scoring_end, [prompt.candidates for prompt in prompts])
         return [Answered(text, scored) for text, scored in zip(texts, _as_scores(prompts, scores), strict=True)]
 
     def _read_end(self, beginning: Branch, ends: list[list[int]]) -> Branch:
@@ -216,30 +221,34 @@ class TransformersEngine:
 
         from unprior.engines._forward import Branch, pad_right
 
-        ids, mask = pad_right(ends, self._encoder.filler)
-        branch = self._reader.follow(beginning, ids, mask)
+        ids, mask = pad_right(ends, self.encoder.filler)
+        branch = self.reader.follow(beginning, ids, mask)
         last = mask.sum(dim=1).to(branch.logits.device) - 1
         rows = torch.arange(len(ends), device=branch.logits.device)
         return Branch(branch.cache, branch.mask, branch.offset, branch.logits[rows, last][:, None])
 
     def _read_original(self, prompts: list[PromptTokens]) -> Branch:
-        return self._read(prompts, [prompt.original_text for prompt in prompts], [p.original for p in prompts])
+        return self.reader.read(self.original_inputs(prompts))
 
     def _read(self, prompts: list[PromptTokens], texts: list[str], tokens: list[list[int]]) -> Branch:
         """Read whole prompts, all with an image or all without."""
-        return self._reader.read(self._inputs(prompts, texts, tokens))
+        return self.reader.read(self._inputs(prompts, texts, tokens))
+
+    def original_inputs(self, prompts: list[PromptTokens]) -> dict[str, Any]:
+        """Model inputs of the prompts that original answers continue, all with an image or all without."""
+        return self._inputs(prompts, [prompt.original_text for prompt in prompts], [p.original for p in prompts])
 
     def _inputs(self, prompts: list[PromptTokens], texts: list[str], tokens: list[list[int]]) -> dict[str, Any]:
         from unprior.engines._forward import pad_left
 
         images = [prompt.image for prompt in prompts if prompt.image is not None]
         if not images:
-            ids, mask = pad_left(tokens, self._encoder.filler)
+            ids, mask = pad_left(tokens, self.encoder.filler)
             return {"input_ids": ids, "attention_mask": mask}
         if len(images) < len(prompts):
             raise UnpriorError("a batch must be all with images or all without")
         self.encoded_images += len(images)
-        inputs = self._encoder.with_images(texts, images)
+        inputs = self.encoder.with_images(texts, images)
         for row, (prompt, listed) in enumerate(zip(prompts, tokens, strict=True)):
             # The image becomes many tokens; what follows it must be what the tokenizer alone makes of it.
             after = listed[len(listed) - prompt.after_image :] if prompt.after_image else []
@@ -250,13 +259,13 @@ class TransformersEngine:
     def _decode(self, branch: Branch) -> list[str]:
         from unprior.engines._forward import decode_greedily
 
-        written = decode_greedily(self._reader, branch, self._stop, self.most_new_tokens)
-        return [self._text(tokens) for tokens in written]
+        written = decode_greedily(self.reader, branch, self.stop_tokens, self.most_new_tokens)
+        return [self.text_of(tokens) for tokens in written]
 
-    def _text(self, tokens: list[int]) -> str:
+    def text_of(self, tokens: list[int]) -> str:
         """What was written; a thinking block that the template has opened belongs to it."""
-        text: str = self._encoder.tokenizer.decode(tokens, skip_special_tokens=True)
-        return self._encoder.opened_block + text
+        text: str = self.encoder.tokenizer.decode(tokens, skip_special_tokens=True)
+        return self.encoder.opened_block + text
 
     def _decode_in_full(self, prompt: PromptTokens, most: int) -> list[int]:
         """The plain recipe: every token after reading everything before it anew."""
@@ -264,11 +273,11 @@ class TransformersEngine:
 
         written: list[int] = []
         while len(written) < most:
-            inputs = self._inputs([prompt], [prompt.original_text], [prompt.original])
+            inputs = self.original_inputs([prompt])
             if written:
-                _append(inputs, torch.tensor([written]))
-            token = int(self._reader.read(inputs).logits[0, -1].argmax())
-            if token in self._stop:
+                append_tokens(inputs, torch.tensor([written]))
+            token = int(self.reader.read(inputs).logits[0, -1].argmax())
+            if token in self.stop_tokens:
                 break
             written.append(token)
         return written
@@ -280,8 +289,8 @@ class TransformersEngine:
         scores = []
         for tokens in prompt.candidates:
             inputs = self._inputs([prompt], [prompt.scoring_text], [prompt.scoring])
-            _append(inputs, torch.tensor([tokens]))
-            logits = self._reader.read(inputs, keep=len(tokens) + 1).logits[0]
+            append_tokens(inputs, torch.tensor([tokens]))
+            logits = self.reader.read(inputs, keep=len(tokens) + 1).logits[0]
             distribution = torch.log_softmax(logits, dim=-1)
             scores.append(sum(float(distribution[step, token]) for step, token in enumerate(tokens)))
         return scores
@@ -306,7 +315,7 @@ class TransformersEngine:
         difference = 0.0
         try:
             for batch in (queries, plain, queries[:1]):
-                prompts = [self._encoder.encode(query) for query in batch]
+                prompts = [self.encoder.encode(query) for query in batch]
                 if batch is plain:
                     results = self._score(prompts)
                 else:
@@ -327,12 +336,12 @@ class TransformersEngine:
         from unprior.engines._forward import decode_greedily
 
         most = 3
-        fast = decode_greedily(self._reader, self._read_original([prompt]), self._stop, most)[0]
+        fast = decode_greedily(self.reader, self._read_original([prompt]), self.stop_tokens, most)[0]
         return self._tolerance < _HALF_TOLERANCE and fast != self._decode_in_full(prompt, most)
 
 
-def _append(inputs: dict[str, Any], tail: Any) -> None:
-    """Add text tokens to the inputs of one prompt."""
+def append_tokens(inputs: dict[str, Any], tail: Any) -> None:
+    """Add text tokens, one row per prompt, to model inputs."""
     import torch
 
     additions = {
