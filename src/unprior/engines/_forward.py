@@ -7,8 +7,8 @@ models (Qwen3-VL) otherwise remember an offset from the last image they saw.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import torch
@@ -52,6 +52,8 @@ class Reader:
         self.three_dimensional = hasattr(self._base, "rope_deltas")
         self.passes = 0
         """Forward passes so far, counted per row: a pass over a batch of eight counts eight."""
+        self.encoded_images = 0
+        """Images that went through the vision tower so far."""
 
     def read(self, inputs: Mapping[str, Tensor], keep: int = 1) -> Branch:
         """Read prompts from the start: token ids, mask, and image inputs where there are images."""
@@ -65,6 +67,7 @@ class Reader:
         if not (self.three_dimensional and with_image):
             arguments["position_ids"] = self._positions(mask, torch.zeros_like(mask[:, :1]), mask.shape[1])
         self.passes += mask.shape[0]
+        self.encoded_images += mask.shape[0] if with_image else 0
         with torch.inference_mode():
             output = self.model(**arguments, use_cache=True, logits_to_keep=keep)
         offset = torch.zeros_like(mask[:, :1])
@@ -91,6 +94,39 @@ class Reader:
     def _positions(self, mask: Tensor, offset: Tensor, length: int) -> Tensor:
         positions = (mask.long().cumsum(-1) - 1).clamp(min=0)[:, -length:] + offset
         return positions.expand(3, -1, -1) if self.three_dimensional else positions
+
+
+class Rereader:
+    """Reads everything anew for every token: for models whose cache cannot be trusted, one prompt at a time."""
+
+    def __init__(self, reader: Reader) -> None:
+        """Read with another reader, but never go on from its cache."""
+        self._reader = reader
+
+    def read(self, inputs: Mapping[str, Tensor]) -> Branch:
+        """Read a prompt from the start, and remember it whole."""
+        return replace(self._reader.read(inputs), cache=dict(inputs))
+
+    def follow(self, branch: Branch, ids: Tensor, mask: Tensor) -> Branch:
+        """Read the prompt again, with more tokens."""
+        inputs = dict(branch.cache)
+        append_tokens(inputs, ids)
+        return self.read(inputs)
+
+
+TokenReader: TypeAlias = Reader | Rereader
+
+
+def append_tokens(inputs: dict[str, Tensor], tail: Tensor) -> None:
+    """Add text tokens, one row per prompt, to model inputs."""
+    additions = {
+        "input_ids": tail,
+        "attention_mask": torch.ones_like(tail),
+        "mm_token_type_ids": torch.zeros_like(tail),
+    }
+    for name, addition in additions.items():
+        if name in inputs:
+            inputs[name] = torch.cat([inputs[name], addition], dim=1)
 
 
 def _shallow_copy(cache: Any) -> Any:
@@ -140,13 +176,38 @@ def score_after(reader: Reader, branch: Branch, candidates: Sequence[Sequence[Se
     return scores
 
 
-def decode_greedily(reader: Reader, branch: Branch, stop: set[int], most: int) -> list[list[int]]:
-    """Continue every row with its most probable token until it stops; ties go to the lowest token."""
-    rows = branch.mask.shape[0]
+def decode_greedily(reader: TokenReader, branch: Branch, stop: set[int], most: int) -> list[list[int]]:
+    """Continue every row with its most probable token until it stops."""
+    return decode_together(reader, [branch], lambda logits: logits[0].argmax(dim=-1), stop, most)
+
+
+def decode_together(
+    reader: TokenReader,
+    branches: Sequence[Branch],
+    choose: Callable[[list[Tensor]], Tensor],
+    stop: set[int],
+    most: int,
+    before_pass: Callable[[int, list[int]], None] | None = None,
+) -> list[list[int]]:
+    """Continue several readings of the same examples with one common text, token by token.
+
+    Parameters
+    ----------
+    branches
+        One per stream, each with its own cache and as many rows as there are examples.
+    choose
+        From the next-token logits of all streams, each of shape (rows, vocabulary), to one token per row.
+    stop, most
+        Tokens that end a row, and the most tokens that a row may get.
+    before_pass
+        Told the stream and the examples that its next pass reads; those that have stopped cost nothing more.
+    """
+    streams = list(branches)
+    rows = streams[0].mask.shape[0]
     written: list[list[int]] = [[] for _ in range(rows)]
     running = list(range(rows))
     for _ in range(most):
-        tokens = branch.logits[:, -1].argmax(dim=-1).tolist()
+        tokens = choose([stream.logits[:, -1] for stream in streams]).tolist()
         going = []
         for index, (row, token) in enumerate(zip(running, tokens, strict=True)):
             if token not in stop:
@@ -154,11 +215,14 @@ def decode_greedily(reader: Reader, branch: Branch, stop: set[int], most: int) -
                 going.append(index)
         if not going:
             break
-        if len(going) < len(running):  # rows that have stopped cost nothing more
-            branch = branch.rows(torch.tensor(going, device=branch.mask.device))
+        if len(going) < len(running):
+            streams = [stream.rows(torch.tensor(going, device=stream.mask.device)) for stream in streams]
             running, tokens = [running[index] for index in going], [tokens[index] for index in going]
         if len(written[running[0]]) == most:
             break
         ids = torch.tensor(tokens, dtype=torch.long)[:, None]
-        branch = reader.follow(branch, ids, torch.ones_like(ids))
+        for number, stream in enumerate(streams):
+            if before_pass:
+                before_pass(number, running)
+            streams[number] = reader.follow(stream, ids, torch.ones_like(ids))
     return written

@@ -100,8 +100,6 @@ class TransformersEngine:
         """Longest original answer."""
         self.shares_prefix = True
         """Whether prefix sharing passed its self-test; otherwise every pass reads the whole prompt."""
-        self.encoded_images = 0
-        """Images that went through the vision tower so far."""
         if self_test:
             self.shares_prefix = self._largest_difference() <= self._tolerance
 
@@ -140,6 +138,11 @@ class TransformersEngine:
     def identity(self) -> dict[str, str]:
         """What the fingerprint is made of, for people."""
         return dict(self._identity)
+
+    @property
+    def encoded_images(self) -> int:
+        """Images that went through the vision tower so far."""
+        return self.reader.encoded_images
 
     @property
     def device_type(self) -> str:
@@ -247,7 +250,6 @@ class TransformersEngine:
             return {"input_ids": ids, "attention_mask": mask}
         if len(images) < len(prompts):
             raise UnpriorError("a batch must be all with images or all without")
-        self.encoded_images += len(images)
         inputs = self.encoder.with_images(texts, images)
         for row, (prompt, listed) in enumerate(zip(prompts, tokens, strict=True)):
             # The image becomes many tokens; what follows it must be what the tokenizer alone makes of it.
@@ -269,22 +271,16 @@ class TransformersEngine:
 
     def _decode_in_full(self, prompt: PromptTokens, most: int) -> list[int]:
         """The plain recipe: every token after reading everything before it anew."""
-        import torch
+        from unprior.engines._forward import Rereader, decode_greedily
 
-        written: list[int] = []
-        while len(written) < most:
-            inputs = self.original_inputs([prompt])
-            if written:
-                append_tokens(inputs, torch.tensor([written]))
-            token = int(self.reader.read(inputs).logits[0, -1].argmax())
-            if token in self.stop_tokens:
-                break
-            written.append(token)
-        return written
+        reader = Rereader(self.reader)
+        return decode_greedily(reader, reader.read(self.original_inputs([prompt])), self.stop_tokens, most)[0]
 
     def _score_in_full(self, prompt: PromptTokens) -> list[float]:
         """The plain recipe: one whole pass per candidate, no cache; slow, and right by construction."""
         import torch
+
+        from unprior.engines._forward import append_tokens
 
         scores = []
         for tokens in prompt.candidates:
@@ -338,20 +334,6 @@ class TransformersEngine:
         most = 3
         fast = decode_greedily(self.reader, self._read_original([prompt]), self.stop_tokens, most)[0]
         return self._tolerance < _HALF_TOLERANCE and fast != self._decode_in_full(prompt, most)
-
-
-def append_tokens(inputs: dict[str, Any], tail: Any) -> None:
-    """Add text tokens, one row per prompt, to model inputs."""
-    import torch
-
-    additions = {
-        "input_ids": tail,
-        "attention_mask": torch.ones_like(tail),
-        "mm_token_type_ids": torch.zeros_like(tail),
-    }
-    for name, addition in additions.items():
-        if name in inputs:
-            inputs[name] = torch.cat([inputs[name], addition], dim=1)
 
 
 def _as_scores(prompts: list[PromptTokens], scores: list[list[float]]) -> list[CandidateScores]:
