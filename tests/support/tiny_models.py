@@ -127,6 +127,7 @@ class Shape:
 SHAPES = {
     # head_dim 32 is the smallest that vLLM's CPU attention takes.
     "tiny": Shape(64, 2, 4, 2, 32, 128, 32, 2, 2, 4),
+    "deep": Shape(64, 4, 4, 2, 32, 128, 32, 2, 2, 4),
     "bench": Shape(512, 8, 8, 8, 64, 2048, 384, 6, 6, 16),
 }
 

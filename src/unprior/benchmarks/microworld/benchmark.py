@@ -123,9 +123,7 @@ def _standard(pair: Pair, place: int, common: dict[str, Any]) -> Iterator[Exampl
 
 
 def _presence(pair: Pair, place: int, common: dict[str, Any]) -> Iterator[Example]:
-    # One side of every pair gets the question about a thing that is there, the other about one that is not.
-    there = (pair.number + place) % 2 == 0
-    name = pair.concept.objects[pair.number % len(pair.concept.objects)] if there else pair.absent[place]
+    name, there = pair.presence(SIDES[place])
     yield Example(
         example_id=f"{pair.number}-{SIDES[place]}-presence", question=presence_question(name), task="qa", labels=YES_NO,
         answer="yes" if there else "no", **common,

@@ -48,6 +48,16 @@ class Pair:
         """What a person would write under the picture."""
         return self.concept.caption.format(state=self.state(side))
 
+    def presence(self, side: str) -> tuple[str, bool]:
+        """A thing to ask for in the picture of a side, and whether it is there.
+
+        One side of every pair gets the question about a thing that is there, the other about one that is not.
+        """
+        place = SIDES.index(side)
+        if (self.number + place) % 2:
+            return self.absent[place], False
+        return self.concept.objects[self.number % len(self.concept.objects)], True
+
 
 def pairs(seed: int) -> Iterator[Pair]:
     """The 300 pairs of a world: every concept of a subcategory in turn, with its contradictions in random order.

@@ -1,0 +1,1 @@
+"""Methods to compare with: other ways to make a model look at the image."""
