@@ -1,19 +1,15 @@
-"""Small random models of every supported architecture, deep enough to be edited, built once per test session."""
+"""Small random models of every supported architecture, shallow ones and ones deep enough to be edited."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
-from PIL import Image
 
 import tiny_models
+from engine_fixtures import engine, llava, model_folder, pictures  # noqa: F401
 from unprior.engines.transformers import TransformersEngine
-
-torch.set_num_threads(1)  # tests run in several processes already
 
 
 @pytest.fixture(scope="session")
@@ -36,10 +32,3 @@ def deep_engine(request: pytest.FixtureRequest, deep_folder: Callable[[str], Pat
 @pytest.fixture(scope="session")
 def deep_llava(deep_folder: Callable[[str], Path]) -> TransformersEngine:
     return TransformersEngine(deep_folder("llava"), device="cpu")
-
-
-@pytest.fixture(scope="session")
-def pictures() -> list[Image.Image]:
-    generator = np.random.default_rng(0)
-    sizes = ((48, 48), (80, 40), (40, 90))
-    return [Image.fromarray(generator.integers(0, 256, (height, width, 3), dtype=np.uint8)) for width, height in sizes]

@@ -14,6 +14,7 @@ import pytest
 import torch
 from PIL import Image
 
+from engine_fixtures import official_inputs
 from unprior import UnpriorError
 from unprior.engines import _forward, _loading
 from unprior.engines.prompts import PromptLayout, parse_answer
@@ -27,21 +28,6 @@ QUESTIONS = (
     "Is it red?\nAnswer with yes or no.",
     "Look at the picture and count the legs of the animal. How many legs are there?\nAnswer with one number.",
 )
-
-
-def official_inputs(engine: TransformersEngine, image: Image.Image | None, text: str) -> dict[str, Any]:
-    content: list[dict[str, Any]] = [] if image is None else [{"type": "image", "image": image}]
-    content.append({"type": "text", "text": text})
-    processor = engine.encoder.processor
-    return dict(
-        processor.apply_chat_template(
-            [{"role": "user", "content": content}],
-            tokenize=True,
-            return_dict=True,
-            return_tensors="pt",
-            add_generation_prompt=True,
-        )
-    )
 
 
 @torch.inference_mode()

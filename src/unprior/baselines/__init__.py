@@ -1,1 +1,1 @@
-"""Methods to compare with: other ways to make a model look at the image."""
+"""The methods that SPC is compared with: prompts, decoders, model edits, and controls on the scores."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from unprior.benchmarks.card import Card
 from unprior.errors import UnpriorError
+
+if TYPE_CHECKING:
+    from unprior.engines.prompts import PromptLayout
 
 LETTERS = ("A", "B", "C", "D")
 
@@ -46,6 +50,10 @@ class Example:
         if self.pair_id is not None:
             return self.pair_id
         return str(self.image) if self.group is None else self.group
+
+    def user_text(self, layout: PromptLayout) -> str:
+        """The whole user turn, in some wording."""
+        return layout.user_text(self.question, self.labels, self.texts, self.instruction)
 
     def text(self, label: str | None) -> str:
         """A candidate as a person reads it.

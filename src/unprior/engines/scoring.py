@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from PIL import Image
 
@@ -27,6 +27,8 @@ from unprior.scores import ScoreTable
 from unprior.scores.priors import VIEWS
 
 _MEAN_SIDE = 512
+
+Job = TypeVar("Job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,19 +134,11 @@ class ScoringRun:
     def run(self, report: Callable[[Progress], None] | None = None) -> Summary:
         """Compute what is missing; stopping at any moment loses at most the batch in work."""
         jobs = self._plan.jobs
-        missing = self.store.missing(jobs)
-        done, failed = len(jobs) - len(missing), len(self._plan.unreadable)
-        if report:
-            report(Progress(done, len(jobs), failed))
-        for batch in self._batches([jobs[key] for key in missing]):
-            results = self._compute(batch)
-            self.store.put(results)
-            done += len(results)
-            failed += sum(result.failure is not None for result in results)
-            if report:
-                report(Progress(done, len(jobs), failed))
+        computed = compute_missing(
+            self.store, jobs, self._batches, self._compute, report, failed=len(self._plan.unreadable)
+        )
         _, failures = self._collect()
-        return Summary(len(self.benchmark), len(missing), len(jobs) - len(missing), tuple(failures))
+        return Summary(len(self.benchmark), computed, len(jobs) - computed, tuple(failures))
 
     def table(self) -> ScoreTable:
         """The score table of every example that has all its scores."""
@@ -156,16 +150,12 @@ class ScoringRun:
 
     def _make_plan(self) -> _Plan:
         plan = _Plan()
-        digests: dict[Any, str] = {}
+        digests, unreadable = digest_images(self.benchmark)
         for example in self.benchmark:
-            text = self.engine.layout.user_text(example.question, example.labels, example.texts, example.instruction)
-            try:
-                content = example.image.read_bytes() if example.image not in digests else b""
-            except OSError as error:
-                plan.unreadable[example.example_id] = f"{example.image}: cannot be read ({error.strerror or error})"
+            if example.image in unreadable:
+                plan.unreadable[example.example_id] = unreadable[example.image]
                 continue
-            if example.image not in digests:
-                digests[example.image] = hashlib.sha256(content).hexdigest()
+            text = example.user_text(self.engine.layout)
             key = self._key("image", text, example.labels, digests[example.image])
             plan.image_key[example.example_id] = key
             plan.jobs.setdefault(key, _Job(key, text, example.labels, example, None))
@@ -272,6 +262,45 @@ class ScoringRun:
             "token_counts": answered["token_counts"],
             "example_id": example.example_id,
         }
+
+
+def compute_missing(
+    store: ScoreStore,
+    jobs: Mapping[str, Job],
+    batches: Callable[[list[Job]], Iterable[list[Job]]],
+    compute: Callable[[list[Job]], list[StoredResult]],
+    report: Callable[[Progress], None] | None = None,
+    *,
+    failed: int = 0,
+) -> int:
+    """Compute the jobs whose keys the store lacks, batch by batch, storing each batch when it is done.
+
+    Returns how many were missing; ``failed`` counts what failed before.
+    """
+    missing = store.missing(jobs)
+    done = len(jobs) - len(missing)
+    if report:
+        report(Progress(done, len(jobs), failed))
+    for batch in batches([jobs[key] for key in missing]):
+        results = compute(batch)
+        store.put(results)
+        done += len(results)
+        failed += sum(result.failure is not None for result in results)
+        if report:
+            report(Progress(done, len(jobs), failed))
+    return len(missing)
+
+
+def digest_images(benchmark: Benchmark) -> tuple[dict[Path, str], dict[Path, str]]:
+    """What tells one image from another, for every image of a benchmark, and why some cannot be read."""
+    digests: dict[Path, str] = {}
+    unreadable: dict[Path, str] = {}
+    for image in benchmark.images():
+        try:
+            digests[image] = hashlib.sha256(image.read_bytes()).hexdigest()
+        except OSError as error:
+            unreadable[image] = f"{image}: cannot be read ({error.strerror or error})"
+    return digests, unreadable
 
 
 def _readable(paths: Iterable[Path]) -> Iterator[Image.Image]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from PIL import Image
 
+from unprior.engines._batches import work_in_parts
 from unprior.engines._tokens import PromptEncoder, PromptTokens
 from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
@@ -170,26 +171,26 @@ class TransformersEngine:
 
     def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
         """Scores for many queries, all with an image or all without."""
-        return self.guarded(queries, self._score)
+        return self._guarded(queries, self._score)
 
     def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
         """Original answers and scores for many queries, encoding each image once."""
-        return self.guarded(queries, self._answer)
+        return self._guarded(queries, self._answer)
 
-    def guarded(
+    def _guarded(
         self, queries: Sequence[Query], work: Callable[[list[PromptTokens]], list[Result]]
     ) -> list[Result | QueryFailure]:
-        """Tokenise each query, then work on those that could be; halve the batch when memory runs out."""
+        """Tokenise each query, then work on those that could be."""
         results: list[Result | QueryFailure] = [QueryFailure("not reached")] * len(queries)
-        prompts: list[tuple[int, PromptTokens]] = []
+        prompts: dict[int, PromptTokens] = {}
         for index, query in enumerate(queries):
             try:
-                prompts.append((index, self.encoder.encode(query)))
+                prompts[index] = self.encoder.encode(query)
             except UnpriorError as error:
                 results[index] = QueryFailure(str(error))
-        for indices, outcome in _halving([index for index, _ in prompts], [prompt for _, prompt in prompts], work):
-            for index, result in zip(indices, outcome, strict=True):
-                results[index] = result
+        done: list[Result | QueryFailure] = work_in_parts(list(prompts.values()), work)
+        for index, result in zip(prompts, done, strict=True):
+            results[index] = result
         return results
 
     def _score(self, prompts: list[PromptTokens]) -> list[CandidateScores]:
@@ -341,38 +342,6 @@ def _as_scores(prompts: list[PromptTokens], scores: list[list[float]]) -> list[C
         CandidateScores(tuple(row), tuple(len(tokens) for tokens in prompt.candidates))
         for prompt, row in zip(prompts, scores, strict=True)
     ]
-
-
-def _halving(
-    indices: list[int], prompts: list[PromptTokens], work: Callable[[list[PromptTokens]], list[Result]]
-) -> list[tuple[list[int], list[Result | QueryFailure]]]:
-    """Do the work in one batch, or in ever smaller ones when memory runs out or one of them cannot be processed."""
-    import torch
-
-    if not prompts:
-        return []
-    try:
-        return [(indices, list(work(prompts)))]
-    except (torch.OutOfMemoryError, MemoryError):
-        reason = "out of memory, even alone"
-    except UnpriorError as error:
-        reason = str(error)
-    except Exception as error:  # whatever the model's own code says of one example must not end the run
-        reason = "out of memory, even alone" if _is_out_of_memory(error) else f"{type(error).__name__}: {error}"
-    if len(prompts) == 1:
-        return [(indices, [QueryFailure(reason)])]
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-    middle = len(prompts) // 2
-    return [
-        *_halving(indices[:middle], prompts[:middle], work),
-        *_halving(indices[middle:], prompts[middle:], work),
-    ]
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    text = str(error).lower()
-    return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
 
 
 def _stop_tokens(model: Any, tokenizer: Any) -> set[int]:

@@ -1,0 +1,118 @@
+"""Greedy decoding with several streams: every method that writes its own answers goes through here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from unprior.baselines.method import Method, Tensor, View
+from unprior.engines._forward import Rereader, TokenReader, decode_together
+from unprior.engines._tokens import PromptTokens
+from unprior.engines.protocol import Query
+from unprior.engines.transformers import TransformersEngine
+from unprior.errors import UnpriorError
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One example as a decoder needs it."""
+
+    image: Image.Image
+    text: str
+    """The whole user turn."""
+    name: str
+    """Decides its random numbers, so that they depend neither on the batch nor on the order."""
+
+
+def decode(engine: TransformersEngine, method: Method, questions: Sequence[Question]) -> list[list[int]]:
+    """The tokens that a method writes, for every question of a batch."""
+    if not engine.shares_prefix:  # without a cache to trust, prompts are read again and again, one at a time
+        return [tokens for question in questions for tokens in _decode(engine, method, [question])]
+    return _decode(engine, method, questions)
+
+
+def decode_texts(engine: TransformersEngine, method: Method, questions: Sequence[Question]) -> list[str]:
+    """What a method answers to every question of a batch."""
+    return [engine.text_of(tokens) for tokens in decode(engine, method, questions)]
+
+
+def _decode(engine: TransformersEngine, method: Method, questions: Sequence[Question]) -> list[list[int]]:
+    views = method.views
+    reader: TokenReader = engine.reader if engine.shares_prefix else Rereader(engine.reader)
+    with method.applied(engine) as edit:
+        branches, prompts = [], []
+        for view in views:
+            inputs = view_inputs(engine, view, questions)
+            prompts.append(inputs["input_ids"])
+            if edit:
+                edit(view, inputs["input_ids"])
+            branches.append(reader.read(inputs))
+
+        def before_pass(stream: int, rows: list[int]) -> None:
+            if edit:
+                edit(views[stream], prompts[stream][rows])
+
+        return decode_together(
+            reader, branches, lambda logits: choose(method, logits), engine.stop_tokens, engine.most_new_tokens,
+            before_pass,
+        )  # fmt: skip
+
+
+def choose(method: Method, streams: list[Tensor]) -> Tensor:
+    """The next token of every row: the best combined logit among the plausible tokens."""
+    image = streams[0]
+    ruled_out = ~torch.isfinite(image)  # a token that the model itself excludes stays out
+    plausible = method.plausible(image)
+    if plausible is not None:
+        ruled_out = ruled_out | ~plausible
+    return method.combine(streams).masked_fill(ruled_out, -torch.inf).argmax(dim=-1)
+
+
+def view_inputs(engine: TransformersEngine, view: View, questions: Sequence[Question]) -> dict[str, Any]:
+    """Model inputs of a batch as one view shows it."""
+    prompts = [_prompt(engine, view, question) for question in questions]
+    inputs = engine.original_inputs(prompts)
+    if view.noise is not None:
+        inputs["pixel_values"] = inputs["pixel_values"].clone()
+        for pixels, question in zip(_pixels_by_example(engine, inputs), questions, strict=True):
+            values = view.noise(pixels[0].numpy().astype(np.float64), _generator(view.seed, question.name))
+            # Tiles that are zero throughout only fill up the batch, and some models know them by that.
+            filled = pixels.flatten(-3).any(dim=-1)[..., None, None, None]
+            pixels.copy_(torch.where(filled, torch.from_numpy(values), pixels))
+    return inputs
+
+
+def _prompt(engine: TransformersEngine, view: View, question: Question) -> PromptTokens:
+    image = question.image if view.with_image else None
+    prompt = engine.encoder.encode(Query(image, question.text, ()))
+    return prompt if view.picture is None else replace(prompt, image=view.picture(question.image))
+
+
+def _generator(seed: int, name: str) -> np.random.Generator:
+    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest, "big"))
+
+
+def _pixels_by_example(engine: TransformersEngine, inputs: dict[str, Any]) -> list[Tensor]:
+    """Parts of the pixel values that belong to each example, of shape (copies, …); writing to them changes the inputs.
+
+    Some models fill several frames of a patch with one still image; those copies must stay alike.
+    """
+    pixels, rows = inputs["pixel_values"], inputs["input_ids"].shape[0]
+    grids = inputs.get("image_grid_thw")
+    if grids is None and pixels.shape[0] == rows:
+        return list(pixels[:, None])
+    if grids is None or len(grids) != rows:
+        raise UnpriorError(
+            f"the pixel values of {engine.model_type} cannot be told apart by example: their shape is "
+            f"{tuple(pixels.shape)} for {rows} images, and there is no image_grid_thw"
+        )
+    vision = engine.model.config.vision_config  # patches of all images in one list, each (channels, frames, side, side)
+    patches = pixels.view(len(pixels), -1, vision.temporal_patch_size, vision.patch_size, vision.patch_size)
+    return [part.movedim(2, 0) for part in patches.split(grids.prod(dim=1).tolist())]

@@ -1,0 +1,98 @@
+"""What a baseline is: how its streams see an example, how their logits are combined, which tokens may win."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+
+from PIL import Image
+
+from unprior.engines.prompts import PromptLayout
+from unprior.scores.table import FloatArray
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from unprior.engines.transformers import TransformersEngine
+
+Tensor: TypeAlias = Any  # torch.Tensor; torch is too large to type-check against
+
+BeforePass: TypeAlias = Callable[["View", Tensor], None]
+"""Told which view the next pass reads, and the prompt tokens of its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one stream sees of an example."""
+
+    name: str
+    with_image: bool = True
+    picture: Callable[[Image.Image], Image.Image] | None = None
+    """Changes the picture before the model's own processing."""
+    noise: Callable[[FloatArray, np.random.Generator], FloatArray] | None = None
+    """Changes the normalised pixel values, with random numbers that belong to the example alone."""
+    seed: int = 0
+    """Of those random numbers, beside the example's name."""
+
+
+IMAGE = View("image")
+"""The example as it is; the first stream of every method."""
+TEXT = View("text", with_image=False)
+"""The same prompt without the image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method(ABC):
+    """A method that answers by greedy decoding; its fields are its settings."""
+
+    name: ClassVar[str]
+    """As the command line calls it."""
+    label: ClassVar[str]
+    """As tables call it."""
+    kind: ClassVar[str]
+    """``prompt``, ``decoder`` (changes the logits) or ``edit`` (changes what the model computes)."""
+    seeded: ClassVar[bool] = False
+    """Whether an answer depends on the example's name through its random numbers."""
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """One stream each; the first is the example as it is."""
+        return (IMAGE,)
+
+    def combine(self, streams: Sequence[Tensor]) -> Tensor:
+        """Logits to choose from, given those of every stream, each of shape (rows, vocabulary)."""
+        return streams[0]
+
+    def plausible(self, image_logits: Tensor) -> Tensor | None:
+        """Tokens that may be chosen, given the logits of the first stream; None for all."""
+        return None
+
+    @abstractmethod
+    def matched(self) -> Self | None:
+        """The same method with its correction switched off; None where there is no decoder to match."""
+
+    def layout(self, layout: PromptLayout) -> PromptLayout:
+        """The wording around questions."""
+        return layout
+
+    def settings(self) -> dict[str, Any]:
+        """Plain values of everything that may change an answer."""
+        return asdict(self)
+
+    def applied(self, engine: TransformersEngine) -> AbstractContextManager[BeforePass | None]:
+        """Change the model while the context lasts; what it gives is called before every pass."""
+        return _unchanged()
+
+
+@contextmanager
+def _unchanged() -> Iterator[None]:
+    yield None
+
+
+def keep_probable(logits: Tensor, share: float) -> Tensor:
+    """Tokens with at least this share of the largest probability: ℓ ≥ max ℓ + ln(share)."""
+    return logits >= logits.max(dim=-1, keepdim=True).values + math.log(share)

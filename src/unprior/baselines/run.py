@@ -1,0 +1,168 @@
+"""Answers of the methods to a benchmark: computed where they are missing, stored as they come."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unprior.baselines.decoding import Question, decode_texts
+from unprior.baselines.method import Method
+from unprior.baselines.plain import Plain
+from unprior.benchmarks.schema import Benchmark, Example
+from unprior.engines._batches import work_in_parts
+from unprior.engines.images import open_image, resize
+from unprior.engines.prompts import parse_answer
+from unprior.engines.protocol import QueryFailure
+from unprior.engines.scoring import Failure, Progress, compute_missing, digest_images
+from unprior.engines.store import ScoreStore, StoredResult
+from unprior.engines.transformers import TransformersEngine
+from unprior.errors import UnpriorError
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    key: str
+    method: Method
+    example: Example
+    text: str
+
+
+class BaselineRun:
+    """Asks every method every question of a benchmark, writing to a store as it goes.
+
+    One loop serves all decoders, so that without their corrections they are one and the same: the matched reference
+    is decoded once.
+
+    Parameters
+    ----------
+    engine, benchmark, store
+        What answers, what is asked, and where answers are kept; scoring runs may share the store.
+    methods
+        The methods; those with a matched reference bring it along.
+    resize_to
+        Side of the square that images are brought to before the model's own processing; None leaves them.
+    batch_size
+        Questions in one pass; answers do not depend on it.
+    """
+
+    def __init__(
+        self,
+        engine: TransformersEngine,
+        benchmark: Benchmark,
+        store: ScoreStore,
+        methods: Sequence[Method],
+        *,
+        resize_to: int | None = None,
+        batch_size: int = 8,
+    ) -> None:
+        """Find out what has to be computed."""
+        if batch_size < 1:
+            raise UnpriorError(f"the batch size is {batch_size}, it must be at least 1")
+        for method in methods:
+            with method.applied(engine):  # refuses a model that the method cannot change, before anything is computed
+                pass
+        self.engine, self.benchmark, self.store, self.methods = engine, benchmark, store, tuple(methods)
+        self.resize_to, self.batch_size = resize_to, batch_size
+        self._digests, self._unreadable = digest_images(benchmark)
+        self._jobs = {method.name: self._jobs_of(method) for method in self._asked()}
+
+    def run(self, report: Callable[[Progress], None] | None = None) -> tuple[Failure, ...]:
+        """Compute what is missing; stopping at any moment loses at most the batch in work."""
+        jobs = {job.key: job for part in self._jobs.values() for job in part.values()}
+        compute_missing(self.store, jobs, self._batches, self._compute, report)
+        return tuple(self._failures())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per method and example that has its answer, and its matched reference where there is one."""
+        texts = {name: self._texts(name) for name in self._jobs}
+        rows = []
+        for method in self.methods:
+            matched = texts[Plain.name] if method.matched() is not None else None
+            for example in self.benchmark:
+                name = example.example_id
+                if name not in texts[method.name] or (matched is not None and name not in matched):
+                    continue
+                text, reference = texts[method.name][name], None if matched is None else matched[name]
+                rows.append(
+                    {
+                        "method": method.name,
+                        "model": self.engine.name,
+                        "benchmark": self.benchmark.name,
+                        "example_id": name,
+                        "pair_id": str(name if example.pair_id is None else example.pair_id),
+                        "side": example.side,
+                        "task": example.task,
+                        "text": text,
+                        "answer": parse_answer(text, example.labels),
+                        "matched_text": reference,
+                        "matched_answer": None if reference is None else parse_answer(reference, example.labels),
+                    }
+                )
+        return rows
+
+    def _asked(self) -> Iterator[Method]:
+        yield from self.methods
+        if any(method.matched() is not None for method in self.methods):
+            yield Plain()
+
+    def _jobs_of(self, method: Method) -> dict[str, _Job]:
+        layout, jobs = method.layout(self.engine.layout), {}
+        for example in self.benchmark:
+            if example.image in self._unreadable:
+                continue
+            text = example.user_text(layout)
+            content = [
+                self.engine.fingerprint, "baseline", method.name, method.settings(), text,
+                self._digests[example.image], self.resize_to, example.example_id if method.seeded else None,
+            ]  # fmt: skip
+            key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+            jobs[example.example_id] = _Job(key, method, example, text)
+        return jobs
+
+    def _batches(self, jobs: list[_Job]) -> Iterator[list[_Job]]:
+        """Questions to one method, of similar length, so that little is padded."""
+        for name in self._jobs:
+            group = sorted((job for job in jobs if job.method.name == name), key=lambda job: len(job.text))
+            for start in range(0, len(group), self.batch_size):
+                yield group[start : start + self.batch_size]
+
+    def _compute(self, batch: list[_Job]) -> list[StoredResult]:
+        results, ready = [], []
+        for job in batch:
+            try:
+                image = resize(open_image(job.example.image), self.resize_to)
+                ready.append((job, Question(image, job.text, job.example.example_id)))
+            except UnpriorError as error:
+                results.append(StoredResult(job.key, failure=str(error)))
+        method = batch[0].method
+        outcomes = work_in_parts(
+            [question for _, question in ready], lambda part: decode_texts(self.engine, method, part)
+        )
+        for (job, _), outcome in zip(ready, outcomes, strict=True):
+            results.append(
+                StoredResult(job.key, failure=outcome.reason)
+                if isinstance(outcome, QueryFailure)
+                else StoredResult(job.key, value={"text": outcome})
+            )
+        return results
+
+    def _texts(self, method: str) -> dict[str, str]:
+        """Answers by example."""
+        jobs = self._jobs[method]
+        stored = self.store.get(job.key for job in jobs.values())
+        values: dict[str, Any] = {key: result.value for key, result in stored.items() if result.value is not None}
+        return {name: values[job.key]["text"] for name, job in jobs.items() if job.key in values}
+
+    def _failures(self) -> Iterator[Failure]:
+        for example in self.benchmark:
+            if example.image in self._unreadable:
+                yield Failure(example.example_id, self._unreadable[example.image])
+        for method, jobs in self._jobs.items():
+            stored = self.store.get(job.key for job in jobs.values())
+            for name, job in jobs.items():
+                reason = stored[job.key].failure if job.key in stored else "not computed yet"
+                if reason is not None:
+                    yield Failure(name, f"{method}: {reason}")

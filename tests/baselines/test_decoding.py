@@ -1,0 +1,168 @@
+"""The shared loop on real models of every architecture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from PIL import Image
+
+from engine_fixtures import generate
+from unprior import UnpriorError
+from unprior.baselines.decoding import Question, _pixels_by_example, decode, view_inputs
+from unprior.baselines.focus_on_vision import FocusOnVision
+from unprior.baselines.method import Method
+from unprior.baselines.mfcd import MFCD
+from unprior.baselines.nolan import NoLan
+from unprior.baselines.pai import PAI
+from unprior.baselines.plain import Plain
+from unprior.baselines.vcd import VCD
+from unprior.engines.transformers import TransformersEngine
+
+TEXTS = (
+    "How many fingers does the hand have?\nA. five\nB. six\nAnswer with a single letter (A or B).",
+    "Is it red?\nAnswer with yes or no.",
+    "Look at the picture and count the legs of the animal. How many legs are there?\nAnswer with one number.",
+)
+METHODS: tuple[Method, ...] = (VCD(), MFCD(), PAI(first_layer=1), NoLan())
+
+
+@pytest.fixture
+def questions(pictures: list[Image.Image]) -> list[Question]:
+    return [
+        Question(picture, text, f"example-{number}")
+        for number, (picture, text) in enumerate(zip(pictures, TEXTS, strict=False))
+    ]
+
+
+@pytest.fixture(autouse=True)
+def _short_answers(engine: TransformersEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "most_new_tokens", 12)
+
+
+@pytest.mark.parametrize("method", [Plain(), *METHODS], ids=lambda method: method.name)
+def test_with_corrections_off_the_loop_writes_what_generate_writes(
+    engine: TransformersEngine, questions: list[Question], method: Method
+) -> None:
+    matched = method.matched()
+    assert matched is not None
+    expected = [generate(engine, question.image, question.text, 12) for question in questions]
+    assert decode(engine, matched, questions) == expected
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_a_correction_changes_what_is_written_but_batch_and_order_do_not(
+    engine: TransformersEngine, questions: list[Question], method: Method
+) -> None:
+    together = decode(engine, method, questions)
+    assert together != decode(engine, Plain(), questions)
+    assert decode(engine, method, questions[::-1]) == together[::-1]
+    assert [decode(engine, method, [question])[0] for question in questions] == together
+
+
+def _by_full_passes(engine: TransformersEngine, method: Method, question: Question, most: int) -> list[int]:
+    """The same rule without any cache: every stream reads everything anew for every token."""
+    written: list[int] = []
+    while len(written) < most:
+        streams = []
+        for view in method.views:
+            inputs = view_inputs(engine, view, [question])
+            tail = torch.tensor([written], dtype=torch.long)
+            for name in ("input_ids", "attention_mask", "mm_token_type_ids"):
+                if name in inputs:
+                    added = tail if name == "input_ids" else torch.full_like(tail, name == "attention_mask")
+                    inputs[name] = torch.cat([inputs[name], added], dim=1)
+            streams.append(engine.reader.read(inputs).logits[:, -1])
+        scores, allowed = method.combine(streams), method.plausible(streams[0])
+        if allowed is not None:
+            scores = torch.where(allowed, scores, -torch.inf)
+        token = int(scores.argmax())
+        if token in engine.stop_tokens:
+            break
+        written.append(token)
+    return written
+
+
+@pytest.mark.parametrize("method", [VCD(), MFCD(), NoLan()], ids=lambda method: method.name)
+def test_streams_with_their_own_caches_equal_full_passes(
+    engine: TransformersEngine, questions: list[Question], method: Method
+) -> None:
+    expected = [_by_full_passes(engine, method, question, 6) for question in questions[:2]]
+    engine.most_new_tokens = 6  # put back by the fixture
+    assert decode(engine, method, questions[:2]) == expected
+
+
+def test_a_model_without_a_trusted_cache_writes_the_same(
+    engine: TransformersEngine, questions: list[Question], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = decode(engine, NoLan(), questions[:2])
+    before = engine.reader.passes
+    monkeypatch.setattr(engine, "shares_prefix", False)
+    monkeypatch.setattr(engine.reader, "follow", None)  # would fail if it were used
+    assert decode(engine, NoLan(), questions[:2]) == expected
+    assert engine.reader.passes > before
+
+
+def test_rows_that_stop_early_do_not_disturb_the_others(
+    engine: TransformersEngine, questions: list[Question], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = decode(engine, NoLan(), questions)
+    stop = whole[0][2]
+    monkeypatch.setattr(engine, "stop_tokens", {stop})
+    cut = [tokens[: tokens.index(stop)] if stop in tokens else tokens for tokens in whole]
+    assert len({len(tokens) for tokens in cut}) > 1
+    assert decode(engine, NoLan(), questions) == cut
+
+
+def test_noise_belongs_to_the_example_alone(engine: TransformersEngine, questions: list[Question]) -> None:
+    clear, noisy = VCD().views
+    alone = [view_inputs(engine, noisy, [question]) for question in questions]
+    together = view_inputs(engine, noisy, questions[::-1])
+    parts = _pixels_by_example(engine, together)[::-1]
+    for single, part in zip(alone, parts, strict=True):
+        own = _pixels_by_example(engine, single)[0]
+        assert torch.equal(part[tuple(slice(size) for size in own.shape)], own)
+    assert not torch.equal(alone[0]["pixel_values"], view_inputs(engine, clear, questions[:1])["pixel_values"])
+    renamed = replace(questions[0], name="another")
+    assert not torch.equal(view_inputs(engine, noisy, [renamed])["pixel_values"], alone[0]["pixel_values"])
+    again = view_inputs(engine, noisy, questions[:1])["pixel_values"]
+    assert torch.equal(again, alone[0]["pixel_values"])
+    other_seed = VCD(seed=7).views[1]
+    assert not torch.equal(view_inputs(engine, other_seed, questions[:1])["pixel_values"], again)
+
+
+def test_noise_is_mixed_with_the_normalised_pixels(engine: TransformersEngine, questions: list[Question]) -> None:
+    clear, noisy = (view_inputs(engine, view, questions[:1])["pixel_values"] for view in VCD().views)
+    noise = (noisy - 0.86302 * clear) / 0.50517
+    used = noise[clear != 0.0]  # padding of some architectures is exactly zero
+    assert used.mean().item() == pytest.approx(0.0, abs=0.05)
+    assert used.std().item() == pytest.approx(1.0, abs=0.05)
+
+
+def test_copies_of_a_still_image_get_the_same_noise(engine: TransformersEngine, questions: list[Question]) -> None:
+    copies = _pixels_by_example(engine, view_inputs(engine, VCD().views[1], questions[:1]))[0]
+    assert (len(copies) == 2) == str(engine.model_type).startswith("qwen")
+    for copy in copies:
+        assert torch.equal(copy, copies[0])
+
+
+def test_pixels_that_belong_to_nobody_are_refused(llava: TransformersEngine, questions: list[Question]) -> None:
+    inputs = view_inputs(llava, VCD().views[0], questions[:2])
+    inputs["pixel_values"] = inputs["pixel_values"].flatten(0, 1)
+    with pytest.raises(UnpriorError, match="cannot be told apart by example"):
+        _pixels_by_example(llava, inputs)
+
+
+def test_the_text_stream_sees_no_image(engine: TransformersEngine, questions: list[Question]) -> None:
+    before = engine.encoded_images
+    decode(engine, NoLan(), questions)
+    assert engine.encoded_images - before == len(questions)
+    decode(engine, MFCD(), questions)
+    assert engine.encoded_images - before == 4 * len(questions)
+
+
+def test_focus_on_vision_is_plain_decoding_of_another_prompt(
+    engine: TransformersEngine, questions: list[Question]
+) -> None:
+    assert decode(engine, FocusOnVision(), questions) == decode(engine, Plain(), questions)
