@@ -253,7 +253,7 @@ def test_little_probability_on_the_candidates_is_said(run: Callable, model: Path
 
 
 def test_plain_progress_lines(run: Callable, model: Path, questions: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unprior.cli.score._PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr("unprior.cli.progress._PLAIN_SECONDS", 0.0)
     lines = score(run, model, questions, "--batch-size", "1").err.split("\n")
     assert lines[0].startswith("scored 0 of 5 (0.0/s")
     assert any(re.fullmatch(r"scored 4 of 5 \(\d+\.\d/s, \d+ s left\)", line) for line in lines)

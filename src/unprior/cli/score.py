@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,12 +20,13 @@ from unprior.cli.benchmarks import (
     report_missing_images,
 )
 from unprior.cli.console import AsJson, errors, output, print_json, warn
+from unprior.cli.progress import progress
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
     from unprior.calibration import Decision
-    from unprior.engines.scoring import Progress, Summary
+    from unprior.engines.scoring import Summary
     from unprior.engines.transformers import TransformersEngine
     from unprior.scores import ScoreTable
 
@@ -42,7 +40,6 @@ Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, …; by def
 DeviceMap = Annotated[str | None, typer.Option(help="Spread the model over devices, e.g. auto (needs accelerate).")]
 Attention = Annotated[str | None, typer.Option(help="Attention implementation, e.g. sdpa or eager.")]
 
-_PLAIN_SECONDS = 10.0
 _LEAST_MASS = 0.5
 _SMALL_MODEL = 20_000_000
 
@@ -170,7 +167,7 @@ def score_benchmark(
         options: dict[str, Any] = {"views": views, "resize_to": resize, "whole": whole}
         run = ScoringRun(engine, questions, store, batch_size=batch_size, **options)
         store.set_info(engine.identity)
-        with _progress() as report:
+        with progress("Scoring", "scored") as report:
             summary = run.run(report)
         if len(summary.failures) == summary.examples:
             return Scored(summary, None, path)
@@ -280,51 +277,6 @@ def _split_options(options: str) -> tuple[str, ...]:
     if not 2 <= len(texts) <= 26 or len(set(texts)) < len(texts):
         raise UnpriorError(f"--options {options!r}: give 2 to 26 different answers separated by |")
     return texts
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
-    """A bar with rate and time left in a terminal, a plain line now and then elsewhere."""
-    if not errors.is_terminal:
-        yield _plain_progress()
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        TextColumn("Scoring"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(), TextColumn("[red]{task.fields[failed]}"),
-    )  # fmt: skip
-    with Bar(*columns, console=errors, transient=True) as bar:
-        task = bar.add_task("", total=None, rate="", failed="")
-        start = time.monotonic()
-        stored: list[int] = []
-
-        def report(progress: Progress) -> None:
-            stored.append(progress.done)  # the first report counts what was stored before
-            rate = (progress.done - stored[0]) / max(time.monotonic() - start, 1e-9)
-            failed = f"{progress.failed} failed" if progress.failed else ""
-            bar.update(task, completed=progress.done, total=progress.total, rate=f"{rate:.1f}/s", failed=failed)
-
-        yield report
-
-
-def _plain_progress() -> Callable[[Progress], None]:
-    start = time.monotonic()
-    stored: list[int] = []
-    said = [start]
-
-    def report(progress: Progress) -> None:
-        now = time.monotonic()
-        stored.append(progress.done)  # the first report counts what was stored before
-        if now - said[0] >= _PLAIN_SECONDS:
-            said[0] = now
-            rate = (progress.done - stored[0]) / (now - start)
-            left = f", {(progress.total - progress.done) / rate:,.0f} s left" if rate > 0 else ""
-            failed = f", {progress.failed} failed" if progress.failed else ""
-            errors.print(f"scored {progress.done:,} of {progress.total:,} ({rate:.1f}/s{left}{failed})", soft_wrap=True)
-
-    return report
 
 
 def _print_answer(rows: list[dict[str, Any]], original: str | None, text: str, decision: Decision | None) -> None:
