@@ -132,6 +132,14 @@ def test_the_edit_changes_every_architecture_and_no_weight_changes_nothing(
     assert not torch.allclose(logits(deep_engine, inputs, weight=0.2), plain, atol=1e-2)
 
 
+def test_half_precision_stays_half_precision(deep_folder: Callable[[str], Path], pictures: list[Image.Image]) -> None:
+    engine = TransformersEngine(deep_folder("llava"), device="cpu", dtype="bfloat16", self_test=False)
+    inputs = inputs_of(engine, pictures, range(1))
+    plain = logits(engine, inputs)
+    assert torch.allclose(logits(engine, inputs, weight=0.0), plain, atol=0.3)
+    assert not torch.allclose(logits(engine, inputs, weight=0.5), plain, atol=0.3)
+
+
 def test_only_the_last_token_is_edited(deep_engine: TransformersEngine, pictures: list[Image.Image]) -> None:
     inputs = inputs_of(deep_engine, pictures, range(1))
     plain = deep_engine.reader.read(inputs, keep=4).logits
