@@ -7,7 +7,8 @@ import pytest
 
 import straightforward
 from random_tables import random_rows
-from unprior import ScoreTable, SelectivePriorCalibrator
+from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError
+from unprior.baselines.controls import fixed_strength_answers
 from unprior.calibration.fixed import FixedStrengthCalibrator
 
 
@@ -35,3 +36,41 @@ def test_one_strength_that_can_be_saved(table: ScoreTable, tmp_path: Path) -> No
     control.save(tmp_path / "fixed.json")
     again = SelectivePriorCalibrator.load(tmp_path / "fixed.json").predict(table)
     np.testing.assert_array_equal(again.final, control.predict(table).final)
+
+
+@pytest.mark.parametrize("uncertainty", [False, True])
+@pytest.mark.parametrize("strength", [0.05, 0.8, 1.7])
+def test_a_given_strength_is_exact_and_survives(
+    table: ScoreTable, tmp_path: Path, strength: float, uncertainty: bool
+) -> None:
+    """Whatever the grid of caps; the gate then decides about the proposals of that strength."""
+    control = FixedStrengthCalibrator(epsilon_cs=0.5, uncertainty=uncertainty, strength=strength).fit(table)
+    assert control.settings_ is not None
+    decisions = control.predict(table)
+    np.testing.assert_allclose(decisions.strength, strength, rtol=1e-15)
+    np.testing.assert_array_equal(decisions.proposal, fixed_strength_answers(table, strength))
+    control.save(tmp_path / "fixed.json")
+    for kind in (FixedStrengthCalibrator, SelectivePriorCalibrator):
+        again = kind.load(tmp_path / "fixed.json")
+        np.testing.assert_array_equal(again.predict(table).final, decisions.final)
+    loaded = FixedStrengthCalibrator.load(tmp_path / "fixed.json")
+    assert loaded.get_params() == control.get_params()
+    assert loaded.get_params()["strength"] == strength
+
+
+def test_the_loss_is_that_of_the_given_strength(development: ScoreTable) -> None:
+    expected = 0.0
+    for row in development.arrow.to_pylist():
+        corrected = np.array(row["image_scores"]) - 0.8 * np.array(row["prior_scores"])
+        expected += np.log(np.exp(corrected).sum()) - corrected[row["candidates"].index(row["answer"])]
+    control = FixedStrengthCalibrator(strength=0.8, grid=Grid(rho=(1e-9,))).fit(development)
+    assert control.loss_ == pytest.approx(expected)
+
+
+def test_parameters_can_be_cloned_and_are_checked(development: ScoreTable) -> None:
+    control = FixedStrengthCalibrator(epsilon_cs=0.1, strength=0.8)
+    assert repr(FixedStrengthCalibrator(**control.get_params())) == repr(control)
+    assert "strength=0.8" in repr(control)
+    for wrong in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(UnpriorError, match=r"strength is .* must be positive"):
+            FixedStrengthCalibrator(strength=wrong).fit(development)

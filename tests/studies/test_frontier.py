@@ -3,8 +3,9 @@ from __future__ import annotations
 import straightforward
 from small_tables import corrected_winner, count_changes, hopeless_table, twelve_pairs
 from unprior import SelectivePriorCalibrator
+from unprior.baselines.controls import STRENGTHS
 from unprior.studies import study_frontier
-from unprior.studies.frontier import EPSILONS, FIXED_STRENGTHS
+from unprior.studies.frontier import EPSILONS
 
 
 def test_every_point_against_plain_loops() -> None:
@@ -16,7 +17,7 @@ def test_every_point_against_plain_loops() -> None:
     for epsilon in EPSILONS:
         model = straightforward.fit(development.arrow.to_pylist(), epsilon_cs=epsilon)
         finals["spc", epsilon] = [straightforward.decide(model, row)["final"] for row in rows]
-    for strength in FIXED_STRENGTHS:
+    for strength in STRENGTHS:
         finals["fixed", strength] = [corrected_winner(row, strength) for row in rows]
     seen = 0
     for point in result.points:
@@ -28,7 +29,7 @@ def test_every_point_against_plain_loops() -> None:
             expected = count_changes(rows, finals[point.method, key], point.result.task, side)
             assert (change.repairs, change.harms, change.total) == expected
             seen += 1
-    assert seen == 2 * 2 * (len(EPSILONS) + len(FIXED_STRENGTHS))
+    assert seen == 2 * 2 * (len(EPSILONS) + len(STRENGTHS))
 
 
 def test_the_selected_strength_keeps_the_calibrators_limit() -> None:

@@ -133,15 +133,15 @@ class SelectivePriorCalibrator:
         8640
         """
         self._check_parameters()
-        development = _development_rows(table, split)
-        grid = self.grid or Grid()
+        development = development_rows(table, split)
+        grid = self._searched_grid()
         blocks = list(development.blocks(max_rows=len(development)))
         observations = [observe(block) for block in blocks]
         features = np.concatenate([observation.features for observation in observations])
         standardisation = self._standardise(features)
         inputs = standardisation.apply(features)
         objective = StrengthObjective(inputs, observations, [block.answer for block in blocks])
-        self.fits_ = fit_strengths(objective, grid.rho)
+        self.fits_ = self._fit_strengths(objective, grid.rho)
         self.candidate_counts_ = tuple(sorted({block.candidate_count for block in blocks}))
 
         precision = distance_precision(inputs) if self.uncertainty else None
@@ -162,7 +162,7 @@ class SelectivePriorCalibrator:
             )
             for fit in self.fits_
         ]
-        groups = _groups(development, order)
+        groups = Groups.of(development, order)
         histograms: list[Histogram] = []
         for model in models:
             prepared = [model.prepare(observation) for observation in observations]
@@ -283,6 +283,14 @@ class SelectivePriorCalibrator:
         """How features enter the strength; a control that must not look at them overrides this."""
         return Standardisation.of(features)
 
+    def _searched_grid(self) -> Grid:
+        """The settings to choose from; a control that has fewer to choose from overrides this."""
+        return self.grid or Grid()
+
+    def _fit_strengths(self, objective: StrengthObjective, rhos: Sequence[float]) -> list[StrengthFit]:
+        """One fit per ρ; a control that is given its strength overrides this."""
+        return fit_strengths(objective, rhos)
+
     def _check_parameters(self) -> None:
         if not 0.0 <= self.epsilon_cs <= 1.0:
             raise UnpriorError(f"epsilon_cs is {self.epsilon_cs}, it is a share of accuracy between 0 and 1 (0.04)")
@@ -299,7 +307,7 @@ class SelectivePriorCalibrator:
             raise UnpriorError("this calibrator is not fitted; call fit(table) or load(path) first")
 
 
-def _development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
+def development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
     """Rows to fit on; refuses what cannot support the ΔCF/ΔCS trade-off."""
     chosen = table.where(split=split)
     models = sorted({str(model) for model in chosen.column("model")})
@@ -324,16 +332,6 @@ def _development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
                     f"weighs repair on cf against retention on cs: score both images of each pair."
                 )
     return chosen
-
-
-def _groups(table: ScoreTable, order: IntArray) -> Groups:
-    """Number the (task, side) of every row, in block order."""
-    code, labels = table.codes("task")
-    tasks = tuple(str(label[0]) for label in labels)
-    ranked = sorted(range(len(tasks)), key=tasks.__getitem__)
-    rank = np.argsort(ranked)
-    group = (2 * rank[code] + np.where(table.is_cf, 0, 1))[order]
-    return Groups(tuple(tasks[index] for index in ranked), group, np.bincount(group, minlength=2 * len(tasks)))
 
 
 def _gain(block: Block, proposal: IntArray) -> IntArray:

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import Self
 
 import numpy as np
 
+from unprior.calibration.choice import choose
 from unprior.calibration.gate import CONDITIONS, Proposals, Settings, within_distance
+from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.scores.table import FloatArray
-
-_SLACK = 1e-12
-_CLOSE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +97,22 @@ class Groups:
     group: IntArray
     totals: IntArray
 
+    @classmethod
+    def of(cls, table: ScoreTable, order: IntArray | None = None) -> Self:
+        """Number the (task, side) of every row, in the order of the table or of the rows given."""
+        code, labels = table.codes("task")
+        tasks = tuple(str(label[0]) for label in labels)
+        ranked = sorted(range(len(tasks)), key=tasks.__getitem__)
+        rank = np.argsort(ranked)
+        group = 2 * rank[code] + np.where(table.is_cf, 0, 1)
+        group = group if order is None else group[order]
+        return cls(tuple(tasks[index] for index in ranked), group, np.bincount(group, minlength=2 * len(tasks)))
+
+    def only(self, task: str) -> Self:
+        """The groups of one task, when all rows belong to it."""
+        first = 2 * self.tasks.index(task)
+        return type(self)((task,), self.group - first, self.totals[first : first + 2])
+
     def changes(self, nets: IntArray) -> tuple[TaskChange, ...]:
         """Pair the net counts of all groups with their totals, by task."""
         counts = [(int(net), int(total)) for net, total in zip(nets, self.totals, strict=True)]
@@ -176,8 +191,7 @@ def select(
 ) -> Selection:
     """Pick the best feasible setting; ``histograms`` run over ρ, then λ_max.
 
-    Best means the largest (mean utility, mean ΔCF, mean ΔCS, tasks with ΔCF > 0, −changed answers);
-    remaining ties go to the first in loop order. Near ties are settled with exact fractions.
+    See :func:`~unprior.calibration.choice.choose` for what is feasible and what is best.
     """
     net = _passing(np.stack([histogram.net for histogram in histograms]))
     changed = _passing(np.stack([histogram.changed for histogram in histograms]))
@@ -186,18 +200,10 @@ def select(
     changed = changed[:, 0, :, None] + changed[:, 1, None, :]
     shape = changed.shape
     net, changed = np.moveaxis(net, 1, -1).reshape(-1, len(groups.totals)), changed.reshape(-1)
-    cf, cs = net[:, ::2], net[:, 1::2]
-    delta_cs = cs / groups.totals[1::2]
-    feasible = np.flatnonzero((cf >= 0).all(axis=1) & (delta_cs >= -epsilon_cs - _SLACK).all(axis=1))
-    if len(feasible) == 0:
+    choice = choose(net, changed, groups.totals, epsilon_cs)
+    if choice.feasible == 0:
         return Selection(None, (), 0, 0, len(net))
-    utility = (cf[feasible] / groups.totals[::2] + 0.5 * delta_cs[feasible]).mean(axis=1)
-    close = feasible[utility >= utility.max() - _CLOSE]
-    keys: dict[tuple[int, ...], int] = {}
-    for index in close.tolist():  # of equal counts only the first can win
-        keys.setdefault((*net[index].tolist(), int(changed[index])), index)
-    winner = max(keys, key=lambda counts: (_exact_value(counts, groups.totals), -keys[counts]))
-    chosen = keys[winner]
+    chosen = choice.index
     run, conflict, absorption, margin, distance = (int(index) for index in np.unravel_index(chosen, shape))
     thresholds = (
         (grid.support[conflict], grid.support[absorption], distance_limits[distance])
@@ -212,14 +218,7 @@ def select(
         absorption_support=thresholds[1],
         max_distance=thresholds[2],
     )
-    return Selection(settings, groups.changes(net[chosen]), int(changed[chosen]), len(feasible), len(net))
-
-
-def _exact_value(counts: tuple[int, ...], totals: IntArray) -> tuple[Fraction, Fraction, Fraction, int, int]:
-    """The selection tuple of a setting without rounding (sums instead of means: same order)."""
-    shares = [Fraction(net, int(total)) for net, total in zip(counts[:-1], totals, strict=True)]
-    cf, cs = sum(shares[::2], Fraction()), sum(shares[1::2], Fraction())
-    return cf + cs / 2, cf, cs, sum(net > 0 for net in counts[:-1:2]), -counts[-1]
+    return Selection(settings, groups.changes(net[chosen]), int(changed[chosen]), choice.feasible, len(net))
 
 
 def distance_limits(distances: FloatArray, grid: Grid) -> tuple[float, ...]:

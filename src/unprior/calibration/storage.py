@@ -104,6 +104,8 @@ class CalibratorFile(_Part):
     selection: _Selection
     features: dict[str, _Feature]
     laplace: _Uncertainty | None
+    strength: Positive | None = None
+    """One λ for all examples that was given and not fitted; left out of the file otherwise."""
 
     @model_validator(mode="after")
     def _consistent(self) -> CalibratorFile:
@@ -216,8 +218,11 @@ def _content(calibrator: SelectivePriorCalibrator) -> dict[str, Any]:
         },
         "laplace": laplace,
     }
+    given = getattr(calibrator, "strength", None)
+    if given is not None:
+        content["strength"] = given
     # Through the schema, so that what is written is what will be accepted.
-    return CalibratorFile.model_validate(json.loads(json.dumps(content))).model_dump()
+    return CalibratorFile.model_validate(json.loads(json.dumps(content))).model_dump(exclude_unset=True)
 
 
 def _rebuild(content: CalibratorFile, kind: type[Calibrator]) -> Calibrator:
@@ -225,6 +230,8 @@ def _rebuild(content: CalibratorFile, kind: type[Calibrator]) -> Calibrator:
     calibrator = kind(
         epsilon_cs=content.epsilon_cs, uncertainty=content.uncertainty, grid=None if grid == Grid() else grid
     )
+    if "strength" in calibrator.get_params():
+        calibrator.set_params(strength=content.strength)
     features = content.features.values()
     laplace = content.laplace
     settings = None if content.settings is None else Settings(**content.settings.model_dump())

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from unprior.baselines.controls.proposals import FIXED_STRENGTH, fixed_strength_answers
 from unprior.calibration import Decisions
-from unprior.studies.trade_off import TradeOff, fixed_strength_answers, trade_offs
-
-FIXED_STRENGTH = 0.8
-"""The paper's fixed correction strength."""
+from unprior.studies.trade_off import TradeOff, trade_offs
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unprior.baselines.controls import STRENGTHS, fixed_strength_answers
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.calibration.fixed import FixedStrengthCalibrator
 from unprior.scores import ScoreTable
-from unprior.studies.trade_off import TradeOff, fixed_strength_answers, trade_offs
+from unprior.studies.trade_off import TradeOff, trade_offs
 
 EPSILONS = (0.0, 0.02, 0.04, 0.06, 0.10)
 """The paper's permitted losses of commonsense accuracy."""
-FIXED_STRENGTHS = (0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.2, 1.5)
-"""The paper's grid of fixed strengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +76,14 @@ def study_frontier(
     test: ScoreTable,
     *,
     epsilons: Sequence[float] = EPSILONS,
-    strengths: Sequence[float] = FIXED_STRENGTHS,
+    strengths: Sequence[float] = STRENGTHS,
 ) -> Frontier:
     """Fit again for every ε, and that of ``calibrator``, on all rows of ``development``; compare on ``test``.
 
     ``calibrator`` also gives version, grid, and the ε of the selected fixed strength; it is left as it is.
     """
     points: list[FrontierPoint] = []
-    own = calibrator.get_params()
+    own = {name: getattr(calibrator, name) for name in ("epsilon_cs", "uncertainty", "grid")}
     for epsilon in sorted({*epsilons, calibrator.epsilon_cs}):
         fitted = SelectivePriorCalibrator(**own | {"epsilon_cs": epsilon}).fit(development, split=None)
         points += _points("spc", test, fitted, None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from unprior.calibration import Decisions
@@ -13,7 +12,6 @@ from unprior.evaluation import Change, compare, utility
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import as_answers
 from unprior.scores import ScoreTable
-from unprior.scores.schema import IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +57,3 @@ def trade_offs(table: ScoreTable, answers: ArrayLike | Decisions) -> tuple[Trade
         sides = [compare(part, given[rows], side=side) for side in ("cf", "cs")]
         results.append(TradeOff(str(task), *sides))
     return tuple(results)
-
-
-def fixed_strength_answers(table: ScoreTable, strength: float) -> IntArray:
-    """Candidates that win s_I − λ·s_P with one λ for every row, always adopted; ties go to the first.
-
-    >>> from unprior import synthesize
-    >>> table = synthesize(seed=0)
-    >>> len(fixed_strength_answers(table, 0.8)) == len(table)
-    True
-    """
-    answers = np.empty(len(table), dtype=np.int64)
-    for block in table.blocks():
-        answers[block.rows] = (block.image - strength * block.prior).argmax(axis=0)
-    return answers
