@@ -188,3 +188,27 @@ def test_intervals_resample_pairs_and_not_sides() -> None:
     low, high = np.quantile(deltas, [0.025, 0.975], axis=0)
     np.testing.assert_allclose([result.cf.low, result.cs.low], low, atol=0.02)
     np.testing.assert_allclose([result.cf.high, result.cs.high], high, atol=0.02)
+
+
+def test_another_reference_takes_the_place_of_the_original_answers(small: ScoreTable) -> None:
+    before = positions("B", "A", None, "A", "B", "C", "A", "A")
+    after = positions("B", "A", "B", "B", "B", "A", "B", "B")
+    cf = compare(small, after, side="cf", reference=before)
+    assert (cf.repairs, cf.harms, cf.changed, cf.total) == (2, 0, 2, 4)  # rows 3 and 7
+    cs = compare(small, after, side="cs", reference=before.tolist())
+    assert (cs.repairs, cs.harms, cs.changed, cs.total) == (1, 2, 3, 4)
+    task = evaluate(small, after, reference=before, resamples=200).tasks[0]
+    assert (task.cf.change, task.cs.change) == (cf, cs)
+    assert task.original == measure(small, before)
+    assert task.method == measure(small, after)
+    assert task.cf.test.p_value == 0.5
+    assert (task.cf.low, task.cf.high) != (0.0, 0.0)
+    nothing = evaluate(small, after, reference=after, resamples=50).tasks[0]
+    assert (nothing.cf.low, nothing.cf.high, nothing.utility) == (0.0, 0.0, 0.0)
+
+
+def test_the_original_answers_are_the_default_reference(small: ScoreTable) -> None:
+    final = positions("B", "C", "B", "A", "D", "A", "A", "A")
+    assert evaluate(small, final, reference=small.original) == evaluate(small, final)
+    with pytest.raises(UnpriorError, match="3 answers for 8 rows"):
+        evaluate(small, final, reference=[0, 0, 0])

@@ -41,12 +41,13 @@ class SideResult:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """Original answers against a method's answers on one task of one model."""
+    """Original answers, or another reference, against a method's answers on one task of one model."""
 
     model: str | None
     benchmark: str | None
     task: str
     original: Metrics
+    """Of the reference, which are the original answers unless another one was given."""
     method: Metrics
     cf: SideResult
     cs: SideResult
@@ -80,11 +81,14 @@ def evaluate(
     table: ScoreTable,
     answers: ArrayLike | Decisions,
     *,
+    reference: ArrayLike | Decisions | None = None,
     resamples: int = BOOTSTRAP_RESAMPLES,
     seed: int = BOOTSTRAP_SEED,
     level: float = 0.95,
 ) -> Evaluation:
     """Compare decisions, or any answers (candidate positions, -1 for none), with the original answers.
+
+    A ``reference`` takes the place of the original answers, such as those of the same decoder without its correction.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
@@ -94,17 +98,20 @@ def evaluate(
     (['mc', 'qa'], 4)
     """
     answers = as_answers(table, answers)
+    before = table.original if reference is None else as_answers(table, reference)
     _refuse_doubles(table)
     parts = []
     for label, rows in group_rows(table, "model", "benchmark", "task").items():
-        part, given = table.take(rows), answers[rows]
+        part, given, base = table.take(rows), answers[rows], before[rows]
         _check_both_sides(part, label[2])
-        parts.append((label, part, given, _delta_bootstrap(part, given, resamples, seed, level)))
-    changes = [[compare(part, given, side=side) for side in ("cf", "cs")] for _, part, given, _ in parts]
+        parts.append((label, part, given, base, _delta_bootstrap(part, given, base, resamples, seed, level)))
+    changes = [
+        [compare(part, given, side=side, reference=base) for side in ("cf", "cs")] for _, part, given, base, _ in parts
+    ]
     tests = [mcnemar(change.repairs, change.harms) for pair in changes for change in pair]
     adjusted = holm([test.p_value for test in tests]).adjusted
     results = []
-    for index, ((model, benchmark, task), part, given, interval) in enumerate(parts):
+    for index, ((model, benchmark, task), part, given, base, interval) in enumerate(parts):
         sides = [
             SideResult(
                 changes[index][side],
@@ -115,7 +122,7 @@ def evaluate(
             )
             for side in (0, 1)
         ]
-        results.append(TaskResult(model, benchmark, task, measure(part, part.original), measure(part, given), *sides))
+        results.append(TaskResult(model, benchmark, task, measure(part, base), measure(part, given), *sides))
     return Evaluation(tuple(results), level, resamples, seed)
 
 
@@ -145,9 +152,11 @@ def _check_both_sides(part: ScoreTable, task: str) -> None:
             raise UnpriorError(f"task {task} has no {name} row to evaluate; ΔCF and ΔCS need both images of the pairs")
 
 
-def _delta_bootstrap(part: ScoreTable, answers: IntArray, resamples: int, seed: int, level: float) -> BootstrapResult:
+def _delta_bootstrap(
+    part: ScoreTable, answers: IntArray, before: IntArray, resamples: int, seed: int, level: float
+) -> BootstrapResult:
     """Intervals of ΔCF and ΔCS: gains and row counts add up over pairs, their ratios are the deltas."""
-    gain = correct(part, answers).astype(np.float64) - correct(part, part.original)
+    gain = correct(part, answers).astype(np.float64) - correct(part, before)
     pair, labels = part.codes("model", "benchmark", "pair_id")
     columns = [
         np.bincount(pair, weights=weight * side, minlength=len(labels))

@@ -56,7 +56,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Answers of a method against the original answers, on one side."""
+    """Answers of a method against the original answers, or another reference, on one side."""
 
     repairs: int
     """Wrong before, right now."""
@@ -120,8 +120,10 @@ def measure(table: ScoreTable, answers: ArrayLike | Decisions) -> Metrics:
     )
 
 
-def compare(table: ScoreTable, answers: ArrayLike | Decisions, *, side: str) -> Change:
-    """Count repairs, harms and changes of ``answers`` against the original answers on one side.
+def compare(
+    table: ScoreTable, answers: ArrayLike | Decisions, *, side: str, reference: ArrayLike | Decisions | None = None
+) -> Change:
+    """Count repairs, harms and changes of ``answers`` on one side, against the original answers or another reference.
 
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
@@ -129,12 +131,13 @@ def compare(table: ScoreTable, answers: ArrayLike | Decisions, *, side: str) -> 
     0
     """
     answers = as_answers(table, answers)
+    given = table.original if reference is None else as_answers(table, reference)
     rows = table.is_cf if side == "cf" else ~table.is_cf
-    before, after = correct(table, table.original)[rows], correct(table, answers)[rows]
+    before, after = correct(table, given)[rows], correct(table, answers)[rows]
     return Change(
         repairs=int((~before & after).sum()),
         harms=int((before & ~after).sum()),
-        changed=int((answers != table.original)[rows].sum()),
+        changed=int((answers != given)[rows].sum()),
         total=int(rows.sum()),
     )
 

@@ -4,6 +4,7 @@ from unprior.baselines.controls.proposals import fixed_strength_answers
 from unprior.studies.attraction import Attraction, study_attraction
 from unprior.studies.components import Components, study_components
 from unprior.studies.frontier import Frontier, study_frontier
+from unprior.studies.methods import MethodRow, Methods, study_methods
 from unprior.studies.ranges import Ranges, study_ranges
 from unprior.studies.strengths import Strengths, study_strengths
 from unprior.studies.suite import Studies, StudyResult, run_studies
@@ -13,6 +14,8 @@ __all__ = [
     "Attraction",
     "Components",
     "Frontier",
+    "MethodRow",
+    "Methods",
     "Ranges",
     "Strengths",
     "Studies",
@@ -23,6 +26,7 @@ __all__ = [
     "study_attraction",
     "study_components",
     "study_frontier",
+    "study_methods",
     "study_ranges",
     "study_strengths",
     "trade_offs",

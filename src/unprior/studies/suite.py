@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
+from unprior.baselines.answers import Cost, MethodAnswers
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
 from unprior.studies.attraction import Attraction, study_attraction
 from unprior.studies.components import Components, study_components
 from unprior.studies.frontier import Frontier, study_frontier
+from unprior.studies.methods import Methods, study_methods
 from unprior.studies.ranges import Ranges, study_ranges
 from unprior.studies.strengths import Strengths, study_strengths
 
@@ -33,6 +36,8 @@ class Studies:
     """None without development rows to fit again on."""
     ranges: Ranges
     strengths: Strengths
+    methods: Methods | None
+    """None with neither development rows nor answers of other methods."""
 
     def records(self) -> dict[str, list[dict[str, Any]] | None]:
         """The records of every study by its name."""
@@ -41,7 +46,11 @@ class Studies:
 
 
 def run_studies(
-    decisions: Decisions, calibrator: SelectivePriorCalibrator, development: ScoreTable | None = None
+    decisions: Decisions,
+    calibrator: SelectivePriorCalibrator,
+    development: ScoreTable | None = None,
+    baselines: Sequence[MethodAnswers] = (),
+    references: Mapping[str, Cost] | None = None,
 ) -> Studies:
     """Run every study on decisions about test rows.
 
@@ -52,24 +61,30 @@ def run_studies(
     calibrator
         The fitted calibrator under study.
     development
-        The rows it was fitted on; the frontier fits again on them and is left out without them.
+        The rows it was fitted on; the frontier and the controls are chosen on them and are left out without them.
+    baselines, references
+        Answers of other methods to the test rows, and costs to compare theirs with.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
     >>> calibrator = SelectivePriorCalibrator().fit(table)
     >>> result = run_studies(calibrator.predict(table.where(split="test")), calibrator, table.where(split="dev"))
     >>> {name: len(records) for name, records in result.records().items()}
-    {'attraction': 30, 'components': 8, 'frontier': 28, 'ranges': 2, 'strengths': 4}
+    {'attraction': 30, 'components': 8, 'frontier': 28, 'ranges': 2, 'strengths': 4, 'methods': 22}
     """
     _check_one_source(decisions.table)
     curve = None if development is None else study_frontier(calibrator, development, decisions.table)
     constants = [] if curve is None else [point.strength for point in curve.points if point.method == "fixed_selected"]
+    methods = None
+    if development is not None or baselines:
+        methods = study_methods(decisions, calibrator, development, baselines, references=references)
     return Studies(
         attraction=study_attraction(decisions.table),
         components=study_components(decisions),
         frontier=curve,
         ranges=study_ranges(decisions, fixed_strength=constants[0] if constants else None),
         strengths=study_strengths(decisions),
+        methods=methods,
     )
 
 

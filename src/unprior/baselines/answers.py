@@ -1,0 +1,216 @@
+"""Answers of other methods to the questions of a benchmark, in one file for all methods, and what they cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from unprior._files import open_to_read, replacing
+from unprior.errors import UnpriorError
+from unprior.scores import ScoreTable
+from unprior.scores.files import read_parquet
+from unprior.scores.schema import IntArray, position_in_row
+
+_ABOUT = b"unprior.baselines"
+_VERSION = 1
+_TEXT = (
+    "method", "model", "benchmark", "example_id", "pair_id", "side", "task", "text", "answer", "matched_text",
+    "matched_answer",
+)  # fmt: skip
+SCHEMA = pa.schema([(name, pa.string()) for name in _TEXT])
+"""One row per method and example. ``answer`` is null where none was found in ``text``; ``matched_text`` is null where
+the method has no correction that could be switched off."""
+_REMEDY = "`unprior baseline` computes what is missing."
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one example costs: means over examples on which all methods were measured together."""
+
+    images: float
+    """Images encoded."""
+    passes: float
+    """Forward passes of the language model."""
+    seconds: float
+    examples: int
+    """How many examples were measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodInfo:
+    """A method as it was run."""
+
+    name: str
+    label: str
+    """The name for people."""
+    kind: str
+    """``prompt`` (other words), ``decoder`` (other choice of tokens) or ``edit`` (other activations)."""
+    settings: dict[str, Any]
+    """Plain values."""
+    cost: Cost | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MethodAnswers:
+    """What a method answered to the rows of a score table, in their order."""
+
+    info: MethodInfo
+    answers: IntArray
+    """Candidate positions, -1 for none."""
+    matched: IntArray | None
+    """Answers of the same decoder with its correction switched off; None where there is no such thing."""
+
+
+def write_answers(
+    path: Path,
+    infos: Sequence[MethodInfo],
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    references: Mapping[str, Cost] | None = None,
+) -> None:
+    """Write the answers of all methods to one Parquet file; it appears whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    infos
+        All methods, in the order of tables.
+    rows
+        One mapping per method and example with the fields of ``SCHEMA``; what is not there is null, and pair ids
+        become text.
+    references
+        Costs of the ``original`` answers and of ``spc``, measured together with the methods.
+
+    >>> import tempfile
+    >>> info = MethodInfo("focus", "Focus on Vision", "prompt", {}, None)
+    >>> row = {"method": "focus", "pair_id": 1, "side": "cf", "task": "qa", "text": "No.", "answer": "no"}
+    >>> table = ScoreTable.from_rows([{"pair_id": 1, "side": "cf", "task": "qa", "candidates": ["yes", "no"],
+    ...     "image_scores": [0, -1], "prior_scores": [0, -1], "original": "yes", "answer": "no"}])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_answers(Path(folder) / "baselines.parquet", [info], [row])
+    ...     read_answers(Path(folder) / "baselines.parquet", table)[0].answers.tolist()
+    [1]
+    """
+    plain = [{name: _text(row.get(name)) for name in _TEXT} for row in rows]
+    unknown = {row["method"] for row in plain} - {info.name for info in infos}
+    if unknown:
+        raise UnpriorError(f"answers of {', '.join(map(str, sorted(unknown, key=str)))}, which is not described")
+    about = {
+        "version": _VERSION,
+        "methods": [asdict(info) for info in infos],
+        "references": {name: asdict(cost) for name, cost in (references or {}).items()},
+    }
+    schema = SCHEMA.with_metadata({_ABOUT: json.dumps(about, ensure_ascii=False, allow_nan=False)})
+    with replacing(path) as temporary:
+        pq.write_table(pa.Table.from_pylist(plain, schema), temporary)
+
+
+def read_answers(path: Path, table: ScoreTable) -> list[MethodAnswers]:
+    """Join the answers of every method to the rows of a table; answers to other examples are ignored.
+
+    Examples are joined by ``example_id``, or where the table has none by pair, side and task.
+    """
+    arrow, about = _open(path)
+    identity = ("example_id",) if table.arrow.column("example_id").null_count == 0 else ("pair_id", "side", "task")
+    for name in ("model", "benchmark"):
+        _check_source(path, name, arrow, table)
+    keys = list(zip(*(map(_text, table.column(name)) for name in identity), strict=True))
+    results = []
+    for described in about["methods"]:
+        cost = described["cost"]
+        info = MethodInfo(**described | {"cost": None if cost is None else Cost(**cost)})
+        rows = _rows_of(path, arrow, info, identity)
+        absent = [key for key in keys if key not in rows]
+        if absent:
+            raise _missing(path, info.label, absent, len(keys))
+        found = [rows[key] for key in keys]
+        answers = _positions(path, info.label, [row["answer"] for row in found], keys, table)
+        matched = None
+        if any(row["matched_text"] is not None for row in found):
+            absent = [key for key, row in zip(keys, found, strict=True) if row["matched_text"] is None]
+            if absent:
+                raise _missing(path, f"{info.label} with its correction switched off", absent, len(keys))
+            matched = _positions(path, info.label, [row["matched_answer"] for row in found], keys, table)
+        results.append(MethodAnswers(info, answers, matched))
+    return results
+
+
+def read_references(path: Path) -> dict[str, Cost]:
+    """Costs of the ``original`` answers and of ``spc`` that were measured together with the methods of a file."""
+    return {name: Cost(**cost) for name, cost in _open(path)[1]["references"].items()}
+
+
+def _open(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    with open_to_read(path):  # a missing file is reported as everywhere
+        arrow = read_parquet(path)
+    about = json.loads((arrow.schema.metadata or {}).get(_ABOUT, b"null"))
+    if about is None or set(SCHEMA.names) - set(arrow.column_names):
+        raise UnpriorError(f"{path}: not a file of answers; `unprior baseline` writes one")
+    if about["version"] != _VERSION:
+        raise UnpriorError(
+            f"{path}: answers in version {about['version']}, this unprior reads version {_VERSION}. "
+            f"Compute them again with `unprior baseline`."
+        )
+    return arrow, about
+
+
+def _check_source(path: Path, name: str, arrow: pa.Table, table: ScoreTable) -> None:
+    """Answers of another model, or to another benchmark, would be compared with the wrong original answers."""
+    here, there = ({value for value in values if value is not None}
+                   for values in (arrow.column(name).to_pylist(), table.column(name)))  # fmt: skip
+    if here and there and here != there:
+        raise UnpriorError(
+            f"{path}: the answers belong to {name} {', '.join(sorted(here))}, the scores to "
+            f"{', '.join(sorted(there))}; compute them for this {name} with `unprior baseline`"
+        )
+
+
+def _rows_of(
+    path: Path, arrow: pa.Table, info: MethodInfo, identity: tuple[str, ...]
+) -> dict[tuple[str | None, ...], dict[str, Any]]:
+    rows: dict[tuple[str | None, ...], dict[str, Any]] = {}
+    for row in arrow.filter(pc.equal(arrow.column("method"), info.name)).to_pylist():
+        key = tuple(row[name] for name in identity)
+        if key == (None,):  # made for a table without example ids
+            continue
+        if key in rows:
+            raise UnpriorError(f"{path}: {info.label} answers {_named(key)} twice, which tells nothing; remove one")
+        rows[key] = row
+    return rows
+
+
+def _positions(
+    path: Path, method: str, answers: list[str | None], keys: list[tuple[str | None, ...]], table: ScoreTable
+) -> IntArray:
+    position = position_in_row(pa.array(answers, pa.string()), table.candidate_lists)
+    for row in np.flatnonzero(position == -2)[:1].tolist():
+        candidates = ", ".join(table.candidate_lists[row].as_py())
+        raise UnpriorError(
+            f"{path}: {method} answers {answers[row]!r} to {_named(keys[row])}, which is none of its candidates "
+            f"({candidates}); the file belongs to other questions"
+        )
+    return position
+
+
+def _missing(path: Path, method: str, absent: Sequence[tuple[str | None, ...]], total: int) -> UnpriorError:
+    return UnpriorError(
+        f"{path}: {method} has no answer to {len(absent):,} of {total:,} rows of the score table (first: "
+        f"{_named(absent[0])}). {_REMEDY}"
+    )
+
+
+def _named(key: tuple[str | None, ...]) -> str:
+    return f"example {key[0]}" if len(key) == 1 else f"pair {key[0]}, {key[1]}, {key[2]}"
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,218 @@
+"""SPC beside other methods and beside controls on the same scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from unprior.baselines.answers import Cost, MethodAnswers
+from unprior.baselines.controls import ControlResult, run_controls
+from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.evaluation import Evaluation, SideResult, TaskResult, evaluate, holm
+from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
+from unprior.scores import ScoreTable
+from unprior.scores.files import finite_or_none
+
+Results = tuple[TaskResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MethodRow:
+    """One method of the comparison."""
+
+    name: str
+    label: str
+    """The name for people."""
+    kind: str
+    """``prompt``, ``decoder``, ``edit``, ``control`` or ``spc``."""
+    note: str | None
+    """What a reader must know about its choice on the development rows."""
+    settings: dict[str, Any]
+    tasks: Results
+    """Against the common original answers; Holm over all of these in the table."""
+    matched: Results | None
+    """Against the same decoder with its correction switched off; Holm over all of these in the table."""
+    cost: Cost | None
+    """None where it was not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """All methods in the order of tables: baselines, controls, SPC.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> calibrator = SelectivePriorCalibrator().fit(table)
+    >>> result = study_methods(calibrator.predict(table.where(split="test")), calibrator, table.where(split="dev"))
+    >>> len(result.rows), result.rows[-1].label, result.family, result.best("mc")
+    (11, 'SPC', 44, ('fixed-strength',))
+    """
+
+    rows: tuple[MethodRow, ...]
+    original_cost: Cost | None
+    """What the original answer costs; None where it was not measured."""
+    level: float
+    """Of the intervals."""
+    resamples: int
+    seed: int
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Tasks that every method answers."""
+        return tuple(result.task for result in self.rows[0].tasks)
+
+    @property
+    def family(self) -> int:
+        """Number of tests against the original answers that the Holm adjustment covers."""
+        return sum(2 * len(row.tasks) for row in self.rows)
+
+    @property
+    def matched_family(self) -> int:
+        """Number of tests against matched decoders that the Holm adjustment covers."""
+        return sum(2 * len(row.matched) for row in self.rows if row.matched is not None)
+
+    def best(self, task: str) -> tuple[str, ...]:
+        """Names of the methods with the largest U on a task; several when they are exactly equal."""
+        index = self.tasks.index(task)
+        values = {row.name: _exact_utility(row.tasks[index]) for row in self.rows}
+        return tuple(name for name, value in values.items() if value == max(values.values()))
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per method and task."""
+        return [self._record(row, index) for row in self.rows for index in range(len(row.tasks))]
+
+    def _record(self, row: MethodRow, index: int) -> dict[str, Any]:
+        result = row.tasks[index]
+        record: dict[str, Any] = {
+            "method": row.name, "label": row.label, "kind": row.kind, "note": row.note, "task": result.task,
+            "settings": _in_words(row.settings), "utility": result.utility,
+            "best_utility": row.name in self.best(result.task),
+        }  # fmt: skip
+        record |= _sides("", result)
+        record["matched_utility"] = None if row.matched is None else row.matched[index].utility
+        record |= _sides("matched_", None if row.matched is None else row.matched[index])
+        costs = {} if row.cost is None else asdict(row.cost)
+        return record | {f"cost_{name}": costs.get(name) for name in ("images", "passes", "seconds", "examples")}
+
+
+def study_methods(
+    decisions: Decisions,
+    calibrator: SelectivePriorCalibrator,
+    development: ScoreTable | None,
+    baselines: Sequence[MethodAnswers] = (),
+    *,
+    references: Mapping[str, Cost] | None = None,
+    controls: bool = True,
+    resamples: int = BOOTSTRAP_RESAMPLES,
+) -> Methods:
+    """Compare SPC with other methods and with the controls, all against the same original answers.
+
+    Parameters
+    ----------
+    decisions
+        Made by ``calibrator`` for the test rows.
+    calibrator
+        The fitted calibrator under study; controls take its ε, version and grid.
+    development
+        The rows it was fitted on; without them there are no controls.
+    baselines
+        Answers of other methods to the test rows, see :func:`unprior.baselines.answers.read_answers`.
+    references
+        Costs of the ``original`` answers and of ``spc``, measured together with the baselines.
+    controls
+        Whether to run the controls.
+    resamples
+        Of the bootstrap.
+    """
+    test, costs = decisions.table, references or {}
+
+    def judged(given: Any, reference: Any = None) -> Evaluation:
+        return evaluate(test, given, reference=reference, resamples=resamples)
+
+    rows = []
+    for each in baselines:
+        info, tasks = each.info, judged(each.answers).tasks
+        matched = None if each.matched is None else judged(each.answers, each.matched).tasks
+        rows.append(MethodRow(info.name, info.label, info.kind, None, info.settings, tasks, matched, info.cost))
+    if controls and development is not None:
+        for result in run_controls(development, test, calibrator=calibrator):
+            tasks = judged(result.answers).tasks
+            rows.append(
+                MethodRow(result.name, result.label, "control", _note(result), result.settings, tasks, None, None)
+            )
+    own = judged(decisions)
+    settings = {} if decisions.settings is None else asdict(decisions.settings)
+    chosen = {name: value for name, value in settings.items() if value is not None}
+    note = None if chosen else "abstains: no setting feasible"
+    rows.append(MethodRow("spc", "SPC", "spc", note, chosen, own.tasks, None, costs.get("spc")))
+    return Methods(_adjusted(rows), costs.get("original"), own.level, own.resamples, own.seed)
+
+
+def _note(result: ControlResult) -> str | None:
+    if result.abstains:
+        return "abstains: no setting feasible"
+    return None if result.feasible else "not feasible on the development rows"
+
+
+def _adjusted(rows: Sequence[MethodRow]) -> tuple[MethodRow, ...]:
+    """Holm over all tests of the table; those against matched decoders are a family of their own."""
+    tasks = _holm([row.tasks for row in rows])
+    matched = iter(_holm([row.matched for row in rows if row.matched is not None]))
+    return tuple(
+        replace(row, tasks=results, matched=None if row.matched is None else next(matched))
+        for row, results in zip(rows, tasks, strict=True)
+    )
+
+
+def _holm(table: Sequence[Results]) -> list[Results]:
+    sides = [side for results in table for result in results for side in (result.cf, result.cs)]
+    adjusted = iter(holm([side.test.p_value for side in sides]).adjusted)
+
+    def with_p(side: SideResult) -> SideResult:
+        return replace(side, holm_p=next(adjusted))
+
+    return [tuple(replace(result, cf=with_p(result.cf), cs=with_p(result.cs)) for result in each) for each in table]
+
+
+def _exact_utility(result: TaskResult) -> Fraction:
+    cf, cs = result.cf.change, result.cs.change
+    return Fraction(cf.repairs - cf.harms, cf.total) + Fraction(cs.repairs - cs.harms, 2 * cs.total)
+
+
+_SIDE: dict[str, Callable[[SideResult], float | int | None]] = {
+    "delta_{}": lambda side: side.change.delta,
+    "{}_low": lambda side: finite_or_none(side.low),
+    "{}_high": lambda side: finite_or_none(side.high),
+    "{}_repairs": lambda side: side.change.repairs,
+    "{}_harms": lambda side: side.change.harms,
+    "{}_changed": lambda side: side.change.changed,
+    "{}_total": lambda side: side.change.total,
+    "{}_p": lambda side: side.test.p_value,
+    "{}_holm_p": lambda side: side.holm_p,
+}
+
+
+def _sides(prefix: str, result: TaskResult | None) -> dict[str, Any]:
+    sides = {"cf": None, "cs": None} if result is None else {"cf": result.cf, "cs": result.cs}
+    return {
+        prefix + name.format(side): None if found is None else value(found)
+        for side, found in sides.items()
+        for name, value in _SIDE.items()
+    }
+
+
+def _in_words(settings: Mapping[str, Any]) -> str | None:
+    """Settings on one line, because a record is flat.
+
+    >>> _in_words({"scale": {"mc": 1.1, "qa": 2.0}, "min_margin": 0.05})
+    'scale mc 1.1 qa 2, min margin 0.05'
+    """
+
+    def shown(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return " ".join(f"{name} {shown(entry)}" for name, entry in value.items())
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    return ", ".join(f"{name.replace('_', ' ')} {shown(value)}" for name, value in settings.items()) or None

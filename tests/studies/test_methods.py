@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from made_up_methods import COSTS, made_up
+from small_tables import abstaining_calibrator, hopeless_table, twelve_pairs
+from unprior import SelectivePriorCalibrator, evaluate, holm
+from unprior.baselines.answers import MethodAnswers, MethodInfo
+from unprior.baselines.controls import CONTROLS, run_controls
+from unprior.studies import Methods, run_studies, study_methods
+
+TABLE = twelve_pairs()
+DEVELOPMENT, TEST = TABLE.where(split="dev"), TABLE.where(split="test")
+CALIBRATOR = SelectivePriorCalibrator().fit(TABLE)
+DECISIONS = CALIBRATOR.predict(TEST)
+
+
+@pytest.fixture(scope="module")
+def methods() -> Methods:
+    return study_methods(DECISIONS, CALIBRATOR, DEVELOPMENT, made_up(TEST), references=COSTS, resamples=200)
+
+
+def test_baselines_come_first_and_spc_last(methods: Methods) -> None:
+    assert [row.name for row in methods.rows] == ["focus", "nolan", *CONTROLS, "spc"]
+    assert [row.kind for row in methods.rows] == ["prompt", "decoder", *["control"] * len(CONTROLS), "spc"]
+    assert methods.tasks == ("mc", "qa")
+
+
+def test_every_row_is_the_evaluation_of_its_answers(methods: Methods) -> None:
+    given = {each.info.name: each.answers for each in made_up(TEST)}
+    given |= {each.name: each.answers for each in run_controls(DEVELOPMENT, TEST, calibrator=CALIBRATOR)}
+    given["spc"] = DECISIONS.final
+    for row in methods.rows:
+        expected = evaluate(TEST, given[row.name], resamples=200)
+        for ours, theirs in zip(row.tasks, expected.tasks, strict=True):
+            assert (ours.original, ours.method, ours.cf.change) == (theirs.original, theirs.method, theirs.cf.change)
+            assert (ours.cs.low, ours.cs.high, ours.cs.test) == (theirs.cs.low, theirs.cs.high, theirs.cs.test)
+
+
+def test_the_matched_decoder_is_the_other_reference(methods: Methods) -> None:
+    decoder = made_up(TEST)[1]
+    expected = evaluate(TEST, decoder.answers, reference=decoder.matched, resamples=200)
+    rows = {row.name: row for row in methods.rows}
+    matched = rows["nolan"].matched
+    assert matched is not None
+    assert [task.cf.change for task in matched] == [task.cf.change for task in expected.tasks]
+    assert matched[0].cf.change != rows["nolan"].tasks[0].cf.change
+    assert rows["focus"].matched is rows["spc"].matched is None
+
+
+def test_holm_covers_the_whole_table_and_matched_tests_are_a_family_of_their_own(methods: Methods) -> None:
+    sides = [side for row in methods.rows for task in row.tasks for side in (task.cf, task.cs)]
+    assert methods.family == len(sides) == 4 * (3 + len(CONTROLS))
+    assert [side.holm_p for side in sides] == list(holm([side.test.p_value for side in sides]).adjusted)
+    matched = [side for row in methods.rows for task in row.matched or () for side in (task.cf, task.cs)]
+    assert methods.matched_family == len(matched) == 4
+    assert [side.holm_p for side in matched] == list(holm([side.test.p_value for side in matched]).adjusted)
+
+
+def test_equally_good_methods_are_all_best() -> None:
+    twins = [
+        MethodAnswers(MethodInfo(name, name, "edit", {}, None), np.where(TEST.is_cf, TEST.answer, TEST.original), None)
+        for name in ("one", "other")
+    ]
+    result = study_methods(DECISIONS, CALIBRATOR, None, twins, resamples=20)
+    assert [row.name for row in result.rows] == ["one", "other", "spc"]
+    assert result.best("mc") == result.best("qa") == ("one", "other")
+    marked = {(record["method"], record["best_utility"]) for record in result.records()}
+    assert marked == {("one", True), ("other", True), ("spc", False)}
+
+
+def test_records_are_flat_and_plain(methods: Methods) -> None:
+    records = methods.records()
+    assert json.loads(json.dumps(records, allow_nan=False)) == records
+    assert len(records) == 2 * len(methods.rows)
+    assert len({tuple(record) for record in records}) == 1, "every record has the same columns"
+    assert not any(isinstance(value, dict | list) for record in records for value in record.values())
+    by_name = {record["method"]: record for record in records}
+    assert by_name["nolan"]["settings"] == "beta 0.8"
+    assert (by_name["nolan"]["cost_passes"], by_name["spc"]["cost_passes"]) == (8.0, 6.0)
+    assert by_name["focus"]["cost_seconds"] is by_name["focus"]["matched_delta_cf"] is None
+    assert by_name["nolan"]["matched_delta_cf"] is not None
+    assert methods.original_cost == COSTS["original"]
+
+
+def test_a_choice_that_breaks_its_promise_says_so() -> None:
+    table = hopeless_table()
+    calibrator = abstaining_calibrator()
+    result = study_methods(calibrator.predict(table), calibrator, table, resamples=20)
+    notes = {row.name: row.note for row in result.rows}
+    assert notes["selected-strength"] == "not feasible on the development rows"
+    assert notes["fixed-strength-gated"] == notes["spc"] == "abstains: no setting feasible"
+    assert result.best("mc") == tuple(row.name for row in result.rows if row.note == notes["spc"])
+
+
+def test_in_the_suite_controls_need_development_rows_only() -> None:
+    studies = run_studies(DECISIONS, CALIBRATOR, DEVELOPMENT)
+    assert studies.methods is not None
+    assert [row.kind for row in studies.methods.rows] == ["control"] * len(CONTROLS) + ["spc"]
+    without = run_studies(DECISIONS, CALIBRATOR, None, made_up(TEST), COSTS)
+    assert without.methods is not None
+    assert [row.name for row in without.methods.rows] == ["focus", "nolan", "spc"]
+    assert without.methods.rows[-1].cost == COSTS["spc"]
+    nothing = run_studies(DECISIONS, CALIBRATOR)
+    assert nothing.methods is None
+    assert nothing.records()["methods"] is None
