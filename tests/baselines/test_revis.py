@@ -86,6 +86,43 @@ def test_every_architecture_can_be_fitted_whatever_the_batches(
     assert together.counts["captions"] == together.counts["questions"] == 3
 
 
+def state_by_hand(engine: TransformersEngine, image: Image.Image | None, caption: str) -> np.ndarray:
+    """After the second layer, at the end of a caption: one plain pass through the library, nothing padded."""
+    content = [{"type": "image"}] if image else []
+    messages = [{"role": "user", "content": [*content, {"type": "text", "text": "Describe the image."}]}]
+    processor = engine.encoder.processor
+    text = processor.apply_chat_template(messages, add_generation_prompt=True) + " " + caption
+    inputs = processor(text=text, images=image, return_tensors="pt")
+    with torch.inference_mode():
+        states = engine.model(**inputs, output_hidden_states=True).hidden_states
+    return np.asarray(states[2][0, -1])  # the first are embeddings
+
+
+def test_directions_are_those_of_plain_passes_over_the_captions(
+    embedded: TransformersEngine, small: RevisData, vectors: RevisVectors
+) -> None:
+    def read(caption: Callable[[CaptionExample], str], blind: bool) -> np.ndarray:
+        return np.stack(
+            [state_by_hand(embedded, None if blind else picture(one.image), caption(one)) for one in small.captions]
+        )
+
+    def true(one: CaptionExample) -> str:
+        return one.caption
+
+    def hallucinated(one: CaptionExample) -> str:
+        return one.hallucinated
+
+    seen, blind = read(true, blind=False), read(true, blind=True)
+    prior = np.linalg.svd(read(hallucinated, blind=True) - read(lambda _: "No image is given.", blind=True))[2][0]
+    left = (seen - blind) @ (np.eye(len(prior)) - np.outer(prior, prior))
+    visual = np.linalg.svd(left)[2][0]
+    assert abs(vectors.prior[1] @ prior) == pytest.approx(1, abs=1e-4)
+    assert abs(cosine(vectors.visual[1], visual)) == pytest.approx(1, abs=1e-4)
+    assert np.linalg.norm(vectors.visual[1]) == pytest.approx(np.linalg.norm(left, axis=1).mean(), rel=1e-4)
+    nearer = cosine(seen, vectors.visual[1]) > cosine(read(hallucinated, blind=False), vectors.visual[1])
+    assert vectors.separation[1] == nearer.mean()
+
+
 def test_false_positives_and_factual_answers_are_those_of_the_model_itself(
     embedded: TransformersEngine, small: RevisData, vectors: RevisVectors
 ) -> None:
