@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from rich.table import Table
+from rich.text import Text
+
 from finished_run import Finished
 from unprior.report import changes_table, metrics_table
 from unprior.report.html_tables import from_records, from_terminal
@@ -31,3 +34,13 @@ def test_records() -> None:
     assert [cell.text for cell in table.rows[0].cells] == ["mc", "3", "−0.250", "yes", "–"]
     assert [cell.right for cell in table.header] == [False, True, True, False, True]
     assert from_records("Nothing", []).rows == ()
+
+
+def test_a_small_p_is_not_zero_and_headers_keep_their_words_apart() -> None:
+    table = from_records("Tests", [{"p": 3.6e-12, "delta": 0.0}])
+    assert [cell.text for cell in table.rows[0].cells] == ["3.6e-12", "0.000"]
+    source = Table("Rep./\nharms", "Matched\nΔCF")
+    source.add_row(Text("+1", style="bold"), "-1")
+    page = from_terminal(source)
+    assert [cell.text for cell in page.header] == ["Rep./harms", "Matched ΔCF"]
+    assert [cell.strong for cell in page.rows[0].cells] == [True, False]

@@ -24,7 +24,7 @@ def visible_cards(page: Page) -> int:
 def test_all_figures_are_there_and_nothing_sticks_out(browser: Browser, report: Path, width: int, scheme: str) -> None:
     with opened(browser, report, width=width, scheme=scheme) as page:
         figures = page.locator("figure img")
-        assert figures.count() == 8
+        assert figures.count() == 10
         for index in range(figures.count()):
             figure = figures.nth(index)
             assert figure.evaluate("image => image.complete && image.naturalWidth > 0")

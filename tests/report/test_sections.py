@@ -3,16 +3,17 @@ from __future__ import annotations
 import base64
 
 from finished_run import Finished
+from made_up_methods import COSTS, made_up
 from small_tables import twelve_pairs
 from unprior import SelectivePriorCalibrator, evaluate
-from unprior.report.sections import figure_sections
-from unprior.studies import run_studies
+from unprior.report.sections import Section, figure_sections
+from unprior.studies import Studies, run_studies
 
 
 def test_every_section_has_words_pictures_and_numbers(finished: Finished) -> None:
     sections = {section.anchor: section for section in figure_sections(finished.evaluation, finished.studies)}
     assert {anchor: len(section.panels) for anchor, section in sections.items()} == {
-        "intervals": 1, "attraction": 1, "frontier": 2, "strengths": 2, "ranges": 2,
+        "intervals": 1, "attraction": 1, "methods": 2, "frontier": 2, "strengths": 2, "ranges": 2,
     }  # fmt: skip
     for section in sections.values():
         assert section.text.endswith(".")
@@ -41,5 +42,23 @@ def test_what_is_absent_says_why() -> None:
     evaluation = evaluate(decisions.table, decisions, resamples=50)
     sections = figure_sections(evaluation, run_studies(decisions, calibrator))
     assert [section.absent for section in sections if section.absent] == [
-        "There are no development rows to fit again on."
+        "There are neither answers of other methods nor development rows to choose controls on.",
+        "There are no development rows to fit again on.",
     ]
+
+
+def test_methods_have_their_tables_below(finished: Finished) -> None:
+    def section(studies: Studies) -> Section:
+        return next(each for each in figure_sections(finished.evaluation, studies) if each.anchor == "methods")
+
+    own = section(finished.studies)
+    assert [table.title for table in own.below] == ["Beside other methods (points)"]
+    assert "answer by themselves" not in own.text
+    assert "44 tests of the table (Holm)" in own.text
+    test = finished.decisions.table
+    more = section(run_studies(finished.decisions, finished.calibrator, None, made_up(test), COSTS))
+    assert [table.title for table in more.below] == ["Beside other methods (points)", "Cost of one example"]
+    assert "answer by themselves" in more.text
+    assert "lose too much to be shown: Focus on Vision (MC), Focus on Vision (QA)." in more.text
+    assert more.numbers is not None
+    assert len(more.numbers.rows) == 6

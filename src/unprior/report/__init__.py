@@ -1,5 +1,6 @@
 """Results as people and programs read them."""
 
+from unprior.report.method_tables import cost_table, methods_table
 from unprior.report.page import report_record, write_report
 from unprior.report.tables import (
     attraction_table,
@@ -14,7 +15,9 @@ __all__ = [
     "attraction_table",
     "changes_table",
     "components_table",
+    "cost_table",
     "evaluation_record",
+    "methods_table",
     "metrics_table",
     "plain_table",
     "report_record",

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rich.table import Table
+from rich.text import Text
 
 _MINUS = re.compile(r"(?<![\w.])-(?=\d)")
 
 
 class HtmlCell(NamedTuple):
-    """Text of a cell and whether it is set to the right, as numbers are."""
+    """Text of a cell, whether it is set to the right, as numbers are, and whether it stands out."""
 
     text: str
     right: bool
+    strong: bool = False
 
 
 class HtmlRow(NamedTuple):
@@ -46,17 +48,20 @@ def from_terminal(table: Table) -> HtmlTable:
     '−2.6'
     """
     right = [column.justify == "right" for column in table.columns]
-    columns = [[_typographic(str(cell)) for cell in column.cells] for column in table.columns]
+    columns = [list(column.cells) for column in table.columns]
     rows = [
         HtmlRow(
-            tuple(HtmlCell(text, flush) for text, flush in zip(cells, right, strict=True)),
+            tuple(
+                HtmlCell(_typographic(str(cell)), flush, isinstance(cell, Text) and cell.style == "bold")
+                for cell, flush in zip(cells, right, strict=True)
+            ),
             strong=row.style == "bold",
             last_of_section=row.end_section,
         )
         for cells, row in zip(zip(*columns, strict=True), table.rows, strict=True)
     ]
     header = tuple(
-        HtmlCell(str(column.header).replace("\n", ""), flush)
+        HtmlCell(str(column.header).replace("/\n", "/").replace("\n", " "), flush)
         for column, flush in zip(table.columns, right, strict=True)
     )
     return HtmlTable(str(table.title), str(table.caption) if table.caption else None, header, tuple(rows))
@@ -84,7 +89,10 @@ def _shown(value: Any) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return _typographic(f"{value:.3f}" if isinstance(value, float) else str(value))
+    if isinstance(value, float):
+        # A small p is not zero.
+        return _typographic(f"{value:.2g}" if 0.0 < abs(value) < 5e-4 else f"{value:.3f}")
+    return _typographic(str(value))
 
 
 def _typographic(text: str) -> str:

@@ -12,14 +12,16 @@ from unprior.report.figures import (
     Display,
     FrontierDisplay,
     IntervalsDisplay,
+    MethodsDisplay,
     RangesDisplay,
     StrengthsDisplay,
     task_name,
 )
 from unprior.report.html_tables import HtmlTable, from_records, from_terminal
+from unprior.report.method_tables import cost_table, methods_table
 from unprior.report.style import DARK, LIGHT, FigureStyle, as_svg
 from unprior.report.tables import attraction_table, changes_table
-from unprior.studies import Attraction, Frontier, Ranges, Strengths, Studies
+from unprior.studies import Attraction, Frontier, Methods, Ranges, Strengths, Studies
 from unprior.studies.ranges import TaskRanges
 
 Draw = Callable[[FigureStyle], Display]
@@ -50,6 +52,8 @@ class Section:
     """Everything behind the figure, folded away."""
     table: HtmlTable | None = None
     """A table to stand beside the figure."""
+    below: tuple[HtmlTable, ...] = ()
+    """Tables under the figures."""
     absent: str | None = None
     """Why there is nothing to see, if so."""
 
@@ -64,11 +68,12 @@ def figure_sections(evaluation: Evaluation, studies: Studies) -> list[Section]:
     >>> decisions = calibrator.predict(table.where(split="test"))
     >>> sections = figure_sections(evaluate(decisions.table, decisions), run_studies(decisions, calibrator))
     >>> [section.anchor for section in sections]
-    ['intervals', 'attraction', 'frontier', 'strengths', 'ranges']
+    ['intervals', 'attraction', 'methods', 'frontier', 'strengths', 'ranges']
     """
     return [
         _intervals(evaluation),
         _attraction(studies.attraction),
+        _methods(studies.methods),
         _frontier(studies.frontier),
         _strengths(studies.strengths),
         _ranges(studies.ranges),
@@ -110,6 +115,36 @@ def _attraction(results: Attraction) -> Section:
     numbers = from_records("Prior attraction", results.records())
     table = from_terminal(attraction_table(results))
     return Section("attraction", "Where do wrong answers come from?", text.strip(), (panel,), numbers, table)
+
+
+def _methods(results: Methods | None) -> Section:
+    title = "Beside other methods"
+    if results is None:
+        absent = "There are neither answers of other methods nor development rows to choose controls on."
+        return Section("methods", title, "", (), None, absent=absent)
+    panels, outside = [], []
+    for task in results.tasks:
+        draw = _draw_methods(results, task)
+        display = draw(LIGHT)
+        outside += [f"{point.label} ({task.upper()})" for point in display.outside]
+        said = ", ".join(f"{each.label}: ΔCF {each.cf:+.1f}, ΔCS {each.cs:+.1f}" for each in display.points)
+        panels.append(_panel(draw, f"Repair against retention by method, {task_name(task)}. {said}"))
+    text = (
+        "Up is repair, right is retention, both against the common original answers; faint lines join equal U = ΔCF + "
+        "0.5 ΔCS. Circles are controls: other rules on the very scores that SPC uses, chosen on the same development "
+        "rows by the same objective under the same limit."
+    )
+    if {row.kind for row in results.rows} - {"control", "spc"}:
+        text += " Filled signs are methods that answer by themselves: other prompts, decoders, and edits of the model."
+    if outside:
+        text += f" Methods that lose too much to be shown: {', '.join(outside)}."
+    text += f" The numbers below also give p adjusted over the {results.family} tests of the table (Holm)."
+    tables = tuple(from_terminal(each) for each in (methods_table(results), cost_table(results)) if each is not None)
+    return Section("methods", title, text, tuple(panels), from_records(title, results.records()), below=tables)
+
+
+def _draw_methods(results: Methods, task: str) -> Callable[[FigureStyle], MethodsDisplay]:
+    return lambda style: MethodsDisplay.from_results(results, task=task, style=style)
 
 
 def _frontier(results: Frontier | None) -> Section:

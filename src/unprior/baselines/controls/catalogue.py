@@ -22,14 +22,14 @@ from unprior.scores import ScoreTable
 CONTROLS: dict[str, Control] = {
     name: Control(name, label, run)
     for name, label, run in (
-        ("no-subtraction", "No subtraction (λ = 0)", fixed_strength(0.0)),
+        ("no-subtraction", "No subtraction", fixed_strength(0.0)),
         ("fixed-strength", f"Fixed λ = {FIXED_STRENGTH:g}", fixed_strength(FIXED_STRENGTH)),
-        ("fixed-strength-gated", f"Fixed λ = {FIXED_STRENGTH:g}, with gate", gated_strength(FIXED_STRENGTH)),
+        ("fixed-strength-gated", f"Fixed λ = {FIXED_STRENGTH:g}, gated", gated_strength(FIXED_STRENGTH)),
         ("selected-strength", "Selected λ", selected_strength),
-        ("selected-strength-gated", "Selected λ, with gate", gated_strength()),
+        ("selected-strength-gated", "Selected λ, gated", gated_strength()),
         # λ = 1 without a gate is the pointwise mutual information by which language-model harnesses normalise.
-        ("direct-subtraction", "Direct subtraction (PMI)", fixed_strength(1.0)),
-        ("cfg-score", "Guidance on scores (CFG)", guidance),
+        ("direct-subtraction", "Direct (PMI, λ = 1)", fixed_strength(1.0)),
+        ("cfg-score", "CFG on scores", guidance),
         ("learned-rule-fixed", "Learned rule, fixed λ", learned_rule(fixed_strength_answers, STRENGTHS)),
         ("learned-rule-direct", "Learned rule, direct", learned_rule(guided_answers, GUIDANCE_SCALES)),
         ("ungated-adaptive", "Adaptive λ, no gate", ungated),

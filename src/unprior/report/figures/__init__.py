@@ -4,6 +4,7 @@ from unprior.report.figures._display import Display, task_name
 from unprior.report.figures.attraction import AttractionDisplay
 from unprior.report.figures.frontier import FrontierDisplay
 from unprior.report.figures.intervals import IntervalsDisplay
+from unprior.report.figures.methods import MethodsDisplay
 from unprior.report.figures.ranges import RangesDisplay
 from unprior.report.figures.strengths import StrengthsDisplay
 
@@ -12,6 +13,7 @@ __all__ = [
     "Display",
     "FrontierDisplay",
     "IntervalsDisplay",
+    "MethodsDisplay",
     "RangesDisplay",
     "StrengthsDisplay",
     "task_name",
