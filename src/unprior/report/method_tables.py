@@ -72,7 +72,7 @@ def cost_table(methods: Methods) -> Table | None:
         table.add_row(label, f"{cost.images:.2g}", f"{cost.passes:.3g}", f"{cost.seconds:.3g}", _times(cost, original))
     examples = sorted({cost.examples for _, cost in measured})
     table.caption = (
-        f"Means over {' or '.join(map(str, examples))} examples, one at a time, all measured together; times the "
+        f"Means over {' or '.join(map(str, examples))} examples, all measured together; times the "
         f"original are seconds. Controls read the scores of SPC and cost what it costs"
     )
     return table
