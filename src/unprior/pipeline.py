@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unprior._files import replacing
+from unprior.baselines.answers import read_answers, read_references
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError
 from unprior.evaluation import Evaluation, evaluate
@@ -53,8 +54,17 @@ class Run:
     studies: Studies
 
     @classmethod
-    def of(cls, table: ScoreTable, *, epsilon_cs: float = 0.04, uncertainty: bool = False) -> Run:
+    def of(
+        cls,
+        table: ScoreTable,
+        *,
+        epsilon_cs: float = 0.04,
+        uncertainty: bool = False,
+        baselines: Path | None = None,
+    ) -> Run:
         """Fit on the rows of split ``dev`` and judge on those of split ``test``.
+
+        ``baselines`` is a file of answers of other methods to the test rows, which are then compared with SPC.
 
         >>> from unprior import synthesize
         >>> run = Run.of(synthesize(seed=0))
@@ -67,7 +77,10 @@ class Run:
         calibrator.fit(development, split=None)
         decisions = calibrator.predict(test)
         evaluation = evaluate(test, decisions.final)
-        return cls(table, calibrator, decisions, evaluation, run_studies(decisions, calibrator, development))
+        others = [] if baselines is None else read_answers(baselines, test)
+        costs = None if baselines is None else read_references(baselines)
+        studies = run_studies(decisions, calibrator, development, others, references=costs)
+        return cls(table, calibrator, decisions, evaluation, studies)
 
     @property
     def beyond_permitted_loss(self) -> str | None:

@@ -43,9 +43,9 @@ def about_pictures(pictures: list[Image.Image]) -> RevisData:
     captions = ("a cat", "a hand with six fingers", "three lines")
     return RevisData(
         tuple(
-            CaptionExample(image, text, "a dog with four legs") for image, text in zip(pictures, captions, strict=True)
+            CaptionExample(image, text, "a dog with four legs") for image, text in zip(pictures, captions, strict=False)
         ),
-        tuple(PresenceExample(image, "Is there a dog in the image?", "no") for image in pictures),
+        tuple(PresenceExample(image, "Is there a dog in the image?", "no") for image in pictures[:3]),
         "pictures",
     )
 

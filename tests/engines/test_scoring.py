@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import signal
@@ -18,6 +17,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hand_questions import PAIRS, write_benchmark
 from unprior import UnpriorError
 from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.user_file import read_questions
@@ -26,27 +26,6 @@ from unprior.engines.protocol import Answered, CandidateScores, Query, QueryFail
 from unprior.engines.scoring import Progress, ScoringRun
 from unprior.engines.store import ScoreStore
 from unprior.engines.transformers import TransformersEngine
-
-PAIRS = 3
-
-
-def write_benchmark(folder: Path, pairs: int = PAIRS) -> Path:
-    """Pairs of images with a choice and a yes/no question each: four examples per pair."""
-    generator = np.random.default_rng(0)
-    rows = []
-    for pair in range(pairs):
-        for side in ("cf", "cs"):
-            name = f"{pair}-{side}.png"
-            pixels = generator.integers(0, 256, (40 + 8 * pair, 48, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(folder / name)
-            common = {"image": name, "pair": pair, "side": side, "split": "dev" if pair == 0 else "test"}
-            options = ["five", "six", "seven", "four"]
-            question = f"How many fingers does hand {pair} have?"
-            rows.append(common | {"question": question, "options": options, "answer": "six", "id": f"{pair}-{side}-mc"})
-            rows.append(common | {"question": f"Is hand {pair} red?", "answer": "no", "id": f"{pair}-{side}-qa"})
-    path = folder / "hands.jsonl"
-    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
-    return path
 
 
 class Counting:

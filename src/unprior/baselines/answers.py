@@ -126,8 +126,7 @@ def read_answers(path: Path, table: ScoreTable) -> list[MethodAnswers]:
     keys = list(zip(*(map(_text, table.column(name)) for name in identity), strict=True))
     results = []
     for described in about["methods"]:
-        cost = described["cost"]
-        info = MethodInfo(**described | {"cost": None if cost is None else Cost(**cost)})
+        info = _info(described)
         rows = _rows_of(path, arrow, info, identity)
         absent = [key for key in keys if key not in rows]
         if absent:
@@ -147,6 +146,18 @@ def read_answers(path: Path, table: ScoreTable) -> list[MethodAnswers]:
 def read_references(path: Path) -> dict[str, Cost]:
     """Costs of the ``original`` answers and of ``spc`` that were measured together with the methods of a file."""
     return {name: Cost(**cost) for name, cost in _open(path)[1]["references"].items()}
+
+
+def described_methods(path: Path, *, model: str, benchmark: str) -> list[MethodInfo]:
+    """The methods of a file, if all its answers are those of one model to one benchmark; else none."""
+    arrow, about = _open(path)
+    sources = {(row["model"], row["benchmark"]) for row in arrow.select(["model", "benchmark"]).to_pylist()}
+    return [_info(described) for described in about["methods"]] if sources == {(model, benchmark)} else []
+
+
+def _info(described: dict[str, Any]) -> MethodInfo:
+    cost = described["cost"]
+    return MethodInfo(**described | {"cost": None if cost is None else Cost(**cost)})
 
 
 def _open(path: Path) -> tuple[pa.Table, dict[str, Any]]:

@@ -17,6 +17,7 @@ from PIL import Image
 from unprior.baselines.revis_data import PresenceExample, RevisData, picture
 from unprior.baselines.revis_directions import CaptionStates, choose_layer, directions, risk, separation
 from unprior.baselines.revis_vectors import RevisVectors
+from unprior.engines._batches import work_in_parts
 from unprior.engines.prompts import YES_NO, parse_answer
 from unprior.engines.protocol import Query, QueryFailure
 from unprior.errors import UnpriorError
@@ -130,7 +131,8 @@ class _Fitting:
             queries = [
                 Query(picture(one.image), self.engine.layout.user_text(one.question, YES_NO, None), ()) for one in batch
             ]
-            results = self.engine.guarded(queries, self._answer)
+            prompts = [self.engine.encoder.encode(query) for query in queries]
+            results = work_in_parts(prompts, self._answer)
             for query, result in zip(queries, results, strict=True):
                 if isinstance(result, QueryFailure):
                     raise UnpriorError(f"{query.text!r} could not be asked: {result.reason}")

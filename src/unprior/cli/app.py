@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from unprior.cli import answers, calibrate, data, run, score, tables
+from unprior.cli import answers, baseline, calibrate, data, run, score, tables
 from unprior.cli.console import errors
 from unprior.errors import UnpriorError
 
@@ -31,6 +31,7 @@ app.command("evaluate")(calibrate.evaluate)
 app.command("evaluate-answers")(answers.evaluate_answers)
 app.command("score")(score.score)
 app.command("ask")(score.ask)
+app.command("baseline")(baseline.baseline)
 
 
 def _show_version(wanted: bool) -> None:

@@ -16,6 +16,9 @@ from unprior.scores.files import table_format
 
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator
+    from unprior.scores import ScoreTable
+    from unprior.scores.schema import IntArray
+    from unprior.studies.methods import Methods
 
 Scores = Annotated[
     Path, typer.Argument(metavar="SCORES", help="Score table (.jsonl or .parquet, or a published per-example file).")
@@ -97,12 +100,15 @@ def evaluate(
     decisions: Annotated[Path, typer.Argument(help="Decisions made from this table by `unprior apply`.")],
     split: Annotated[str, typer.Option(help="Rows to evaluate; 'all' for every row.")] = "test",
     model: Model = None,
+    baselines: Annotated[
+        Path | None, typer.Option(help="Answers of other methods, made by `unprior baseline`, to compare with.")
+    ] = None,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples of pairs.", min=1)] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", min=0)] = 20260712,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare decisions with the original answers: accuracy, intervals, exact tests."""
+    """Compare decisions with the original answers, and with other methods: accuracy, intervals, exact tests."""
     from unprior.evaluation import evaluate as compare
     from unprior.evaluation.answers import read_final_answers
     from unprior.report import changes_table, evaluation_record, metrics_table
@@ -110,12 +116,34 @@ def evaluate(
     table = read_table(scores, skip_invalid=skip_invalid)
     final = read_final_answers(decisions, table)
     rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
-    evaluation = compare(table.take(rows), final[rows], resamples=resamples, seed=seed)
+    judged = table.take(rows)
+    evaluation = compare(judged, final[rows], resamples=resamples, seed=seed)
+    methods = None if baselines is None else _beside(judged, final[rows], baselines, resamples, seed)
     if as_json:
-        print_json(evaluation_record(evaluation))
+        print_json(evaluation_record(evaluation) | ({} if methods is None else {"methods": methods.records()}))
         return
     output.print(metrics_table(evaluation))
     output.print(changes_table(evaluation))
+    if methods is not None:
+        print_methods(methods)
+
+
+def _beside(judged: ScoreTable, final: IntArray, baselines: Path, resamples: int, seed: int) -> Methods:
+    from unprior.baselines.answers import read_answers, read_references
+    from unprior.studies.methods import compare_methods
+
+    answers, costs = read_answers(baselines, judged), read_references(baselines)
+    return compare_methods(judged, final, answers, references=costs, resamples=resamples, seed=seed)
+
+
+def print_methods(methods: Methods) -> None:
+    """All methods beside each other, and what they cost."""
+    from unprior.report import cost_table, methods_table
+
+    for shown in (methods_table(methods), cost_table(methods)):
+        if shown is not None:
+            output.print(shown)
+            output.print()
 
 
 def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:

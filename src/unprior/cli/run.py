@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unprior.cli.baseline import (
+    ANSWERS,
+    CostExamples,
+    MethodOptions,
+    RevisFile,
+    RevisStrength,
+    answer_with_methods,
+)
 from unprior.cli.benchmarks import (
     BenchmarkName,
     DataDir,
@@ -17,7 +25,7 @@ from unprior.cli.benchmarks import (
     prepare,
     report_missing_images,
 )
-from unprior.cli.calibrate import warn_about_abstaining
+from unprior.cli.calibrate import print_methods, warn_about_abstaining
 from unprior.cli.console import AsJson, errors, output
 from unprior.cli.score import (
     Attention,
@@ -50,6 +58,12 @@ def run(
         float, typer.Option(help="Largest loss of commonsense accuracy to accept on a development task.")
     ] = 0.04,
     uncertainty: Annotated[bool, typer.Option("--uncertainty", help="Fit the uncertainty-aware version.")] = False,
+    baselines: Annotated[
+        str, typer.Option(help="Also let these methods answer, separated by commas, or all; see `unprior baseline`.")
+    ] = "",
+    revis_data: RevisFile = None,
+    revis_strength: RevisStrength = None,
+    cost_examples: CostExamples = 16,
     variant: VariantName = None,
     seed: WorldSeed = 0,
     data_dir: DataDir = None,
@@ -67,20 +81,29 @@ def run(
     Without options: the embedded model on the microworld, no download needed. The same command again computes only
     what is missing.
     """
+    from unprior.baselines.names import choose_methods
     from unprior.embedded import NAME
     from unprior.pipeline import Run, check_benchmark
 
+    names = tuple(name.strip() for name in baselines.split(",") if name.strip())
+    choose_methods(names)
     whole = prepare(benchmark, out, seed, variant, data_dir)
     report_missing_images(whole)
     check_benchmark(whole)
     engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
     side = image_side(whole, engine.model_type, resize)
     scored = score_benchmark(engine, whole, whole, out, resize=side, batch_size=batch_size)
-    print_failures(scored.summary)
+    print_failures(scored.summary.failures)
     if scored.table is None:
         raise UnpriorError("no example could be scored, so there is nothing to calibrate")
+    answers = None
+    if names:
+        options = MethodOptions(names, revis_data, revis_strength, cost_examples)
+        missing = answer_with_methods(engine, whole, out, options, resize=side, batch_size=batch_size)
+        print_failures(missing)
+        answers = out / ANSWERS if not missing and (out / ANSWERS).exists() else None
     with errors.status("Fitting, deciding and running the studies …"):
-        result = Run.of(scored.table, epsilon_cs=epsilon_cs, uncertainty=uncertainty)
+        result = Run.of(scored.table, epsilon_cs=epsilon_cs, uncertainty=uncertainty, baselines=answers)
     warn_about_abstaining(result.calibrator)
     with errors.status("Writing the report …"):
         notes = [note for note in (result.beyond_permitted_loss, _PETRI_DISH if model == NAME else None) if note]
@@ -91,6 +114,8 @@ def run(
         print((out / "report.json").read_text(encoding="utf-8"), end="")
     else:
         print_run(result)
+        if answers is not None and result.studies.methods is not None:
+            print_methods(result.studies.methods)
         for note in notes:
             output.print(note)
             output.print()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +27,7 @@ from unprior.errors import UnpriorError
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
     from unprior.calibration import Decision
-    from unprior.engines.scoring import Summary
+    from unprior.engines.scoring import Failure, Summary
     from unprior.engines.transformers import TransformersEngine
     from unprior.scores import ScoreTable
 
@@ -143,7 +144,7 @@ def score(
         where = "no score table" if written is None else str(written)
         work = f"{summary.computed:,} results computed now, {summary.reused:,} stored before"
         output.print(f"{done:,} of {summary.examples:,} examples scored ({work}) → {where}", soft_wrap=True)
-        print_failures(summary)
+        print_failures(summary.failures)
     if failures:
         raise typer.Exit(1)
 
@@ -178,9 +179,9 @@ def score_benchmark(
     return Scored(summary, table, path)
 
 
-def print_failures(summary: Summary) -> None:
-    """Name every example that could not be scored, and why."""
-    for failure in summary.failures:
+def print_failures(failures: Iterable[Failure]) -> None:
+    """Name every example that could not be done, and why."""
+    for failure in failures:
         errors.print(f"  failed: {failure.example_id}: {failure.reason}", soft_wrap=True)
 
 

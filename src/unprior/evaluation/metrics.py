@@ -121,9 +121,15 @@ def measure(table: ScoreTable, answers: ArrayLike | Decisions) -> Metrics:
 
 
 def compare(
-    table: ScoreTable, answers: ArrayLike | Decisions, *, side: str, reference: ArrayLike | Decisions | None = None
+    table: ScoreTable,
+    answers: ArrayLike | Decisions,
+    *,
+    side: str | None,
+    reference: ArrayLike | Decisions | None = None,
 ) -> Change:
     """Count repairs, harms and changes of ``answers`` on one side, against the original answers or another reference.
+
+    Without a side (None) all rows count, as where images are not paired.
 
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
@@ -132,7 +138,7 @@ def compare(
     """
     answers = as_answers(table, answers)
     given = table.original if reference is None else as_answers(table, reference)
-    rows = table.is_cf if side == "cf" else ~table.is_cf
+    rows = np.ones(len(table), dtype=np.bool_) if side is None else table.is_cf == (side == "cf")
     before, after = correct(table, given)[rows], correct(table, answers)[rows]
     return Change(
         repairs=int((~before & after).sum()),

@@ -12,6 +12,7 @@ from unprior.evaluation import TaskResult
 from unprior.report.figures import task_name
 from unprior.report.tables import format_p, plain_table
 from unprior.studies import MethodRow, Methods
+from unprior.studies.changes import Changes
 
 _MARKS = "†‡§¶"
 
@@ -75,6 +76,34 @@ def cost_table(methods: Methods) -> Table | None:
         f"Means over {' or '.join(map(str, examples))} examples, all measured together; times the "
         f"original are seconds. Controls read the scores of SPC and cost what it costs"
     )
+    return table
+
+
+def accuracy_table(changes: Changes) -> Table:
+    """What methods change where images are not paired: accuracy before and after.
+
+    >>> from unprior import synthesize
+    >>> from unprior.studies.changes import study_changes
+    >>> accuracy_table(study_changes(synthesize(seed=0), [])).row_count
+    0
+    """
+    table = plain_table("Accuracy of original answers and of other methods")
+    table.add_column("Task")
+    table.add_column("Method")
+    for name in ("Original", "Method", "Δ (points)", "Repairs/harms", "Changed", "p"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in changes.rows:
+        table.add_row(
+            row.task.upper(),
+            row.label,
+            f"{row.before.value:.3f}",
+            f"{row.after.value:.3f}",
+            f"{100 * row.change.delta:+.1f}",
+            f"{row.change.repairs}/{row.change.harms}",
+            str(row.change.changed),
+            format_p(row.test.p_value),
+        )
+    table.caption = "Exact two-sided McNemar p, not adjusted; without pairs there is no CF and no CS side"
     return table
 
 

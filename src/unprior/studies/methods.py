@@ -10,10 +10,11 @@ from typing import Any
 from unprior.baselines.answers import Cost, MethodAnswers
 from unprior.baselines.controls import ControlResult, run_controls
 from unprior.calibration import Decisions, SelectivePriorCalibrator
-from unprior.evaluation import Evaluation, SideResult, TaskResult, evaluate, holm
-from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
+from unprior.evaluation import SideResult, TaskResult, evaluate, holm
+from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
+from unprior.scores.schema import IntArray
 
 Results = tuple[TaskResult, ...]
 
@@ -97,6 +98,17 @@ class Methods:
         return record | {f"cost_{name}": costs.get(name) for name in ("images", "passes", "seconds", "examples")}
 
 
+@dataclass(frozen=True, slots=True)
+class OwnChoice:
+    """What SPC chose on its development rows, as far as it is known."""
+
+    settings: dict[str, Any]
+    note: str | None
+
+
+_NO_SETTINGS = OwnChoice({}, None)
+
+
 def study_methods(
     decisions: Decisions,
     calibrator: SelectivePriorCalibrator,
@@ -104,7 +116,7 @@ def study_methods(
     baselines: Sequence[MethodAnswers] = (),
     *,
     references: Mapping[str, Cost] | None = None,
-    controls: bool = True,
+    controls: Sequence[str] | None = None,
     resamples: int = BOOTSTRAP_RESAMPLES,
 ) -> Methods:
     """Compare SPC with other methods and with the controls, all against the same original answers.
@@ -122,32 +134,61 @@ def study_methods(
     references
         Costs of the ``original`` answers and of ``spc``, measured together with the baselines.
     controls
-        Whether to run the controls.
+        Names of the controls to run; by default all.
     resamples
         Of the bootstrap.
     """
-    test, costs = decisions.table, references or {}
+    test = decisions.table
+    chosen = [] if development is None else run_controls(development, test, calibrator=calibrator, names=controls)
+    settings = {} if decisions.settings is None else asdict(decisions.settings)
+    own = OwnChoice(
+        settings={name: value for name, value in settings.items() if value is not None},
+        note=None if settings else "abstains: no setting feasible",
+    )
+    return compare_methods(
+        test, decisions.final, baselines, controls=chosen, references=references, own=own, resamples=resamples
+    )
 
-    def judged(given: Any, reference: Any = None) -> Evaluation:
-        return evaluate(test, given, reference=reference, resamples=resamples)
+
+def compare_methods(
+    table: ScoreTable,
+    final: IntArray,
+    baselines: Sequence[MethodAnswers],
+    *,
+    controls: Sequence[ControlResult] = (),
+    references: Mapping[str, Cost] | None = None,
+    own: OwnChoice = _NO_SETTINGS,
+    resamples: int = BOOTSTRAP_RESAMPLES,
+    seed: int = BOOTSTRAP_SEED,
+) -> Methods:
+    """Compare final answers of SPC with those of other methods, all against the original answers of a table.
+
+    >>> from unprior import synthesize
+    >>> table = synthesize(seed=0)
+    >>> [row.label for row in compare_methods(table, table.original, []).rows]
+    ['SPC']
+    """
+    costs = references or {}
+
+    def judged(given: Any, reference: Any = None) -> Results:
+        return evaluate(table, given, reference=reference, resamples=resamples, seed=seed).tasks
 
     rows = []
     for each in baselines:
-        info, tasks = each.info, judged(each.answers).tasks
-        matched = None if each.matched is None else judged(each.answers, each.matched).tasks
-        rows.append(MethodRow(info.name, info.label, info.kind, None, info.settings, tasks, matched, info.cost))
-    if controls and development is not None:
-        for result in run_controls(development, test, calibrator=calibrator):
-            tasks = judged(result.answers).tasks
-            rows.append(
-                MethodRow(result.name, result.label, "control", _note(result), result.settings, tasks, None, None)
+        info, matched = each.info, None if each.matched is None else judged(each.answers, each.matched)
+        rows.append(
+            MethodRow(
+                info.name, info.label, info.kind, None, info.settings, judged(each.answers), matched, info.cost
             )
-    own = judged(decisions)
-    settings = {} if decisions.settings is None else asdict(decisions.settings)
-    chosen = {name: value for name, value in settings.items() if value is not None}
-    note = None if chosen else "abstains: no setting feasible"
-    rows.append(MethodRow("spc", "SPC", "spc", note, chosen, own.tasks, None, costs.get("spc")))
-    return Methods(_adjusted(rows), costs.get("original"), own.level, own.resamples, own.seed)
+        )  # fmt: skip
+    for control in controls:
+        tasks = judged(control.answers)
+        rows.append(
+            MethodRow(control.name, control.label, "control", _note(control), control.settings, tasks, None, None)
+        )
+    evaluation = evaluate(table, final, resamples=resamples, seed=seed)
+    rows.append(MethodRow("spc", "SPC", "spc", own.note, own.settings, evaluation.tasks, None, costs.get("spc")))
+    return Methods(_adjusted(rows), costs.get("original"), evaluation.level, evaluation.resamples, evaluation.seed)
 
 
 def _note(result: ControlResult) -> str | None:

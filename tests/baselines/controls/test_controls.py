@@ -167,7 +167,9 @@ def test_the_learned_rule_is_the_best_of_its_grid(
                 loss, np.zeros(13), jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 5000}
             )
             chances[strength, penalty] = found.x
-            observed = sorted(set((1 / (1 + np.exp(-(inputs(development) @ found.x)))).round(9).tolist()))
+            chance = 1 / (1 + np.exp(-(inputs(development) @ found.x)))
+            revisable = [p != row["original"] for p, row in zip(proposals, development, strict=True)]
+            observed = sorted(set(chance[revisable].round(9).tolist()))
             settings += [(strength, penalty, threshold) for threshold in observed]
 
     def finals(setting: tuple[float, float, float], rows: list[Row]) -> list[str | None]:

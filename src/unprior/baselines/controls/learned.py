@@ -97,15 +97,19 @@ def _sweep(
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """All thresholds in rising order, with the net counts by group and the changed answers of each.
 
-    Rows that reach a threshold are a tail of the sorted rows, so one running sum from the end counts for all.
+    Rows that reach a threshold are a tail of the sorted rows, so one running sum from the end counts for all. Only rows
+    that could be revised give thresholds: one below all of them would let anything pass.
     """
+    size = len(data.groups.totals)
+    if not differs.any():
+        return np.ones(1), np.zeros((1, size), dtype=np.int64), np.zeros(1, dtype=np.int64)
+    chance, gains, group = chance[differs], gains[differs], data.groups.group[differs]
     order = np.argsort(chance, kind="stable")
-    revised = np.zeros((len(chance), len(data.groups.totals) + 1), dtype=np.int64)
-    revised[np.arange(len(chance)), data.groups.group] = np.where(differs, gains, 0)
-    revised[:, -1] = differs
+    revised = np.zeros((len(chance), size), dtype=np.int64)
+    revised[np.arange(len(chance)), group] = gains
     tails = np.cumsum(revised[order][::-1], axis=0)[::-1]
     thresholds, first = np.unique(chance[order], return_index=True)
-    return thresholds, tails[first, :-1], tails[first, -1]
+    return thresholds, tails[first], len(chance) - first
 
 
 def _features(table: ScoreTable) -> FloatArray:

@@ -1,0 +1,77 @@
+"""What a method costs: counted and timed on the same examples, one after another, in one run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PIL import Image
+
+from unprior.baselines.answers import Cost
+from unprior.baselines.decoding import Question, decode_texts
+from unprior.baselines.method import Method
+from unprior.benchmarks.schema import Benchmark, Example
+from unprior.engines.images import open_image, resize
+from unprior.engines.protocol import Query
+from unprior.engines.transformers import TransformersEngine
+
+COSTED_EXAMPLES = 16
+
+
+def measure_costs(
+    engine: TransformersEngine,
+    benchmark: Benchmark,
+    methods: Sequence[Method],
+    *,
+    examples: int = COSTED_EXAMPLES,
+    resize_to: int | None = None,
+    report: Callable[[int, int], None] | None = None,
+) -> dict[str, Cost]:
+    """Costs per example by name: ``original`` (the answer alone), ``spc`` (answer and scores), and every method.
+
+    The methods take turns on each example, so that a machine that slows down slows all of them down; the first example
+    is done once beforehand, untimed.
+    """
+    chosen = _spread(benchmark, examples)
+    work: dict[str, Callable[[Image.Image, Example], object]] = {
+        "original": lambda image, example: engine.original_answer(image, example.user_text(engine.layout)),
+        "spc": partial(_answer_and_score, engine),
+    }
+    work |= {method.name: partial(_decode, engine, method) for method in methods}
+    spent = {name: [0, 0, 0.0] for name in work}
+    for number, example in enumerate([chosen[0], *chosen]):
+        image = resize(open_image(example.image), resize_to)
+        for name, do in work.items():
+            images, passes, start = engine.encoded_images, engine.reader.passes, time.perf_counter()
+            do(image, example)
+            if number:
+                for place, value in enumerate(
+                    (engine.encoded_images - images, engine.reader.passes - passes, time.perf_counter() - start)
+                ):
+                    spent[name][place] += value
+        if report:
+            report(number, len(chosen))
+    count = len(chosen)
+    return {
+        name: Cost(images=images / count, passes=passes / count, seconds=seconds / count, examples=count)
+        for name, (images, passes, seconds) in spent.items()
+    }
+
+
+def _spread(benchmark: Benchmark, examples: int) -> list[Example]:
+    """Examples evenly spaced over those that can be read."""
+    readable = [example for example in benchmark if example.image.is_file()]
+    step = max(1, len(readable) // examples)
+    return readable[::step][:examples]
+
+
+def _answer_and_score(engine: TransformersEngine, image: Image.Image, example: Example) -> None:
+    text, candidates = example.user_text(engine.layout), engine.layout.continuations(example.labels)
+    engine.answer_batch([Query(image, text, candidates)])
+    engine.score_batch([Query(None, text, candidates)])
+
+
+def _decode(engine: TransformersEngine, method: Method, image: Image.Image, example: Example) -> None:
+    text = example.user_text(method.layout(engine.layout))
+    decode_texts(engine, method, [Question(image, text, example.example_id)])

@@ -1,0 +1,48 @@
+"""The names of all methods, as the command line knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from unprior.baselines.controls import CONTROLS
+from unprior.baselines.focus_on_vision import FocusOnVision
+from unprior.baselines.method import Method
+from unprior.baselines.mfcd import MFCD
+from unprior.baselines.nolan import NoLan
+from unprior.baselines.pai import PAI
+from unprior.baselines.vcd import VCD
+from unprior.errors import UnpriorError
+
+ALL = "all"
+REVIS_NAME = "revis"
+DECODED: dict[str, type[Method] | None] = {
+    FocusOnVision.name: FocusOnVision,
+    VCD.name: VCD,
+    MFCD.name: MFCD,
+    PAI.name: PAI,
+    REVIS_NAME: None,  # needs vectors, which are fitted to the model
+    NoLan.name: NoLan,
+}
+"""Methods that write their own answers, in the order of the paper's table, with the paper's settings."""
+
+
+class Chosen(NamedTuple):
+    """Methods by what they need: a model to ask, or scores alone."""
+
+    decoded: tuple[str, ...]
+    controls: tuple[str, ...]
+
+
+def choose_methods(names: Sequence[str]) -> Chosen:
+    """Sort names into methods that ask the model and controls on its scores; ``all`` stands for every one.
+
+    >>> choose_methods(["nolan", "cfg-score", "vcd"])
+    Chosen(decoded=('vcd', 'nolan'), controls=('cfg-score',))
+    """
+    known = [*DECODED, *CONTROLS]
+    for name in names:
+        if name not in (ALL, *known):
+            raise UnpriorError(f"no method {name!r}; choose {ALL}, or some of {', '.join(known)}")
+    wanted = set(known if ALL in names else names)
+    return Chosen(tuple(name for name in DECODED if name in wanted), tuple(name for name in CONTROLS if name in wanted))

@@ -1,0 +1,237 @@
+"""The command of the methods that SPC is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unprior.cli.benchmarks import (
+    BenchmarkName,
+    DataDir,
+    Resize,
+    VariantName,
+    WorldSeed,
+    image_side,
+    prepare,
+    report_missing_images,
+)
+from unprior.cli.calibrate import print_methods, warn_about_abstaining
+from unprior.cli.console import AsJson, errors, output, print_json, warn
+from unprior.cli.progress import progress
+from unprior.cli.score import (
+    Attention,
+    BatchSize,
+    Device,
+    DeviceMap,
+    DType,
+    ModelName,
+    ModelOptions,
+    Revision,
+    print_failures,
+    score_benchmark,
+)
+from unprior.errors import UnpriorError
+
+if TYPE_CHECKING:
+    from unprior.baselines.method import Method
+    from unprior.benchmarks.schema import Benchmark
+    from unprior.engines.scoring import Failure
+    from unprior.engines.transformers import TransformersEngine
+    from unprior.scores import ScoreTable
+    from unprior.studies.changes import Changes
+    from unprior.studies.methods import Methods
+
+ANSWERS = "baselines.parquet"
+VECTORS = "revis.safetensors"
+_NO_DATA = (
+    "REVIS needs captions, hallucinated captions and presence questions to find its directions; give them with "
+    "--revis-data FILE (docs/baselines.md describes it)"
+)
+
+RevisFile = Annotated[
+    Path | None,
+    typer.Option("--revis-data", help="What REVIS learns from (JSON lines); the embedded model brings its own."),
+]
+RevisStrength = Annotated[
+    float | None, typer.Option("--revis-strength", help="α of REVIS; by default 1.6 for Qwen and 1.1 for others.")
+]
+CostExamples = Annotated[
+    int, typer.Option("--cost-examples", help="Examples on which the cost of every method is measured.", min=1)
+]
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """What the methods may be told."""
+
+    names: tuple[str, ...]
+    revis_data: Path | None
+    revis_strength: float | None
+    cost_examples: int
+
+
+def baseline(
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Methods, or all.", show_default=False)],
+    model: ModelName = "embedded",
+    benchmark: BenchmarkName = "microworld",
+    out: Annotated[Path, typer.Option(help="Folder for the store, the scores and the answers.")] = Path("unprior-run"),
+    epsilon_cs: Annotated[
+        float, typer.Option(help="Permitted loss of commonsense accuracy, for SPC and the controls.")
+    ] = 0.04,
+    revis_data: RevisFile = None,
+    revis_strength: RevisStrength = None,
+    cost_examples: CostExamples = 16,
+    variant: VariantName = None,
+    seed: WorldSeed = 0,
+    data_dir: DataDir = None,
+    batch_size: BatchSize = 16,
+    resize: Resize = None,
+    revision: Revision = None,
+    dtype: DType = "auto",
+    device: Device = None,
+    device_map: DeviceMap = None,
+    attention: Attention = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let other methods answer a benchmark, and compare them with SPC and with the original answers.
+
+    Methods that ask the model: focus-on-vision, vcd, mfcd, pai, revis, nolan. Controls on its scores: no-subtraction,
+    fixed-strength, fixed-strength-gated, selected-strength, selected-strength-gated, direct-subtraction, cfg-score,
+    learned-rule-fixed, learned-rule-direct, ungated-adaptive.
+
+    What is missing is scored first. Answers are stored as they come; the same command again computes only what is
+    missing, and another one with the same --out adds its methods to the comparison.
+    """
+    from unprior.baselines.names import choose_methods
+
+    chosen = choose_methods(names)
+    whole = prepare(benchmark, out, seed, variant, data_dir)
+    report_missing_images(whole)
+    engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
+    side = image_side(whole, engine.model_type, resize)
+    scored = score_benchmark(engine, whole, whole, out, resize=side, batch_size=batch_size)
+    print_failures(scored.summary.failures)
+    if scored.table is None:
+        raise UnpriorError("no example could be scored, so there is nothing to compare with")
+    options = MethodOptions(tuple(names), revis_data, revis_strength, cost_examples)
+    failures = answer_with_methods(engine, whole, out, options, resize=side, batch_size=batch_size)
+    print_failures(failures)
+    if failures:
+        raise UnpriorError("some answers are missing, so the methods cannot be compared; run the command again")
+    with errors.status("Comparing …"):
+        compared = compare(scored.table, out / ANSWERS, chosen.controls, epsilon_cs)
+    if as_json:
+        print_json(compared.records())
+        return
+    print_comparison(compared)
+    output.print(f"Answers: {out / ANSWERS}", soft_wrap=True)
+    if scored.summary.failures:
+        raise typer.Exit(1)
+
+
+def compare(table: ScoreTable, answers: Path, controls: Sequence[str], epsilon_cs: float) -> Methods | Changes:
+    """Compare methods with SPC on the test pairs, or on a benchmark without pairs with the original answers alone."""
+    from unprior.baselines.answers import read_answers, read_references
+    from unprior.calibration import SelectivePriorCalibrator
+    from unprior.studies.changes import study_changes
+    from unprior.studies.methods import study_methods
+
+    judged = table.where(split="test") if "test" in table.column("split") else table
+    found = read_answers(answers, judged) if answers.exists() else []
+    if not {"dev", "test"} <= set(table.column("split")) or not table.is_paired.all():
+        if controls:
+            warn("controls are chosen on development pairs, which this benchmark does not have; they are left out")
+        return study_changes(judged, found)
+    development = table.where(split="dev")
+    calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs).fit(development, split=None)
+    warn_about_abstaining(calibrator)
+    references = read_references(answers) if answers.exists() else {}
+    decisions = calibrator.predict(judged)
+    return study_methods(decisions, calibrator, development, found, references=references, controls=controls)
+
+
+def print_comparison(compared: Methods | Changes) -> None:
+    """The tables of a comparison."""
+    from unprior.report.method_tables import accuracy_table
+    from unprior.studies.methods import Methods
+
+    if isinstance(compared, Methods):
+        print_methods(compared)
+    else:
+        output.print(accuracy_table(compared))
+
+
+def answer_with_methods(
+    engine: TransformersEngine,
+    whole: Benchmark,
+    out: Path,
+    options: MethodOptions,
+    *,
+    resize: int | None,
+    batch_size: int,
+) -> Sequence[Failure]:
+    """Let the methods answer the judged part of a benchmark and write their answers; those of earlier runs stay.
+
+    All costs are measured anew, because only what was measured together can be compared.
+    """
+    from unprior.baselines.names import ALL, choose_methods
+    from unprior.baselines.suite import answer_benchmark, available_methods, judged_part
+    from unprior.engines.store import ScoreStore
+
+    path, everything = out / ANSWERS, ALL in options.names
+    names = choose_methods([*options.names, *_answered_before(path, engine, whole)]).decoded
+    if not names:
+        return ()
+    found = available_methods(engine, names, lambda: _revis(engine, out, options), forgiving=everything)
+    for name, reason in found.left_out.items():
+        warn(f"{name} is left out: {reason}")
+    with ScoreStore(out / "store.sqlite") as store, progress("Answering", "answered") as report:
+        return answer_benchmark(
+            engine, judged_part(whole), found.methods, store, path,
+            resize_to=resize, batch_size=batch_size, cost_examples=options.cost_examples, report=report,
+        )  # fmt: skip
+
+
+def _answered_before(path: Path, engine: TransformersEngine, whole: Benchmark) -> list[str]:
+    """Methods of an earlier run of the same model on the same benchmark; a file of anything else is replaced."""
+    from unprior.baselines.answers import described_methods
+
+    try:
+        found = described_methods(path, model=engine.name, benchmark=whole.name) if path.exists() else []
+    except UnpriorError:
+        return []
+    return [info.name for info in found]
+
+
+def _revis(engine: TransformersEngine, out: Path, options: MethodOptions) -> Method:
+    """Load the vectors of an earlier run, or fit them and keep them."""
+    from unprior.baselines.revis import default_strength, fit_revis
+    from unprior.baselines.revis_data import microworld_data, read_revis_data
+    from unprior.baselines.revis_method import REVIS
+    from unprior.baselines.revis_vectors import RevisVectors
+    from unprior.embedded import NAME
+
+    path = out / VECTORS
+    strength = default_strength(engine.model_type) if options.revis_strength is None else options.revis_strength
+    if options.revis_data is None and engine.name != NAME:
+        raise UnpriorError(_NO_DATA)
+    with errors.status("Preparing REVIS …") as status:
+        data = microworld_data() if options.revis_data is None else read_revis_data(options.revis_data)
+        vectors = None
+        if path.exists():
+            with suppress(UnpriorError):  # of another model: made anew
+                vectors = RevisVectors.load(path, engine)
+        if vectors is None or vectors.recipe["data_digest"] != data.digest or vectors.strength != strength:
+            vectors = fit_revis(
+                engine, data, strength=strength,
+                report=lambda done, total: status.update(f"Fitting REVIS: {done:,} of {total:,} prompts …"),
+            )  # fmt: skip
+            vectors.save(path)
+    if vectors.choice.layer is None:
+        warn(f"REVIS stays inactive: {vectors.choice.reason}")
+    return REVIS(vectors)

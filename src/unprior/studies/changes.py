@@ -1,0 +1,68 @@
+"""What methods change on a benchmark without pairs: accuracy before and after, repairs and harms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unprior.baselines.answers import MethodAnswers
+from unprior.evaluation import Change, McNemarResult, Share, compare, mcnemar
+from unprior.evaluation.comparison import group_rows
+from unprior.evaluation.metrics import correct
+from unprior.scores import ScoreTable
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """One method on one task."""
+
+    method: str
+    label: str
+    """The name for people."""
+    task: str
+    before: Share
+    """Right original answers."""
+    after: Share
+    """Right answers of the method."""
+    change: Change
+    test: McNemarResult
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Every method on every task, against the original answers.
+
+    >>> from unprior import synthesize
+    >>> study_changes(synthesize(seed=0), []).records()
+    []
+    """
+
+    rows: tuple[ChangeRow, ...]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per method and task."""
+        return [
+            {
+                "method": row.method, "label": row.label, "task": row.task, "accuracy_before": row.before.value,
+                "accuracy_after": row.after.value, "delta": row.change.delta, "repairs": row.change.repairs,
+                "harms": row.change.harms, "changed": row.change.changed, "total": row.change.total,
+                "p": row.test.p_value,
+            }
+            for row in self.rows
+        ]  # fmt: skip
+
+
+def study_changes(table: ScoreTable, methods: Sequence[MethodAnswers]) -> Changes:
+    """Compare the answers of methods with the original ones, all images alike."""
+    rows = []
+    for (task,), chosen in group_rows(table, "task").items():
+        part = table.take(chosen)
+        before = Share(int(correct(part, part.original).sum()), len(part))
+        for method in methods:
+            given = method.answers[chosen]
+            change = compare(part, given, side=None)
+            after = Share(int(correct(part, given).sum()), len(part))
+            test = mcnemar(change.repairs, change.harms)
+            rows.append(ChangeRow(method.info.name, method.info.label, str(task), before, after, change, test))
+    return Changes(tuple(rows))

@@ -1,0 +1,206 @@
+"""Runs of the methods on a real small model: resuming, failing, dying."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine_fixtures import generate
+from hand_questions import write_benchmark
+from unprior import UnpriorError
+from unprior.baselines import run as run_module
+from unprior.baselines.decoding import Question, decode_texts
+from unprior.baselines.focus_on_vision import FocusOnVision
+from unprior.baselines.method import Method
+from unprior.baselines.nolan import NoLan
+from unprior.baselines.plain import Plain
+from unprior.baselines.run import BaselineRun
+from unprior.baselines.vcd import VCD
+from unprior.benchmarks.schema import Benchmark
+from unprior.benchmarks.user_file import read_questions
+from unprior.engines.images import open_image
+from unprior.engines.prompts import parse_answer
+from unprior.engines.scoring import Progress
+from unprior.engines.store import ScoreStore
+from unprior.engines.transformers import TransformersEngine
+
+METHODS: tuple[Method, ...] = (FocusOnVision(), VCD(), NoLan())
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Benchmark:
+    return read_questions(write_benchmark(tmp_path))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ScoreStore]:
+    with ScoreStore(tmp_path / "store.sqlite") as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def decoded(llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Method and example of everything that is decoded, in order; answers are kept short."""
+    monkeypatch.setattr(llava, "most_new_tokens", 5)
+    seen: list[tuple[str, str]] = []
+
+    def noting(engine: TransformersEngine, method: Method, questions: list[Question]) -> list[str]:
+        seen.extend((method.name, question.name) for question in questions)
+        return decode_texts(engine, method, questions)
+
+    monkeypatch.setattr(run_module, "decode_texts", noting)
+    return seen
+
+
+def test_every_method_answers_every_example_and_brings_its_reference(
+    llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore
+) -> None:
+    run = BaselineRun(llava, benchmark, store, METHODS, batch_size=5)
+    assert run.run() == ()
+    rows = run.rows()
+    assert [(row["method"], row["example_id"]) for row in rows] == [
+        (method.name, example.example_id) for method in METHODS for example in benchmark
+    ]
+    by_place = {(row["method"], row["example_id"]): row for row in rows}
+    for example in benchmark:
+        image, text = open_image(example.image), example.user_text(llava.layout)
+        plain = llava.text_of(generate(llava, image, text, 5))
+        for method in METHODS:
+            row = by_place[method.name, example.example_id]
+            alone = decode_texts(
+                llava, method, [Question(image, example.user_text(method.layout(llava.layout)), example.example_id)]
+            )[0]
+            assert row["text"] == alone
+            assert row["answer"] == parse_answer(alone, example.labels)
+            assert row["matched_text"] == (None if method.name == "focus-on-vision" else plain)
+            assert (row["side"], row["task"], row["model"]) == (example.side, example.task, llava.name)
+
+
+def test_the_matched_reference_is_decoded_once_for_all_methods(
+    llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore, decoded: list[tuple[str, str]]
+) -> None:
+    BaselineRun(llava, benchmark, store, METHODS).run()
+    assert [name for name, _ in decoded].count(Plain.name) == len(benchmark)
+    assert len(decoded) == 4 * len(benchmark)
+    decoded.clear()
+    BaselineRun(llava, benchmark, store, [FocusOnVision()]).run()
+    assert decoded == []  # a prompt has no decoder to match
+
+
+def test_a_run_goes_on_where_it_stopped(
+    llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore, decoded: list[tuple[str, str]]
+) -> None:
+    def stop(progress: Progress) -> None:
+        if progress.done >= 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        BaselineRun(llava, benchmark, store, METHODS, batch_size=4).run(stop)
+    first = list(decoded)
+    assert 8 <= len(first) < 4 * len(benchmark)
+    seen: list[Progress] = []
+    again = BaselineRun(llava, benchmark, store, METHODS, batch_size=3)
+    again.run(seen.append)
+    assert seen[0] == Progress(len(first), 4 * len(benchmark), 0)
+    assert seen[-1].done == 4 * len(benchmark)
+    assert len(set(decoded)) == len(decoded) == 4 * len(benchmark)
+    assert len(again.rows()) == len(METHODS) * len(benchmark)
+
+
+def test_other_settings_and_other_pictures_are_computed_anew(
+    llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore, decoded: list[tuple[str, str]]
+) -> None:
+    BaselineRun(llava, benchmark, store, [NoLan()]).run()
+    decoded.clear()
+    BaselineRun(llava, benchmark, store, [NoLan(beta=0.5)]).run()
+    assert {name for name, _ in decoded} == {"nolan"}
+    decoded.clear()
+    first = benchmark.examples[0].image
+    first.write_bytes(benchmark.examples[4].image.read_bytes())  # another pair, another question
+    BaselineRun(llava, benchmark, store, [NoLan()]).run()
+    changed = {example.example_id for example in benchmark if example.image == first}
+    assert {name for _, name in decoded} == changed
+    decoded.clear()
+    BaselineRun(llava, benchmark, store, [NoLan()], resize_to=32).run()
+    assert len(decoded) == 2 * len(benchmark)
+
+
+def test_noise_follows_the_name_of_the_example(
+    llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore, decoded: list[tuple[str, str]]
+) -> None:
+    BaselineRun(llava, benchmark, store, [VCD(), NoLan()]).run()
+    decoded.clear()
+    renamed = benchmark.with_examples([replace(each, example_id=f"new-{each.example_id}") for each in benchmark])
+    BaselineRun(llava, renamed, store, [VCD(), NoLan()]).run()
+    assert {name for name, _ in decoded} == {"vcd"}
+
+
+def test_a_broken_picture_costs_its_examples_and_nothing_else(
+    llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore
+) -> None:
+    broken, gone = benchmark.examples[0].image, benchmark.examples[2].image
+    broken.write_bytes(b"not a picture")
+    gone.unlink()
+    run = BaselineRun(llava, benchmark, store, [NoLan()])
+    failures = run.run()
+    lost = {example.example_id for example in benchmark if example.image in (broken, gone)}
+    assert {failure.example_id for failure in failures} == lost
+    assert any("not a readable image" in failure.reason for failure in failures)
+    assert any("cannot be read" in failure.reason for failure in failures)
+    assert {row["example_id"] for row in run.rows()} == {example.example_id for example in benchmark} - lost
+
+
+def test_a_question_that_breaks_the_model_does_not_spoil_its_batch(
+    llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore
+) -> None:
+    bad = replace(benchmark.examples[1], question="What is behind <image>?")
+    questions = benchmark.with_examples([bad, *benchmark.examples[2:]])
+    failures = BaselineRun(llava, questions, store, [NoLan()]).run()
+    assert {failure.example_id for failure in failures} == {bad.example_id}
+    assert "placeholder" in failures[0].reason
+
+
+def test_a_batch_needs_a_size(llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore) -> None:
+    with pytest.raises(UnpriorError, match="at least 1"):
+        BaselineRun(llava, benchmark, store, METHODS, batch_size=0)
+
+
+def test_a_killed_command_loses_nothing_that_was_stored(model_folder: Callable[[str], Path], tmp_path: Path) -> None:
+    questions = write_benchmark(tmp_path, pairs=6)
+    command: list[Any] = [
+        Path(sys.executable).parent / "unprior", "baseline", "vcd", "nolan", "--model", model_folder("llava"),
+        "--benchmark", questions, "--batch-size", 1, "--cost-examples", 1,
+    ]  # fmt: skip
+    killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
+
+    def start(out: Path) -> subprocess.Popen[bytes]:
+        arguments = [str(part) for part in (*command, "--out", out)]
+        return subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    process = start(killed)
+    counts = []
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.05)
+        if (killed / "scores.parquet").exists():
+            with ScoreStore(killed / "store.sqlite") as opened:
+                counts.append(opened.counts()[0])
+            if counts[-1] >= counts[0] + 5:
+                process.send_signal(signal.SIGKILL)
+                break
+    assert process.wait(timeout=60) == -signal.SIGKILL
+    assert not (killed / "baselines.parquet").exists()
+    for out in (killed, undisturbed):
+        assert start(out).wait(timeout=120) == 0
+    from pyarrow import parquet
+
+    tables = [parquet.read_table(out / "baselines.parquet").to_pylist() for out in (killed, undisturbed)]
+    assert tables[0] == tables[1]

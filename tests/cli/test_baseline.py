@@ -1,0 +1,194 @@
+"""`unprior baseline` and `unprior run --baselines`, on small real models."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+import tiny_models
+from hand_questions import write_benchmark
+from unprior.baselines import run as run_module
+from unprior.benchmarks.microworld.benchmark import microworld
+from unprior.benchmarks.user_file import write_questions
+
+PAIRS_PER_SUBCATEGORY = 2
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.build("llava", tmp_path_factory.mktemp("llava"), size="deep")
+
+
+@pytest.fixture(scope="module")
+def small_world(default_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some pairs of every subcategory of the microworld, as questions of one's own."""
+    world = microworld(default_run)
+    kept, seen = [], {}
+    for example in world:
+        numbers = seen.setdefault((example.subcategory, example.split), [])
+        if example.pair_id not in numbers and len(numbers) < PAIRS_PER_SUBCATEGORY:
+            numbers.append(example.pair_id)
+        if example.pair_id in numbers:
+            kept.append(example)
+    path = tmp_path_factory.mktemp("world") / "small.jsonl"
+    write_questions(path, world.with_examples(kept))
+    return path
+
+
+@pytest.fixture(scope="module")
+def compared(small_world: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Folder and terminal output of every method on the embedded model."""
+    out = tmp_path_factory.mktemp("compared")
+    command = [
+        Path(sys.executable).parent / "unprior", "baseline", "all", "--benchmark", small_world, "--out", out,
+        "--cost-examples", 2,
+    ]  # fmt: skip
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return out, done.stdout
+
+
+DECODED = ["focus-on-vision", "vcd", "mfcd", "pai", "revis", "nolan"]
+
+
+def test_all_methods_stand_beside_spc(compared: tuple[Path, str]) -> None:
+    out, printed = compared
+    for label in ("Focus on Vision", "VCD", "MFCD", "PAI", "REVIS", "NoLan", "Fixed λ = 0.8", "Learned rule", "SPC"):
+        assert label in printed
+    assert "Forward passes" in printed
+    rows = parquet.read_table(out / "baselines.parquet").to_pylist()
+    tests = 14 * PAIRS_PER_SUBCATEGORY * 4
+    assert [sum(row["method"] == name for row in rows) for name in DECODED] == [tests] * len(DECODED)
+    assert (out / "revis.safetensors").exists()
+    assert (out / "scores.parquet").exists()
+
+
+def test_a_further_method_joins_those_before_it(run: Callable, small_world: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ("--benchmark", small_world, "--out", out, "--cost-examples", 1, "--json")
+    first = run("baseline", "nolan", *arguments)
+    assert {record["method"] for record in first.json} == {"nolan", "spc"}
+    second = run("baseline", "pai", "cfg-score", *arguments)
+    assert [record["method"] for record in second.json if record["task"] == "mc"] == [
+        "pai",
+        "nolan",
+        "cfg-score",
+        "spc",
+    ]
+    kept = {record["method"]: record for record in second.json if record["task"] == "mc"}["nolan"]
+    before = first.json[0]
+    assert {name: value for name, value in kept.items() if not name.startswith("cost") and "holm" not in name} == {
+        name: value for name, value in before.items() if not name.startswith("cost") and "holm" not in name
+    }
+
+
+def test_the_report_shows_every_method(
+    run: Callable, compared: tuple[Path, str], small_world: Path, tmp_path: Path
+) -> None:
+    out = Path(shutil.copytree(compared[0], tmp_path / "copy"))
+    done = run("run", "--benchmark", small_world, "--out", out, "--baselines", "all", "--cost-examples", 1)
+    assert done.code == 0
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Beside other methods" in page
+    assert "Focus on Vision" in page
+    record = json.loads((out / "report.json").read_text())
+    assert {each["method"] for each in record["studies"]["methods"]} >= {*DECODED, "cfg-score", "spc"}
+    assert "NoLan" in done.out
+
+
+def test_decisions_are_evaluated_beside_the_methods(run: Callable, compared: tuple[Path, str], tmp_path: Path) -> None:
+    scores, answers = compared[0] / "scores.parquet", compared[0] / "baselines.parquet"
+    run("fit", scores, "--out", tmp_path / "cal.json")
+    run("apply", tmp_path / "cal.json", scores, "--out", tmp_path / "decisions.jsonl")
+    shown = run("evaluate", scores, tmp_path / "decisions.jsonl", "--baselines", answers)
+    assert shown.code == 0
+    assert "NoLan" in shown.out
+    record = run("evaluate", scores, tmp_path / "decisions.jsonl", "--baselines", answers, "--json").json
+    methods = {each["method"]: each for each in record["methods"] if each["task"] == "mc"}
+    assert list(methods) == [*DECODED, "spc"]
+    task = next(task for task in record["tasks"] if task["task"] == "mc")
+    assert methods["spc"]["delta_cf"] == task["cf"]["delta"]
+
+
+def test_an_unpaired_benchmark_gets_accuracies(run: Callable, tmp_path: Path, model: Path) -> None:
+    questions = write_benchmark(tmp_path)
+    rows = [json.loads(line) for line in questions.read_text().splitlines()]
+    for row in rows:
+        for name in ("pair", "side", "split"):
+            del row[name]
+    questions.write_text("\n".join(json.dumps(row) for row in rows))
+    shown = run("baseline", "nolan", "--model", model, "--benchmark", questions, "--out", tmp_path / "out")
+    assert shown.code == 0
+    assert "NoLan" in shown.out
+    assert "Accuracy" in shown.out
+    told = run("baseline", "nolan", "cfg-score", "--model", model, "--benchmark", questions, "--out", tmp_path / "out")
+    assert "left out" in told.err
+
+
+def test_revis_asks_for_data_when_the_model_is_not_the_embedded_one(run: Callable, tmp_path: Path, model: Path) -> None:
+    questions = write_benchmark(tmp_path)
+    common = ("--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--cost-examples", 1)
+    run("baseline", "revis", *common).refused("REVIS needs captions", "--revis-data")
+    told = run("baseline", "all", *common)
+    assert told.code == 0
+    assert "revis is left out" in told.err
+    assert "NoLan" in told.out
+
+
+def test_revis_learns_from_a_file(run: Callable, tmp_path: Path, model: Path) -> None:
+    questions = write_benchmark(tmp_path)
+    lines = [
+        {"image": f"{pair}-{side}.png", "caption": f"a hand of kind {pair}", "hallucinated": "a hand with six fingers"}
+        for pair in range(3) for side in ("cf", "cs")
+    ] + [
+        {"image": f"{pair}-cf.png", "question": "Is there a dog in the image?", "answer": answer}
+        for pair in range(3) for answer in ("yes", "no")
+    ]  # fmt: skip
+    data = tmp_path / "revis.jsonl"
+    data.write_text("\n".join(json.dumps(line) for line in lines))
+    out = tmp_path / "out"
+    common = ("--model", model, "--benchmark", questions, "--out", out, "--cost-examples", 1)
+    assert run("baseline", "revis", *common, "--revis-data", data).code == 0
+    stored = (out / "revis.safetensors").read_bytes()
+    assert run("baseline", "revis", *common, "--revis-data", data).code == 0
+    assert (out / "revis.safetensors").read_bytes() == stored
+    assert run("baseline", "revis", *common, "--revis-data", data, "--revis-strength", 2.5).code == 0
+    assert (out / "revis.safetensors").read_bytes() != stored
+
+
+def test_a_model_that_cannot_be_edited_is_refused_by_name(run: Callable, tmp_path: Path) -> None:
+    shallow = tiny_models.build("llava", tmp_path / "shallow")  # two layers; PAI edits from the third on
+    questions = write_benchmark(tmp_path)
+    common = ("--model", shallow, "--benchmark", questions, "--out", tmp_path / "out", "--cost-examples", 1)
+    run("baseline", "pai", *common).refused("layers 2 to 1", "decoder has layers 0 to 1")
+    told = run("baseline", "all", *common)
+    assert told.code == 0
+    assert "pai is left out" in told.err
+
+
+def test_an_unknown_method_is_refused_before_anything_is_done(run: Callable, tmp_path: Path) -> None:
+    run("baseline", "vdc", "--out", tmp_path / "out").refused("no method 'vdc'", "vcd", "cfg-score")
+    run("run", "--baselines", "vdc", "--out", tmp_path / "out").refused("no method 'vdc'")
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_answers_are_named(run: Callable, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    questions = write_benchmark(tmp_path)
+
+    def failing(*_: object) -> list[str]:
+        raise RuntimeError("a part is missing")
+
+    monkeypatch.setattr(run_module, "decode_texts", failing)
+    common = ("--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--cost-examples", 1)
+    told = run("baseline", "nolan", *common)
+    assert told.code == 2
+    assert "nolan: RuntimeError: a part is missing" in told.err
+    monkeypatch.undo()
+    assert run("baseline", "nolan", *common).code == 0
