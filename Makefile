@@ -7,7 +7,7 @@ DEMO := demo
 TRAINING := build/embedded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-core bench-engine train-embedded document-embedded clean
+.PHONY: help demo test lint bench bench-core bench-engine bench-baselines train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,13 +40,16 @@ lint: $(VENV)/dev.stamp  ## Check style and types.
 test: lint  ## Check style and types, then run all tests and the examples in the docstrings.
 	$(BIN)/pytest -n auto
 
-bench: bench-core bench-engine  ## Measure speed side by side with the straightforward way; updates the README.
+bench: bench-core bench-engine bench-baselines  ## Measure speed side by side with the straightforward way; updates the README.
 
 bench-core: $(VENV)/dev.stamp  ## The calibration core against a row-by-row implementation.
 	$(BIN)/python bench/core.py --update README.md
 
 bench-engine: $(VENV)/dev.stamp  ## The transformers engine against the plain recipe.
 	PYTHONPATH=tests/support $(BIN)/python bench/engine.py --update README.md
+
+bench-baselines: $(VENV)/dev.stamp  ## Every method on the embedded model; updates docs/baselines.md.
+	$(BIN)/python bench/baselines.py --update docs/baselines.md --image docs/images/baseline-views.jpg
 
 train-embedded: $(VENV)/dev.stamp  ## Train the embedded model from scratch and put the chosen one into the package (over an hour).
 	$(BIN)/python training/train.py --out $(TRAINING)

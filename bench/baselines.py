@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from safetensors import safe_open
 
 from markdown import markdown, replace_section
 from unprior.baselines.answers import Cost, read_references
@@ -38,13 +39,14 @@ def main() -> None:
         done = subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True)
         seconds = time.perf_counter() - start
         original = read_references(Path(folder) / "baselines.parquet")["original"]
+        revis = _revis(Path(folder) / "revis.safetensors")
     records = json.loads(done.stdout)["studies"]["methods"]
-    text = f"{_results(records)}\n\n{_costs(records, original)}\n\n{_footnote(records, seconds)}"
+    text = f"{_results(records)}\n\n{_costs(records, original)}\n\n{_footnote(records, seconds, revis)}"
     print(text)
     if arguments.update:
         replace_section(arguments.update, "bench:baselines", text)
     if arguments.image:
-        _views().save(arguments.image, optimize=True)
+        _views().save(arguments.image, quality=85, optimize=True)
 
 
 def _results(records: list[dict[str, Any]]) -> str:
@@ -85,11 +87,22 @@ def _costs(records: list[dict[str, Any]], original: Cost) -> str:
     return markdown(["one example", "images encoded", "forward passes", "time", "times the original answer"], lines)
 
 
-def _footnote(records: list[dict[str, Any]], seconds: float) -> str:
+def _footnote(records: list[dict[str, Any]], seconds: float, revis: str) -> str:
     return (
         f"Measured by `make bench-baselines` in one run: the embedded model on 230 test pairs of the microworld, in "
         f"points; costs are means over {records[0]['cost_examples']} examples, one at a time. `unprior run "
-        f"--baselines all` took {seconds:.0f} s as a whole."
+        f"--baselines all` took {seconds:.0f} s as a whole. {revis}"
+    )
+
+
+def _revis(path: Path) -> str:
+    """What REVIS chose, and on how much."""
+    with safe_open(path, framework="numpy") as file:
+        about = json.loads(file.metadata()["about"])
+    choice, counts = about["choice"], about["counts"]
+    return (
+        f"REVIS chose layer {choice['layer']} of {len(about['separation'])} and τ = {choice['threshold']:.3f}, from "
+        f"{counts['false_positives']} false positives and {counts['factual']} right answers."
     )
 
 

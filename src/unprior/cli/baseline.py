@@ -210,10 +210,10 @@ def _answered_before(path: Path, engine: TransformersEngine, whole: Benchmark) -
 
 def _revis(engine: TransformersEngine, out: Path, options: MethodOptions) -> Method:
     """Load the vectors of an earlier run, or fit them and keep them."""
-    from unprior.baselines.revis import default_strength, fit_revis
-    from unprior.baselines.revis_data import microworld_data, read_revis_data
-    from unprior.baselines.revis_method import REVIS
-    from unprior.baselines.revis_vectors import RevisVectors
+    from unprior.baselines.revis.data import microworld_data, read_revis_data
+    from unprior.baselines.revis.fit import default_strength, fit_revis
+    from unprior.baselines.revis.method import REVIS
+    from unprior.baselines.revis.vectors import RevisVectors
     from unprior.embedded import NAME
 
     path = out / VECTORS

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from unprior.baselines.revis_data import PresenceExample, RevisData, picture
-from unprior.baselines.revis_directions import CaptionStates, choose_layer, directions, risk, separation
-from unprior.baselines.revis_vectors import RevisVectors
+from unprior.baselines.revis.data import PresenceExample, RevisData, picture
+from unprior.baselines.revis.directions import CaptionStates, choose_layer, directions, risk, separation
+from unprior.baselines.revis.vectors import RevisVectors
 from unprior.engines._batches import work_in_parts
 from unprior.engines.prompts import YES_NO, parse_answer
 from unprior.engines.protocol import Query, QueryFailure

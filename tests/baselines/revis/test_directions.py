@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from unprior.baselines.revis_directions import (
+from unprior.baselines.revis.directions import (
     CaptionStates,
     choose_layer,
     cosine,

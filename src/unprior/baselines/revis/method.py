@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from unprior.baselines.method import Method
-from unprior.baselines.revis_vectors import RevisVectors
+from unprior.baselines.revis.vectors import RevisVectors
 
 if TYPE_CHECKING:
     from unprior.engines.transformers import TransformersEngine

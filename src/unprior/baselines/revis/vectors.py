@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unprior._files import open_to_read, replacing
-from unprior.baselines.revis_directions import LayerChoice
+from unprior.baselines.revis.directions import LayerChoice
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:

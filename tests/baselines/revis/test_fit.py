@@ -12,10 +12,10 @@ import torch
 from PIL import Image
 
 from unprior import UnpriorError
-from unprior.baselines.revis import fit_revis
-from unprior.baselines.revis_data import CaptionExample, PresenceExample, RevisData, microworld_data, picture
-from unprior.baselines.revis_directions import cosine, risk
-from unprior.baselines.revis_vectors import RevisVectors
+from unprior.baselines.revis.data import CaptionExample, PresenceExample, RevisData, microworld_data, picture
+from unprior.baselines.revis.directions import cosine, risk
+from unprior.baselines.revis.fit import fit_revis
+from unprior.baselines.revis.vectors import RevisVectors
 from unprior.embedded import FOLDER
 from unprior.engines.prompts import YES_NO, parse_answer
 from unprior.engines.protocol import Query

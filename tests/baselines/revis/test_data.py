@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from unprior import UnpriorError
-from unprior.baselines.revis_data import WORLD, microworld_data, picture, read_revis_data
+from unprior.baselines.revis.data import WORLD, microworld_data, picture, read_revis_data
 from unprior.benchmarks.microworld import BENCHMARK_SEEDS, TRAINING_SEEDS
 
 CAPTION = {"image": "a.png", "caption": "a cat", "hallucinated": "a dog"}
