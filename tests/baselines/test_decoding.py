@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -11,12 +12,14 @@ from PIL import Image
 from engine_fixtures import generate
 from unprior import UnpriorError
 from unprior.baselines.decoding import Question, _pixels_by_example, decode, view_inputs
-from unprior.baselines.focus_on_vision import FocusOnVision
 from unprior.baselines.method import Method
 from unprior.baselines.mfcd import MFCD
 from unprior.baselines.nolan import NoLan
 from unprior.baselines.pai import PAI
 from unprior.baselines.plain import Plain
+from unprior.baselines.revis.directions import LayerChoice
+from unprior.baselines.revis.method import REVIS
+from unprior.baselines.revis.vectors import RevisVectors
 from unprior.baselines.vcd import VCD
 from unprior.engines.transformers import TransformersEngine
 
@@ -37,8 +40,9 @@ def questions(pictures: list[Image.Image]) -> list[Question]:
 
 
 @pytest.fixture(autouse=True)
-def _short_answers(engine: TransformersEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "most_new_tokens", 12)
+def _short_answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "engine" in request.fixturenames:
+        monkeypatch.setattr(request.getfixturevalue("engine"), "most_new_tokens", 12)
 
 
 @pytest.mark.parametrize("method", [Plain(), *METHODS], ids=lambda method: method.name)
@@ -162,7 +166,28 @@ def test_the_text_stream_sees_no_image(engine: TransformersEngine, questions: li
     assert engine.encoded_images - before == 4 * len(questions)
 
 
-def test_focus_on_vision_is_plain_decoding_of_another_prompt(
-    engine: TransformersEngine, questions: list[Question]
+def test_revis_without_strength_writes_what_generate_writes_and_with_it_something_else(
+    deep_engine: TransformersEngine, questions: list[Question], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert decode(engine, FocusOnVision(), questions) == decode(engine, Plain(), questions)
+    monkeypatch.setattr(deep_engine, "most_new_tokens", 8)
+    width = deep_engine.model.get_decoder().layers[0].input_layernorm.weight.shape[0]
+    direction = np.random.default_rng(0).normal(size=(4, width)).astype(np.float32)
+    choice = LayerChoice(2, -1.0, None, (0.0,) * 4, (0.0,) * 4)  # every position is at risk
+    method = REVIS(RevisVectors(direction, direction, (0.5,) * 4, choice, 4.0, {}, {}))
+    expected = [generate(deep_engine, question.image, question.text, 8) for question in questions]
+    matched = method.matched()
+    assert decode(deep_engine, matched, questions) == expected
+    assert decode(deep_engine, method, questions) != expected
+    assert decode(deep_engine, Plain(), questions) == expected  # nothing of the steering is left
+
+
+@pytest.mark.parametrize("method", [PAI(), VCD(), MFCD()], ids=lambda method: method.name)
+def test_reading_everything_anew_gives_the_same_as_a_cache(
+    deep_engine: TransformersEngine, questions: list[Question], method: Method, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deep_engine, "most_new_tokens", 6)
+    # A random model may write the placeholder of an image, which could not be read again as text.
+    monkeypatch.setattr(deep_engine, "stop_tokens", {*deep_engine.stop_tokens, deep_engine.encoder.placeholder})
+    expected = decode(deep_engine, method, questions)
+    monkeypatch.setattr(deep_engine, "shares_prefix", False)
+    assert decode(deep_engine, method, questions) == expected

@@ -94,6 +94,10 @@ def test_a_token_that_the_model_excludes_stays_out() -> None:
     image, prior = logits([-math.inf, 1.0, 0.5], [-math.inf, 0.0, 3.0])
     assert choose(NoLan(), [image, prior]).tolist() == [1]
     assert choose(Plain(), [image]).tolist() == [1]
+    # One that only another stream excludes would gain without bound; it stays out, too.
+    image, prior = logits([3.0, 1.0, 0.5], [-math.inf, 0.0, 3.0])
+    assert choose(NoLan(), [image, prior]).tolist() == [1]
+    assert choose(NoLan(beta=0.0), [image, prior]).tolist() == [1]
 
 
 @pytest.mark.parametrize("method", DECODERS, ids=lambda method: method.name)

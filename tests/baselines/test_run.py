@@ -18,7 +18,7 @@ from hand_questions import write_benchmark
 from unprior import UnpriorError
 from unprior.baselines import run as run_module
 from unprior.baselines.decoding import Question, decode_texts
-from unprior.baselines.focus_on_vision import FocusOnVision
+from unprior.baselines.focus_on_vision import GROUNDING, FocusOnVision
 from unprior.baselines.method import Method
 from unprior.baselines.nolan import NoLan
 from unprior.baselines.plain import Plain
@@ -82,6 +82,22 @@ def test_every_method_answers_every_example_and_brings_its_reference(
             assert row["answer"] == parse_answer(alone, example.labels)
             assert row["matched_text"] == (None if method.name == "focus-on-vision" else plain)
             assert (row["side"], row["task"], row["model"]) == (example.side, example.task, llava.name)
+
+
+def test_focus_on_vision_asks_with_its_instruction_in_front(
+    llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def noting(_engine: TransformersEngine, _method: Method, questions: list[Question]) -> list[str]:
+        asked.extend(question.text for question in questions)
+        return ["yes"] * len(questions)
+
+    monkeypatch.setattr(run_module, "decode_texts", noting)
+    BaselineRun(llava, benchmark, store, [FocusOnVision()]).run()
+    plain = {example.user_text(llava.layout) for example in benchmark}
+    assert {text.removeprefix(GROUNDING + "\n") for text in asked} == plain
+    assert all(text.startswith(GROUNDING) for text in asked)
 
 
 def test_the_matched_reference_is_decoded_once_for_all_methods(

@@ -15,6 +15,7 @@ from pyarrow import parquet
 import tiny_models
 from hand_questions import write_benchmark
 from unprior.baselines import run as run_module
+from unprior.baselines.controls import CONTROLS
 from unprior.benchmarks.microworld.benchmark import microworld
 from unprior.benchmarks.user_file import write_questions
 
@@ -101,6 +102,12 @@ def test_the_report_shows_every_method(
     record = json.loads((out / "report.json").read_text())
     assert {each["method"] for each in record["studies"]["methods"]} >= {*DECODED, "cfg-score", "spc"}
     assert "NoLan" in done.out
+    # The files of a run fit together, although its decisions are about the test rows alone.
+    beside = run("evaluate", out / "scores.parquet", out / "decisions.jsonl", "--baselines", out / "baselines.parquet")
+    assert beside.code == 0
+    assert "Learned rule" in beside.out
+    everything = ("evaluate", out / "scores.parquet", out / "decisions.jsonl", "--split", "all")
+    run(*everything, "--baselines", out / "baselines.parquet").refused("decisions")
 
 
 def test_decisions_are_evaluated_beside_the_methods(run: Callable, compared: tuple[Path, str], tmp_path: Path) -> None:
@@ -112,7 +119,7 @@ def test_decisions_are_evaluated_beside_the_methods(run: Callable, compared: tup
     assert "NoLan" in shown.out
     record = run("evaluate", scores, tmp_path / "decisions.jsonl", "--baselines", answers, "--json").json
     methods = {each["method"]: each for each in record["methods"] if each["task"] == "mc"}
-    assert list(methods) == [*DECODED, "spc"]
+    assert list(methods) == [*DECODED, *CONTROLS, "spc"]
     task = next(task for task in record["tasks"] if task["task"] == "mc")
     assert methods["spc"]["delta_cf"] == task["cf"]["delta"]
 
@@ -130,6 +137,61 @@ def test_an_unpaired_benchmark_gets_accuracies(run: Callable, tmp_path: Path, mo
     assert "Accuracy" in shown.out
     told = run("baseline", "nolan", "cfg-score", "--model", model, "--benchmark", questions, "--out", tmp_path / "out")
     assert "left out" in told.err
+    record = run(
+        "baseline", "nolan", "--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--json"
+    ).json[0]
+    assert record["matched_delta"] == record["delta"]
+    assert record["cost_passes"] > 2
+
+
+def test_pairs_without_splits_are_compared_without_spc(run: Callable, tmp_path: Path, model: Path) -> None:
+    questions = write_benchmark(tmp_path)
+    rows = [{name: value for name, value in json.loads(line).items() if name != "split"}
+            for line in questions.read_text().splitlines()]  # fmt: skip
+    questions.write_text("\n".join(json.dumps(row) for row in rows))
+    records = run(
+        "baseline", "nolan", "--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--json"
+    ).json
+    assert {record["method"] for record in records} == {"nolan"}
+    assert {"delta_cf", "delta_cs"} <= set(records[0])
+
+
+def test_a_picture_that_cannot_be_read_does_not_stop_the_comparison(run: Callable, tmp_path: Path, model: Path) -> None:
+    questions = write_benchmark(tmp_path, pairs=4)
+    (tmp_path / "2-cf.png").write_bytes(b"")
+    (tmp_path / "3-cs.png").unlink()
+    common = ("--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--cost-examples", 3)
+    told = run("baseline", "nolan", *common)
+    assert told.code == 1  # as in scoring: some examples have no result
+    assert "NoLan" in told.out
+    assert told.err.count("2-cf-mc") == 1
+    told = run("run", *common, "--baselines", "NoLan,VCD")
+    assert told.code == 1
+    assert "VCD" in told.out
+
+
+def test_answers_to_another_benchmark_are_left_aside(run: Callable, tmp_path: Path, model: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    first, second = write_benchmark(tmp_path / "a"), write_benchmark(tmp_path / "b")
+    second = second.rename(second.with_name("others.jsonl"))
+    common = ("--model", model, "--out", tmp_path / "out", "--cost-examples", 1)
+    assert run("baseline", "nolan", "--benchmark", first, *common).code == 0
+    told = run("baseline", "cfg-score", "--benchmark", second, *common, "--json")
+    assert told.code == 0
+    assert "left aside" in told.err
+    assert {record["method"] for record in told.json} == {"cfg-score", "spc"}
+
+
+def test_mistakes_are_told_before_anything_is_computed(run: Callable, tmp_path: Path, model: Path) -> None:
+    questions = write_benchmark(tmp_path)
+    common = ("--model", model, "--benchmark", questions, "--out", tmp_path / "out")
+    for strength in ("nan", "inf", "-1"):
+        run("baseline", "revis", *common, "--revis-strength", strength).refused("--revis-strength")
+    run("baseline", "all", *common, "--revis-data", tmp_path / "nosuch.jsonl").refused("nosuch.jsonl", "no such file")
+    run("baseline", "nolan", *common, "--epsilon-cs", -1).refused("epsilon_cs")
+    run("run", *common, "--epsilon-cs", -1).refused("epsilon_cs")
+    assert not (tmp_path / "out").exists()
 
 
 def test_revis_asks_for_data_when_the_model_is_not_the_embedded_one(run: Callable, tmp_path: Path, model: Path) -> None:
@@ -160,7 +222,12 @@ def test_revis_learns_from_a_file(run: Callable, tmp_path: Path, model: Path) ->
     assert run("baseline", "revis", *common, "--revis-data", data).code == 0
     assert (out / "revis.safetensors").read_bytes() == stored
     assert run("baseline", "revis", *common, "--revis-data", data, "--revis-strength", 2.5).code == 0
-    assert (out / "revis.safetensors").read_bytes() != stored
+    changed = (out / "revis.safetensors").read_bytes()
+    assert changed != stored
+    # A further method leaves REVIS as it is, and needs its data no more.
+    records = run("baseline", "nolan", *common, "--json").json
+    assert (out / "revis.safetensors").read_bytes() == changed
+    assert any(record["method"] == "revis" and "strength 2.5" in record["settings"] for record in records)
 
 
 def test_a_model_that_cannot_be_edited_is_refused_by_name(run: Callable, tmp_path: Path) -> None:

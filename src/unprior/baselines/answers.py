@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from unprior._files import open_to_read, replacing
+from unprior._files import is_parquet, open_to_read, replacing
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
 from unprior.scores.files import read_parquet
@@ -28,7 +28,7 @@ _TEXT = (
 SCHEMA = pa.schema([(name, pa.string()) for name in _TEXT])
 """One row per method and example. ``answer`` is null where none was found in ``text``; ``matched_text`` is null where
 the method has no correction that could be switched off."""
-_REMEDY = "`unprior baseline` computes what is missing."
+_REMEDY = "Methods answer the test examples (--split test), and `unprior baseline` computes what is missing."
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +161,10 @@ def _info(described: dict[str, Any]) -> MethodInfo:
 
 
 def _open(path: Path) -> tuple[pa.Table, dict[str, Any]]:
-    with open_to_read(path):  # a missing file is reported as everywhere
-        arrow = read_parquet(path)
+    with open_to_read(path) as stream:  # a missing file is reported as everywhere
+        if not is_parquet(stream):
+            raise UnpriorError(f"{path}: not a file of answers; `unprior baseline` writes one")
+    arrow = read_parquet(path)
     about = json.loads((arrow.schema.metadata or {}).get(_ABOUT, b"null"))
     if about is None or set(SCHEMA.names) - set(arrow.column_names):
         raise UnpriorError(f"{path}: not a file of answers; `unprior baseline` writes one")

@@ -81,18 +81,25 @@ def edited_attention(
             return output, weights
         _refuse_other_formulas(options)
         scaling = options.get("scaling")
-        row, last = attend(
-            query[:, :, -1],
-            key,
-            value,
-            scaling=query.shape[-1] ** -0.5 if scaling is None else scaling,
-            mask=_last_row(mask, query.shape[2], key.shape[2]),
-            columns=edit.columns,
-            weight=edit.weight,
-        )
-        output = torch.cat([output[:, :-1], row[:, None].to(output.dtype)], dim=1)
+        queries, tokens = query.shape[2], key.shape[2]
+        # A pass that reads everything anew holds the tokens written so far, which were last ones in their time.
+        edited = queries if queries < tokens else tokens - edit.columns.shape[1] + 1
+        rows, lasts = [], []
+        for place in range(queries - edited, queries):
+            row, last = attend(
+                query[:, :, place],
+                key,
+                value,
+                scaling=query.shape[-1] ** -0.5 if scaling is None else scaling,
+                mask=_visible(mask, place, queries, tokens),
+                columns=edit.columns,
+                weight=edit.weight,
+            )
+            rows.append(row.to(output.dtype))
+            lasts.append(last)
+        output = torch.cat([output[:, :-edited], torch.stack(rows, dim=1)], dim=1)
         if weights is not None:
-            weights = torch.cat([weights[:, :, :-1], last[:, :, None].to(weights.dtype)], dim=2)
+            weights = torch.cat([weights[:, :, :-edited], torch.stack(lasts, dim=2).to(weights.dtype)], dim=2)
         return output, weights
 
     configs = {id(part.config): part.config for part in (decoder, *modules)}.values()
@@ -230,11 +237,11 @@ def _refuse_other_formulas(options: dict[str, Any]) -> None:
             raise UnpriorError(f"the attention edit does not know {meaning} ({name}); it would compute something else")
 
 
-def _last_row(mask: Tensor | None, queries: int, tokens: int) -> Tensor | None:
-    """What the last query may see; shape (rows, heads or 1, tokens)."""
+def _visible(mask: Tensor | None, place: int, queries: int, tokens: int) -> Tensor | None:
+    """What the query at a place may see; shape (rows, heads or 1, tokens)."""
     if mask is not None:
-        return mask[:, :, -1, :tokens]
-    if queries in (1, tokens):
-        return None  # nothing is hidden from the last token
-    # Without a mask sdpa aligns queries with the first keys, those of an empty cache of fixed size.
-    return (torch.arange(tokens) < queries)[None, None]
+        return mask[:, :, place, :tokens]
+    if queries == 1:
+        return None  # nothing is hidden from a single token after its cache
+    # Without a mask sdpa aligns queries with the first keys: all of them, or those of an empty cache of fixed size.
+    return (torch.arange(tokens) <= place)[None, None]

@@ -33,7 +33,8 @@ def measure_costs(
     The methods take turns on each example, so that a machine that slows down slows all of them down; the first example
     is done once beforehand, untimed.
     """
-    chosen = _spread(benchmark, examples)
+    step = max(1, len(benchmark) // examples)
+    chosen = list(benchmark)[::step][:examples]
     work: dict[str, Callable[[Image.Image, Example], object]] = {
         "original": lambda image, example: engine.original_answer(image, example.user_text(engine.layout)),
         "spc": partial(_answer_and_score, engine),
@@ -57,13 +58,6 @@ def measure_costs(
         name: Cost(images=images / count, passes=passes / count, seconds=seconds / count, examples=count)
         for name, (images, passes, seconds) in spent.items()
     }
-
-
-def _spread(benchmark: Benchmark, examples: int) -> list[Example]:
-    """Examples evenly spaced over those that can be read."""
-    readable = [example for example in benchmark if example.image.is_file()]
-    step = max(1, len(readable) // examples)
-    return readable[::step][:examples]
 
 
 def _answer_and_score(engine: TransformersEngine, image: Image.Image, example: Example) -> None:

@@ -66,9 +66,8 @@ def _decode(engine: TransformersEngine, method: Method, questions: Sequence[Ques
 
 def choose(method: Method, streams: list[Tensor]) -> Tensor:
     """The next token of every row: the best combined logit among the plausible tokens."""
-    image = streams[0]
-    ruled_out = ~torch.isfinite(image)  # a token that the model itself excludes stays out
-    plausible = method.plausible(image)
+    ruled_out = ~torch.stack([torch.isfinite(logits) for logits in streams]).all(dim=0)  # excluded tokens stay out
+    plausible = method.plausible(streams[0])
     if plausible is not None:
         ruled_out = ruled_out | ~plausible
     return method.combine(streams).masked_fill(ruled_out, -torch.inf).argmax(dim=-1)

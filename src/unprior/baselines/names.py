@@ -34,6 +34,15 @@ class Chosen(NamedTuple):
     controls: tuple[str, ...]
 
 
+def split_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names as people write them: with commas or without, in any case.
+
+    >>> split_names(["VCD,nolan", "pai"])
+    ('vcd', 'nolan', 'pai')
+    """
+    return tuple(part.strip().lower() for name in names for part in name.split(",") if part.strip())
+
+
 def choose_methods(names: Sequence[str]) -> Chosen:
     """Sort names into methods that ask the model and controls on its scores; ``all`` stands for every one.
 
@@ -41,8 +50,9 @@ def choose_methods(names: Sequence[str]) -> Chosen:
     Chosen(decoded=('vcd', 'nolan'), controls=('cfg-score',))
     """
     known = [*DECODED, *CONTROLS]
-    for name in names:
+    given = split_names(names)
+    for name in given:
         if name not in (ALL, *known):
             raise UnpriorError(f"no method {name!r}; choose {ALL}, or some of {', '.join(known)}")
-    wanted = set(known if ALL in names else names)
+    wanted = set(known if ALL in given else given)
     return Chosen(tuple(name for name in DECODED if name in wanted), tuple(name for name in CONTROLS if name in wanted))

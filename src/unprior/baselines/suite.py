@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from unprior.baselines.answers import MethodInfo, write_answers
+from unprior.baselines.answers import Cost, MethodInfo, write_answers
 from unprior.baselines.cost import measure_costs
 from unprior.baselines.method import Method
 from unprior.baselines.names import DECODED
@@ -28,7 +28,7 @@ class Available:
 
 
 def available_methods(
-    engine: TransformersEngine, names: Sequence[str], make_revis: Callable[[], Method], *, forgiving: bool
+    engine: TransformersEngine, names: Sequence[str], make_revis: Callable[[], Method], *, forgiven: Collection[str]
 ) -> Available:
     """Make the methods, and see that the model can be changed the way they need.
 
@@ -38,8 +38,8 @@ def available_methods(
         Of methods that write their own answers.
     make_revis
         Fits or loads REVIS, which alone needs more than its name.
-    forgiving
-        Leave out what the model does not permit, instead of refusing.
+    forgiven
+        Names to leave out when the model does not permit them, instead of refusing.
     """
     methods, left_out = [], {}
     for name in names:
@@ -50,7 +50,7 @@ def available_methods(
                 pass
             methods.append(method)
         except UnpriorError as error:
-            if not forgiving:
+            if name not in forgiven:
                 raise
             left_out[name] = str(error)
     return Available(tuple(methods), left_out)
@@ -78,10 +78,18 @@ def answer_benchmark(
     """Let every method answer, measure what each costs, and write it all to one file; returns what failed."""
     run = BaselineRun(engine, benchmark, store, methods, resize_to=resize_to, batch_size=batch_size)
     failures = run.run(report)
-    costs = measure_costs(engine, benchmark, methods, examples=cost_examples, resize_to=resize_to, report=report_costs)
+    rows = run.rows()
+    failed = {failure.example_id for failure in failures}
+    answered = benchmark.with_examples([example for example in benchmark if example.example_id not in failed])
+    costs: dict[str, Cost] = {}
+    if len(answered):
+        costs = measure_costs(
+            engine, answered, methods, examples=cost_examples, resize_to=resize_to, report=report_costs
+        )
     infos = [
-        MethodInfo(method.name, method.label, method.kind, method.settings(), costs[method.name]) for method in methods
+        MethodInfo(method.name, method.label, method.kind, method.settings(), costs.get(method.name))
+        for method in methods
     ]
-    references = {name: costs[name] for name in ("original", "spc")}
-    write_answers(path, infos, run.rows(), references=references)
+    references = {name: cost for name, cost in costs.items() if name in ("original", "spc")}
+    write_answers(path, infos, rows, references=references)
     return failures

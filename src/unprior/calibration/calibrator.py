@@ -132,7 +132,7 @@ class SelectivePriorCalibrator:
         >>> SelectivePriorCalibrator(uncertainty=True).fit(synthesize(seed=0)).selection_.searched
         8640
         """
-        self._check_parameters()
+        self.check_parameters()
         development = development_rows(table, split)
         grid = self._searched_grid()
         blocks = list(development.blocks(max_rows=len(development)))
@@ -291,7 +291,8 @@ class SelectivePriorCalibrator:
         """One fit per ρ; a control that is given its strength overrides this."""
         return fit_strengths(objective, rhos)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse parameters that cannot be fitted with; :meth:`fit` does this, too."""
         if not 0.0 <= self.epsilon_cs <= 1.0:
             raise UnpriorError(f"epsilon_cs is {self.epsilon_cs}, it is a share of accuracy between 0 and 1 (0.04)")
         grid = self.grid or Grid()

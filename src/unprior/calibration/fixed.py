@@ -70,7 +70,8 @@ class FixedStrengthCalibrator(SelectivePriorCalibrator):
         certain = _OUT_OF_REACH * np.eye(objective.dimension)
         return [StrengthFit(rhos[0], theta[0], float(here.value[0]), float(here.gradient_norm[0]), certain)]
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Refuse a strength that is none, too."""
+        super().check_parameters()
         if self.strength is not None and not 0.0 < self.strength < math.inf:
             raise UnpriorError(f"strength is {self.strength}, it must be positive (or None, to fit it)")

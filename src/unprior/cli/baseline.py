@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,6 +40,7 @@ from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
     from unprior.baselines.method import Method
+    from unprior.baselines.revis.data import RevisData
     from unprior.benchmarks.schema import Benchmark
     from unprior.engines.scoring import Failure
     from unprior.engines.transformers import TransformersEngine
@@ -67,12 +69,28 @@ CostExamples = Annotated[
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """What the methods may be told."""
+    """What the methods are told; checked before anything is computed."""
 
     names: tuple[str, ...]
-    revis_data: Path | None
+    revis_data: RevisData | None
     revis_strength: float | None
     cost_examples: int
+
+    @classmethod
+    def of(
+        cls, names: Sequence[str], revis_data: Path | None, revis_strength: float | None, cost_examples: int
+    ) -> MethodOptions:
+        """Read the data of REVIS and refuse what cannot be used."""
+        from unprior.baselines.names import REVIS_NAME, choose_methods, split_names
+        from unprior.baselines.revis.data import read_revis_data
+
+        chosen = choose_methods(names)
+        if revis_strength is not None and not (math.isfinite(revis_strength) and revis_strength >= 0):
+            raise UnpriorError(f"--revis-strength {revis_strength}: give a number that is not negative, e.g. 1.1")
+        if REVIS_NAME not in chosen.decoded and (revis_data is not None or revis_strength is not None):
+            warn("--revis-data and --revis-strength are about revis, which is not among the methods")
+        data = None if revis_data is None else read_revis_data(revis_data)
+        return cls(split_names(names), data, revis_strength, cost_examples)
 
 
 def baseline(
@@ -108,8 +126,10 @@ def baseline(
     missing, and another one with the same --out adds its methods to the comparison.
     """
     from unprior.baselines.names import choose_methods
+    from unprior.calibration import SelectivePriorCalibrator
 
-    chosen = choose_methods(names)
+    options = MethodOptions.of(names, revis_data, revis_strength, cost_examples)
+    SelectivePriorCalibrator(epsilon_cs=epsilon_cs).check_parameters()
     whole = prepare(benchmark, out, seed, variant, data_dir)
     report_missing_images(whole)
     engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
@@ -118,39 +138,63 @@ def baseline(
     print_failures(scored.summary.failures)
     if scored.table is None:
         raise UnpriorError("no example could be scored, so there is nothing to compare with")
-    options = MethodOptions(tuple(names), revis_data, revis_strength, cost_examples)
     failures = answer_with_methods(engine, whole, out, options, resize=side, batch_size=batch_size)
-    print_failures(failures)
-    if failures:
-        raise UnpriorError("some answers are missing, so the methods cannot be compared; run the command again")
+    lost = without_answer(scored.table, failures)
+    print_failures(lost)
+    if lost:
+        raise UnpriorError(
+            f"{len(lost):,} answers are missing, so the methods cannot be compared; the reasons stand above"
+        )
     with errors.status("Comparing …"):
-        compared = compare(scored.table, out / ANSWERS, chosen.controls, epsilon_cs)
+        compared = compare(scored.table, out / ANSWERS, choose_methods(names).controls, epsilon_cs)
     if as_json:
         print_json(compared.records())
-        return
-    print_comparison(compared)
-    output.print(f"Answers: {out / ANSWERS}", soft_wrap=True)
+    else:
+        print_comparison(compared)
+        output.print(f"Answers: {out / ANSWERS}", soft_wrap=True)
     if scored.summary.failures:
         raise typer.Exit(1)
 
 
+def without_answer(table: ScoreTable, failures: Sequence[Failure]) -> list[Failure]:
+    """Failures of examples that were scored; those that have no scores are not compared anyway."""
+    scored = {str(name) for name in table.column("example_id")}
+    return [failure for failure in failures if failure.example_id in scored]
+
+
+def fitting_answers(path: Path, table: ScoreTable) -> Path | None:
+    """The file of answers if it is about the model and benchmark of the table; a file of anything else is no use."""
+    from unprior.baselines.answers import described_methods
+
+    if not path.exists():
+        return None
+    model, benchmark = (str(table.column(name)[0]) for name in ("model", "benchmark"))
+    if described_methods(path, model=model, benchmark=benchmark):
+        return path
+    warn(f"{path} holds answers of another model or to another benchmark; it is left aside")
+    return None
+
+
 def compare(table: ScoreTable, answers: Path, controls: Sequence[str], epsilon_cs: float) -> Methods | Changes:
-    """Compare methods with SPC on the test pairs, or on a benchmark without pairs with the original answers alone."""
+    """Compare methods with SPC on the test pairs; without development rows or pairs with the original answers alone."""
     from unprior.baselines.answers import read_answers, read_references
     from unprior.calibration import SelectivePriorCalibrator
     from unprior.studies.changes import study_changes
-    from unprior.studies.methods import study_methods
+    from unprior.studies.methods import compare_methods, study_methods
 
     judged = table.where(split="test") if "test" in table.column("split") else table
-    found = read_answers(answers, judged) if answers.exists() else []
-    if not {"dev", "test"} <= set(table.column("split")) or not table.is_paired.all():
+    path = fitting_answers(answers, table)
+    found, references = ([], {}) if path is None else (read_answers(path, judged), read_references(path))
+    paired = bool(table.is_paired.all())
+    if not paired or not {"dev", "test"} <= set(table.column("split")):
         if controls:
             warn("controls are chosen on development pairs, which this benchmark does not have; they are left out")
-        return study_changes(judged, found)
+        if not paired:
+            return study_changes(judged, found)
+        return compare_methods(judged, None, found, references=references)
     development = table.where(split="dev")
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs).fit(development, split=None)
     warn_about_abstaining(calibrator)
-    references = read_references(answers) if answers.exists() else {}
     decisions = calibrator.predict(judged)
     return study_methods(decisions, calibrator, development, found, references=references, controls=controls)
 
@@ -181,19 +225,24 @@ def answer_with_methods(
     """
     from unprior.baselines.names import ALL, choose_methods
     from unprior.baselines.suite import answer_benchmark, available_methods, judged_part
+    from unprior.engines.scoring import Progress
     from unprior.engines.store import ScoreStore
 
-    path, everything = out / ANSWERS, ALL in options.names
-    names = choose_methods([*options.names, *_answered_before(path, engine, whole)]).decoded
+    path = out / ANSWERS
+    before = _answered_before(path, engine, whole)
+    names = choose_methods([*options.names, *before]).decoded
     if not names:
         return ()
-    found = available_methods(engine, names, lambda: _revis(engine, out, options), forgiving=everything)
+    # Asked for by name, a method must run; of `all`, and of those from before, what the model permits.
+    forgiven = names if ALL in options.names else [name for name in before if name not in options.names]
+    found = available_methods(engine, names, lambda: _revis(engine, out, options, batch_size), forgiven=forgiven)
     for name, reason in found.left_out.items():
         warn(f"{name} is left out: {reason}")
     with ScoreStore(out / "store.sqlite") as store, progress("Answering", "answered") as report:
         return answer_benchmark(
-            engine, judged_part(whole), found.methods, store, path,
-            resize_to=resize, batch_size=batch_size, cost_examples=options.cost_examples, report=report,
+            engine, judged_part(whole), found.methods, store, path, resize_to=resize, batch_size=batch_size,
+            cost_examples=options.cost_examples, report=report,
+            report_costs=lambda done, total: report(Progress(done, total, 0, "Measuring costs")),
         )  # fmt: skip
 
 
@@ -208,30 +257,36 @@ def _answered_before(path: Path, engine: TransformersEngine, whole: Benchmark) -
     return [info.name for info in found]
 
 
-def _revis(engine: TransformersEngine, out: Path, options: MethodOptions) -> Method:
-    """Load the vectors of an earlier run, or fit them and keep them."""
-    from unprior.baselines.revis.data import microworld_data, read_revis_data
-    from unprior.baselines.revis.fit import default_strength, fit_revis
+def _revis(engine: TransformersEngine, out: Path, options: MethodOptions, batch_size: int) -> Method:
+    """Vectors of an earlier run, unless other data or another strength is asked for; else new ones, which are kept."""
+    from unprior.baselines.revis.fit import fit_revis
     from unprior.baselines.revis.method import REVIS
     from unprior.baselines.revis.vectors import RevisVectors
-    from unprior.embedded import NAME
 
-    path = out / VECTORS
-    strength = default_strength(engine.model_type) if options.revis_strength is None else options.revis_strength
-    if options.revis_data is None and engine.name != NAME:
-        raise UnpriorError(_NO_DATA)
+    path, data = out / VECTORS, options.revis_data
+    vectors = None
     with errors.status("Preparing REVIS …") as status:
-        data = microworld_data() if options.revis_data is None else read_revis_data(options.revis_data)
-        vectors = None
         if path.exists():
             with suppress(UnpriorError):  # of another model: made anew
                 vectors = RevisVectors.load(path, engine)
-        if vectors is None or vectors.recipe["data_digest"] != data.digest or vectors.strength != strength:
+        if vectors is None or (data is not None and vectors.recipe["data_digest"] != data.digest):
             vectors = fit_revis(
-                engine, data, strength=strength,
+                engine, data or _own_data(engine), strength=options.revis_strength, batch_size=batch_size,
                 report=lambda done, total: status.update(f"Fitting REVIS: {done:,} of {total:,} prompts …"),
             )  # fmt: skip
+            vectors.save(path)
+        elif options.revis_strength not in (None, vectors.strength):
+            vectors = replace(vectors, strength=options.revis_strength)
             vectors.save(path)
     if vectors.choice.layer is None:
         warn(f"REVIS stays inactive: {vectors.choice.reason}")
     return REVIS(vectors)
+
+
+def _own_data(engine: TransformersEngine) -> RevisData:
+    from unprior.baselines.revis.data import microworld_data
+    from unprior.embedded import NAME
+
+    if engine.name != NAME:
+        raise UnpriorError(_NO_DATA)
+    return microworld_data()

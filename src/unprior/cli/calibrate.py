@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, output, print_json, refuse_overwriting, warn
@@ -16,8 +17,6 @@ from unprior.scores.files import table_format
 
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator
-    from unprior.scores import ScoreTable
-    from unprior.scores.schema import IntArray
     from unprior.studies.methods import Methods
 
 Scores = Annotated[
@@ -103,22 +102,34 @@ def evaluate(
     baselines: Annotated[
         Path | None, typer.Option(help="Answers of other methods, made by `unprior baseline`, to compare with.")
     ] = None,
+    epsilon_cs: Annotated[
+        float, typer.Option(help="Limit of the controls beside --baselines, chosen on the dev rows of the table.")
+    ] = 0.04,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples of pairs.", min=1)] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", min=0)] = 20260712,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare decisions with the original answers, and with other methods: accuracy, intervals, exact tests."""
+    from unprior.baselines.answers import read_answers, read_references
+    from unprior.baselines.controls import run_controls
     from unprior.evaluation import evaluate as compare
     from unprior.evaluation.answers import read_final_answers
     from unprior.report import changes_table, evaluation_record, metrics_table
+    from unprior.studies.methods import compare_methods
 
     table = read_table(scores, skip_invalid=skip_invalid)
-    final = read_final_answers(decisions, table)
     rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
-    judged = table.take(rows)
-    evaluation = compare(judged, final[rows], resamples=resamples, seed=seed)
-    methods = None if baselines is None else _beside(judged, final[rows], baselines, resamples, seed)
+    judged, final = table.take(rows), read_final_answers(decisions, table, np.flatnonzero(rows))
+    evaluation = compare(judged, final, resamples=resamples, seed=seed)
+    methods = None
+    if baselines is not None:
+        development = table.mask(model=model, split="dev") if split == "test" else np.zeros(len(table), dtype=np.bool_)
+        controls = run_controls(table.take(development), judged, epsilon_cs=epsilon_cs) if development.any() else []
+        methods = compare_methods(
+            judged, final, read_answers(baselines, judged), controls=controls,
+            references=read_references(baselines), resamples=resamples, seed=seed,
+        )  # fmt: skip
     if as_json:
         print_json(evaluation_record(evaluation) | ({} if methods is None else {"methods": methods.records()}))
         return
@@ -126,14 +137,6 @@ def evaluate(
     output.print(changes_table(evaluation))
     if methods is not None:
         print_methods(methods)
-
-
-def _beside(judged: ScoreTable, final: IntArray, baselines: Path, resamples: int, seed: int) -> Methods:
-    from unprior.baselines.answers import read_answers, read_references
-    from unprior.studies.methods import compare_methods
-
-    answers, costs = read_answers(baselines, judged), read_references(baselines)
-    return compare_methods(judged, final, answers, references=costs, resamples=resamples, seed=seed)
 
 
 def print_methods(methods: Methods) -> None:

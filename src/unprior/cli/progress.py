@@ -25,11 +25,11 @@ def progress(doing: str, done: str) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import Progress as Bar
 
     columns = (
-        TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(), TextColumn("[red]{task.fields[failed]}"),
     )  # fmt: skip
     with Bar(*columns, console=errors, transient=True) as bar:
-        task = bar.add_task("", total=None, rate="", failed="")
+        task = bar.add_task(doing, total=None, rate="", failed="")
         start = time.monotonic()
         stored: list[int] = []
 
@@ -37,7 +37,10 @@ def progress(doing: str, done: str) -> Iterator[Callable[[Progress], None]]:
             stored.append(where.done)  # the first report counts what was stored before
             rate = (where.done - stored[0]) / max(time.monotonic() - start, 1e-9)
             failed = f"{where.failed} failed" if where.failed else ""
-            bar.update(task, completed=where.done, total=where.total, rate=f"{rate:.1f}/s", failed=failed)
+            bar.update(
+                task, description=where.doing or doing, completed=where.done, total=where.total,
+                rate="" if where.doing else f"{rate:.1f}/s", failed=failed,
+            )  # fmt: skip
 
         yield report
 
@@ -48,6 +51,8 @@ def _plain_progress(done: str) -> Callable[[Progress], None]:
     said = [start]
 
     def report(where: Progress) -> None:
+        if where.doing is not None:
+            return
         now = time.monotonic()
         stored.append(where.done)  # the first report counts what was stored before
         if now - said[0] >= _PLAIN_SECONDS:

@@ -14,6 +14,8 @@ from unprior.cli.baseline import (
     RevisFile,
     RevisStrength,
     answer_with_methods,
+    fitting_answers,
+    without_answer,
 )
 from unprior.cli.benchmarks import (
     BenchmarkName,
@@ -81,12 +83,12 @@ def run(
     Without options: the embedded model on the microworld, no download needed. The same command again computes only
     what is missing.
     """
-    from unprior.baselines.names import choose_methods
+    from unprior.calibration import SelectivePriorCalibrator
     from unprior.embedded import NAME
     from unprior.pipeline import Run, check_benchmark
 
-    names = tuple(name.strip() for name in baselines.split(",") if name.strip())
-    choose_methods(names)
+    options = MethodOptions.of([baselines], revis_data, revis_strength, cost_examples)
+    SelectivePriorCalibrator(epsilon_cs=epsilon_cs).check_parameters()
     whole = prepare(benchmark, out, seed, variant, data_dir)
     report_missing_images(whole)
     check_benchmark(whole)
@@ -96,17 +98,19 @@ def run(
     print_failures(scored.summary.failures)
     if scored.table is None:
         raise UnpriorError("no example could be scored, so there is nothing to calibrate")
-    answers = None
-    if names:
-        options = MethodOptions(names, revis_data, revis_strength, cost_examples)
-        missing = answer_with_methods(engine, whole, out, options, resize=side, batch_size=batch_size)
-        print_failures(missing)
-        answers = out / ANSWERS if not missing and (out / ANSWERS).exists() else None
+    answers, lost = None, []
+    if options.names:
+        failures = answer_with_methods(engine, whole, out, options, resize=side, batch_size=batch_size)
+        lost = without_answer(scored.table, failures)
+        print_failures(lost)
+        answers = None if lost else fitting_answers(out / ANSWERS, scored.table)
     with errors.status("Fitting, deciding and running the studies …"):
         result = Run.of(scored.table, epsilon_cs=epsilon_cs, uncertainty=uncertainty, baselines=answers)
     warn_about_abstaining(result.calibrator)
     with errors.status("Writing the report …"):
         notes = [note for note in (result.beyond_permitted_loss, _PETRI_DISH if model == NAME else None) if note]
+        if lost:
+            notes.insert(0, f"{len(lost):,} answers of other methods are missing, so none is compared.")
         if scored.summary.failures:
             notes.insert(0, f"{len(scored.summary.failures):,} of {len(whole):,} examples could not be scored.")
         result.write(out, whole, note=" ".join(notes) or None)
@@ -114,13 +118,13 @@ def run(
         print((out / "report.json").read_text(encoding="utf-8"), end="")
     else:
         print_run(result)
-        if answers is not None and result.studies.methods is not None:
+        if options.names and result.studies.methods is not None:
             print_methods(result.studies.methods)
         for note in notes:
             output.print(note)
             output.print()
         output.print(f"Report: {out / 'report.html'}", soft_wrap=True)
-    if scored.summary.failures:
+    if scored.summary.failures or lost:
         raise typer.Exit(1)
 
 

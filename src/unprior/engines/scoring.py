@@ -46,6 +46,8 @@ class Progress:
     done: int
     total: int
     failed: int
+    doing: str | None = None
+    """What is going on, where that changes on the way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,10 @@ _COLUMNS = ("pair_id", "side", "task", "original", "final")
 _REMEDY = "Decisions belong to the table they were made from: run `unprior apply` on this table again."
 
 
-def read_final_answers(path: str | Path, table: ScoreTable) -> IntArray:
-    """Candidate positions (-1 for none) of the final answers to the rows of ``table``.
+def read_final_answers(path: str | Path, table: ScoreTable, rows: IntArray | None = None) -> IntArray:
+    """Candidate positions (-1 for none) of the final answers to the rows of ``table``, or to some of them.
+
+    With ``rows`` the file may hold decisions about all rows of the table or about these alone.
 
     >>> import tempfile
     >>> from unprior import SelectivePriorCalibrator, synthesize
@@ -34,6 +36,12 @@ def read_final_answers(path: str | Path, table: ScoreTable) -> IntArray:
     """
     path = Path(path)
     lines, columns = _read_columns(path)
+    if rows is not None and len(lines) != len(rows):
+        return _match(path, lines, columns, table)[rows]
+    return _match(path, lines, columns, table if rows is None else table.take(rows))
+
+
+def _match(path: Path, lines: Sequence[int], columns: dict[str, list[Any]], table: ScoreTable) -> IntArray:
     if len(lines) != len(table):
         raise UnpriorError(f"{path}: {len(lines)} decisions for {len(table)} rows of the score table. {_REMEDY}")
     for name in ("pair_id", "side", "task", "original"):

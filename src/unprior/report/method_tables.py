@@ -88,9 +88,10 @@ def accuracy_table(changes: Changes) -> Table:
     0
     """
     table = plain_table("Accuracy of original answers and of other methods")
+    table.padding = (0, 0)
     table.add_column("Task")
-    table.add_column("Method")
-    for name in ("Original", "Method", "Δ (points)", "Repairs/harms", "Changed", "p"):
+    table.add_column("Method", no_wrap=True)
+    for name in ("Before", "After", "Δ", "Rep./\nharms", "Changed", "p", "Matched\nΔ", "Passes", "Seconds"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in changes.rows:
         table.add_row(
@@ -102,8 +103,15 @@ def accuracy_table(changes: Changes) -> Table:
             f"{row.change.repairs}/{row.change.harms}",
             str(row.change.changed),
             format_p(row.test.p_value),
+            "–" if row.matched is None else f"{100 * row.matched.delta:+.1f}",
+            "–" if row.cost is None else f"{row.cost.passes:.3g}",
+            "–" if row.cost is None else f"{row.cost.seconds:.3g}",
         )
-    table.caption = "Exact two-sided McNemar p, not adjusted; without pairs there is no CF and no CS side"
+    table.caption = (
+        "Accuracy before and after, Δ in points; exact two-sided McNemar p, not adjusted; matched: against the same "
+        "decoder with its correction switched off; passes and seconds of one example; without pairs there is no CF and "
+        "no CS side"
+    )
     return table
 
 

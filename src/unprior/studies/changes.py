@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unprior.baselines.answers import MethodAnswers
+from unprior.baselines.answers import Cost, MethodAnswers
 from unprior.evaluation import Change, McNemarResult, Share, compare, mcnemar
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import correct
@@ -27,6 +27,9 @@ class ChangeRow:
     """Right answers of the method."""
     change: Change
     test: McNemarResult
+    matched: Change | None
+    """Against the same decoder with its correction switched off."""
+    cost: Cost | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,12 @@ class Changes:
                 "accuracy_after": row.after.value, "delta": row.change.delta, "repairs": row.change.repairs,
                 "harms": row.change.harms, "changed": row.change.changed, "total": row.change.total,
                 "p": row.test.p_value,
+                "matched_delta": None if row.matched is None else row.matched.delta,
+                "matched_repairs": None if row.matched is None else row.matched.repairs,
+                "matched_harms": None if row.matched is None else row.matched.harms,
+                "cost_images": None if row.cost is None else row.cost.images,
+                "cost_passes": None if row.cost is None else row.cost.passes,
+                "cost_seconds": None if row.cost is None else row.cost.seconds,
             }
             for row in self.rows
         ]  # fmt: skip
@@ -64,5 +73,9 @@ def study_changes(table: ScoreTable, methods: Sequence[MethodAnswers]) -> Change
             change = compare(part, given, side=None)
             after = Share(int(correct(part, given).sum()), len(part))
             test = mcnemar(change.repairs, change.harms)
-            rows.append(ChangeRow(method.info.name, method.info.label, str(task), before, after, change, test))
+            matched = None
+            if method.matched is not None:
+                matched = compare(part, given, side=None, reference=method.matched[chosen])
+            info = method.info
+            rows.append(ChangeRow(info.name, info.label, str(task), before, after, change, test, matched, info.cost))
     return Changes(tuple(rows))

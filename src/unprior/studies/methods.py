@@ -10,6 +10,7 @@ from typing import Any
 from unprior.baselines.answers import Cost, MethodAnswers
 from unprior.baselines.controls import ControlResult, run_controls
 from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.errors import UnpriorError
 from unprior.evaluation import SideResult, TaskResult, evaluate, holm
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable
@@ -17,6 +18,7 @@ from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
 
 Results = tuple[TaskResult, ...]
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def study_methods(
 
 def compare_methods(
     table: ScoreTable,
-    final: IntArray,
+    final: IntArray | None,
     baselines: Sequence[MethodAnswers],
     *,
     controls: Sequence[ControlResult] = (),
@@ -163,6 +165,8 @@ def compare_methods(
 ) -> Methods:
     """Compare final answers of SPC with those of other methods, all against the original answers of a table.
 
+    Without final answers the other methods stand alone.
+
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
     >>> [row.label for row in compare_methods(table, table.original, []).rows]
@@ -171,7 +175,7 @@ def compare_methods(
     costs = references or {}
 
     def judged(given: Any, reference: Any = None) -> Results:
-        return evaluate(table, given, reference=reference, resamples=resamples, seed=seed).tasks
+        return evaluate(table, given, reference=reference, resamples=resamples, seed=seed, level=_LEVEL).tasks
 
     rows = []
     for each in baselines:
@@ -186,9 +190,11 @@ def compare_methods(
         rows.append(
             MethodRow(control.name, control.label, "control", _note(control), control.settings, tasks, None, None)
         )
-    evaluation = evaluate(table, final, resamples=resamples, seed=seed)
-    rows.append(MethodRow("spc", "SPC", "spc", own.note, own.settings, evaluation.tasks, None, costs.get("spc")))
-    return Methods(_adjusted(rows), costs.get("original"), evaluation.level, evaluation.resamples, evaluation.seed)
+    if final is not None:
+        rows.append(MethodRow("spc", "SPC", "spc", own.note, own.settings, judged(final), None, costs.get("spc")))
+    if not rows:
+        raise UnpriorError("there is no method to compare")
+    return Methods(_adjusted(rows), costs.get("original"), _LEVEL, resamples, seed)
 
 
 def _note(result: ControlResult) -> str | None:

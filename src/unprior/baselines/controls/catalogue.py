@@ -31,7 +31,7 @@ CONTROLS: dict[str, Control] = {
         ("direct-subtraction", "Direct (PMI, λ = 1)", fixed_strength(1.0)),
         ("cfg-score", "CFG on scores", guidance),
         ("learned-rule-fixed", "Learned rule, fixed λ", learned_rule(fixed_strength_answers, STRENGTHS)),
-        ("learned-rule-direct", "Learned rule, direct", learned_rule(guided_answers, GUIDANCE_SCALES)),
+        ("learned-rule-direct", "Learned rule, guided", learned_rule(guided_answers, GUIDANCE_SCALES)),
         ("ungated-adaptive", "Adaptive λ, no gate", ungated),
     )
 }

@@ -149,9 +149,17 @@ class _Fitting:
         pairs = list(zip(texts, images or [None] * len(texts), strict=True))
         states = []
         for batch in self._batches(pairs):
-            pictures = [picture(image) for _, image in batch if image is not None]
-            states.append(_last_states(self.engine, self._turns([text for text, _ in batch], pictures)))
-        return np.concatenate(states, axis=1)
+            for state in work_in_parts(list(batch), self._read_turns):
+                if isinstance(state, QueryFailure):
+                    raise UnpriorError(f"REVIS could not read a caption: {state.reason}")
+                states.append(state)
+        return np.stack(states, axis=1)
+
+    def _read_turns(self, pairs: list[tuple[str, Any]]) -> list[States]:
+        """For every caption the states (layers, size) at its last token."""
+        pictures = [picture(image) for _, image in pairs if image is not None]
+        states = _last_states(self.engine, self._turns([text for text, _ in pairs], pictures))
+        return list(np.moveaxis(states, 1, 0))
 
     def _turns(self, texts: Sequence[str], images: Sequence[Image.Image]) -> dict[str, Any]:
         from unprior.engines._forward import pad_left
