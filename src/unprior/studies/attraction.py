@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, correct, prior_winners
 from unprior.scores import ScoreTable
+from unprior.studies.result import ResultTable, percent
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.report.style import FigureStyle
+
+_ENOUGH = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,53 @@ class Attraction:
         """Whole tasks first, then the matrix."""
         return [cell.record() for cell in (*self.overall, *self.cells)]
 
+    @property
+    def table(self) -> ResultTable:
+        """Rates of the whole tasks."""
+        rows = [
+            (
+                cell.task.upper(),
+                str(cell.attracted.total),
+                percent(cell.attracted.value),
+                percent(cell.chance),
+                percent(cell.prior_is_ordinary.value),
+            )
+            for cell in self.overall
+        ]
+        return ResultTable.plain(
+            "Prior attraction of wrong CF answers (%)",
+            ("Task", "CF errors", "Prior's winner", "By chance", "CS answer is prior's winner"),
+            rows,
+            "By chance: errors spread evenly over the wrong candidates; with two candidates there is no choice.",
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How directed the errors are, and where most."""
+        said = [
+            f"{percent(cell.attracted.value)} % of the {cell.attracted.total} wrong {cell.task.upper()} answers to "
+            f"counterfactual images are what the model answers without the image, against {percent(cell.chance)} % "
+            f"expected by chance."
+            for cell in self.overall
+            if cell.attracted.total
+        ]
+        counted = [cell for cell in self.cells if cell.attracted.total >= _ENOUGH]
+        if counted:
+            most, least = (choose(counted, key=lambda cell: cell.attracted.value) for choose in (max, min))
+            said.append(
+                f"Among cells with at least {_ENOUGH} errors the rate is highest for {most.subcategory} "
+                f"({most.task.upper()}, {percent(most.attracted.value)} %) and lowest for {least.subcategory} "
+                f"({least.task.upper()}, {percent(least.attracted.value)} %)."
+            )
+        return tuple(said) or ("There are no wrong answers to counterfactual images.",)
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """The matrix as a heat map."""
+        from unprior.report.figures import AttractionDisplay
+        from unprior.report.style import LIGHT
+
+        return AttractionDisplay.from_results(self, style=style or LIGHT).figure_
+
 
 def study_attraction(table: ScoreTable) -> Attraction:
     """Among wrong original answers to counterfactual images, the share that equals the prior's winner.
@@ -122,3 +178,15 @@ def _cell(part: ScoreTable, task: str, category: str | None, subcategory: str | 
         chance=float(expected.mean()) if len(expected) else math.nan,
         prior_is_ordinary=Share(int(ordinary.sum()), int((~part.is_cf).sum())),
     )
+
+
+STUDY = Study(
+    name="attraction",
+    question="rq1",
+    title="Prior attraction by subcategory",
+    asks="When the model is wrong about a counterfactual image, does it say what it would say without the image?",
+    how="Among wrong original answers to counterfactual test images, the share that equals the candidate with the "
+    "highest text-only score, by subcategory and task.",
+    needs=("scores",),
+    run=lambda inputs: study_attraction(inputs.test),
+)

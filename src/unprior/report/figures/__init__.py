@@ -1,6 +1,6 @@
 """Figures of the studies, each a ``…Display.from_results`` that draws on axes and returns them."""
 
-from unprior.report.figures._display import Display, task_name
+from unprior.report.figures._display import Display, side_by_side, task_name
 from unprior.report.figures.attraction import AttractionDisplay
 from unprior.report.figures.frontier import FrontierDisplay
 from unprior.report.figures.intervals import IntervalsDisplay
@@ -16,5 +16,6 @@ __all__ = [
     "MethodsDisplay",
     "RangesDisplay",
     "StrengthsDisplay",
+    "side_by_side",
     "task_name",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,3 +35,14 @@ def task_name(task: str) -> str:
     'Multiple choice'
     """
     return {"mc": "Multiple choice", "qa": "Yes/no questions"}.get(task, task)
+
+
+def side_by_side(draws: Sequence[Callable[[Axes], object]], width: float, height: float, style: FigureStyle) -> Figure:
+    """One figure with a panel for every drawing, each of the given size in inches."""
+    from matplotlib.figure import Figure
+
+    with style.applied():
+        figure = Figure(figsize=(width * len(draws), height), layout="constrained")
+        for axes, draw in zip(figure.subplots(1, len(draws), squeeze=False)[0], draws, strict=True):
+            draw(axes)
+    return figure

@@ -1,0 +1,27 @@
+"""All studies by name, in the order of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unprior.errors import UnpriorError
+from unprior.studies import attraction
+from unprior.studies.study import QUESTIONS, Study
+
+STUDIES: dict[str, Study] = {study.name: study for study in (attraction.STUDY,)}
+"""Every study."""
+
+
+def choose_studies(names: Sequence[str]) -> tuple[Study, ...]:
+    """Studies by name, by research question, or all; in the order of the paper.
+
+    >>> [study.name for study in choose_studies(["rq1"])]
+    ['attraction']
+    """
+    known = ("all", *QUESTIONS, *STUDIES)
+    for name in names:
+        if name not in known:
+            raise UnpriorError(
+                f"no study {name!r}; choose all, {', '.join(QUESTIONS)}, or some of {', '.join(STUDIES)}"
+            )
+    return tuple(study for study in STUDIES.values() if {"all", study.question, study.name} & set(names))
