@@ -23,19 +23,10 @@ from unprior.cli.benchmarks import (
 )
 from unprior.cli.calibrate import print_methods, warn_about_abstaining
 from unprior.cli.console import AsJson, errors, output, print_json, warn
+from unprior.cli.model import Attention, BatchSize, Device, DeviceMap, DType, ModelName, ModelOptions, Revision
 from unprior.cli.progress import progress
-from unprior.cli.score import (
-    Attention,
-    BatchSize,
-    Device,
-    DeviceMap,
-    DType,
-    ModelName,
-    ModelOptions,
-    Revision,
-    print_failures,
-    score_benchmark,
-)
+from unprior.cli.run_record import RunRecord
+from unprior.cli.score import print_failures, score_benchmark
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
@@ -132,7 +123,9 @@ def baseline(
     SelectivePriorCalibrator(epsilon_cs=epsilon_cs).check_parameters()
     whole = prepare(benchmark, out, seed, variant, data_dir)
     report_missing_images(whole)
-    engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
+    loading = ModelOptions(model, revision, dtype, device, device_map, attention)
+    engine = loading.load()
+    RunRecord.of(loading, benchmark, variant, seed, data_dir, resize).write(out)
     side = image_side(whole, engine.model_type, resize)
     scored = score_benchmark(engine, whole, whole, out, resize=side, batch_size=batch_size)
     print_failures(scored.summary.failures)
@@ -218,6 +211,7 @@ def answer_with_methods(
     *,
     resize: int | None,
     batch_size: int,
+    path: Path | None = None,
 ) -> Sequence[Failure]:
     """Let the methods answer the judged part of a benchmark and write their answers; those of earlier runs stay.
 
@@ -228,7 +222,7 @@ def answer_with_methods(
     from unprior.engines.scoring import Progress
     from unprior.engines.store import ScoreStore
 
-    path = out / ANSWERS
+    path = path or out / ANSWERS
     before = _answered_before(path, engine, whole)
     names = choose_methods([*options.names, *before]).decoded
     if not names:

@@ -29,18 +29,9 @@ from unprior.cli.benchmarks import (
 )
 from unprior.cli.calibrate import print_methods, warn_about_abstaining
 from unprior.cli.console import AsJson, errors, output
-from unprior.cli.score import (
-    Attention,
-    BatchSize,
-    Device,
-    DeviceMap,
-    DType,
-    ModelName,
-    ModelOptions,
-    Revision,
-    print_failures,
-    score_benchmark,
-)
+from unprior.cli.model import Attention, BatchSize, Device, DeviceMap, DType, ModelName, ModelOptions, Revision
+from unprior.cli.run_record import RunRecord
+from unprior.cli.score import print_failures, score_benchmark
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
@@ -92,7 +83,9 @@ def run(
     whole = prepare(benchmark, out, seed, variant, data_dir)
     report_missing_images(whole)
     check_benchmark(whole)
-    engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
+    loading = ModelOptions(model, revision, dtype, device, device_map, attention)
+    engine = loading.load()
+    RunRecord.of(loading, benchmark, variant, seed, data_dir, resize).write(out)
     side = image_side(whole, engine.model_type, resize)
     scored = score_benchmark(engine, whole, whole, out, resize=side, batch_size=batch_size)
     print_failures(scored.summary.failures)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,9 @@ from unprior.cli.benchmarks import (
     report_missing_images,
 )
 from unprior.cli.console import AsJson, errors, output, print_json, warn
+from unprior.cli.model import Attention, BatchSize, Device, DeviceMap, DType, ModelName, ModelOptions, Revision
 from unprior.cli.progress import progress
+from unprior.cli.run_record import RunRecord
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
@@ -31,61 +32,7 @@ if TYPE_CHECKING:
     from unprior.engines.transformers import TransformersEngine
     from unprior.scores import ScoreTable
 
-ModelName = Annotated[
-    str, typer.Option("--model", help="embedded (comes with the package), or a folder or hub id of a model.")
-]
-BatchSize = Annotated[int, typer.Option(help="Questions in one pass; results do not depend on it.", min=1)]
-Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")]
-DType = Annotated[str, typer.Option(help="auto (as stored), float32, bfloat16 or float16; never quantised.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, …; by default the first accelerator there is.")]
-DeviceMap = Annotated[str | None, typer.Option(help="Spread the model over devices, e.g. auto (needs accelerate).")]
-Attention = Annotated[str | None, typer.Option(help="Attention implementation, e.g. sdpa or eager.")]
-
 _LEAST_MASS = 0.5
-_SMALL_MODEL = 20_000_000
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """How a model is loaded."""
-
-    model: str
-    revision: str | None
-    dtype: str
-    device: str | None
-    device_map: str | None
-    attention: str | None
-
-    def load(self) -> TransformersEngine:
-        """Load the model, with a word about what is going on."""
-        from unprior.embedded import model_folder
-        from unprior.engines.transformers import TransformersEngine
-
-        with errors.status(f"Loading {self.model} …"):
-            engine = TransformersEngine(
-                model_folder(self.model),
-                name=self.model,
-                revision=self.revision,
-                dtype=self.dtype,
-                device=self.device,
-                device_map=self.device_map,
-                attention=self.attention,
-            )
-        _use_few_threads(engine)
-        if not engine.shares_prefix:
-            warn(
-                f"{self.model}: reusing the read part of a prompt does not give the same scores as reading it whole, "
-                f"so every prompt is read whole; results are right but slower"
-            )
-        return engine
-
-
-def _use_few_threads(engine: TransformersEngine) -> None:
-    """A small model on a CPU gains little from more threads, and loses much when they wait for a busy core."""
-    import torch
-
-    if engine.device_type == "cpu" and engine.parameter_count < _SMALL_MODEL and "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(1)
 
 
 @dataclass(frozen=True)
@@ -123,7 +70,9 @@ def score(
     whole = prepare(benchmark, out, seed, variant, data_dir)
     questions = _part(whole, limit, shard)
     report_missing_images(questions)
-    engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
+    options = ModelOptions(model, revision, dtype, device, device_map, attention)
+    engine = options.load()
+    RunRecord.of(options, benchmark, variant, seed, data_dir, resize).write(out)
     chosen = tuple(view.strip() for view in views.split(",") if view.strip())
     side = image_side(whole, engine.model_type, resize)
     scored = score_benchmark(engine, whole, questions, out, views=chosen, resize=side, batch_size=batch_size)
@@ -158,12 +107,16 @@ def score_benchmark(
     views: tuple[str, ...] = (),
     resize: int | None = None,
     batch_size: int = 8,
+    path: Path | None = None,
 ) -> Scored:
-    """Score questions, a part of the whole benchmark, and write the table of all that is stored by now."""
+    """Score questions, a part of the whole benchmark, and write the table of all that is stored by now.
+
+    The store lies in ``out``, and so does the table unless it has a ``path`` of its own.
+    """
     from unprior.engines.scoring import ScoringRun
     from unprior.engines.store import ScoreStore
 
-    path = out / "scores.parquet"
+    path = path or out / "scores.parquet"
     with ScoreStore(out / "store.sqlite") as store:
         options: dict[str, Any] = {"views": views, "resize_to": resize, "whole": whole}
         run = ScoringRun(engine, questions, store, batch_size=batch_size, **options)

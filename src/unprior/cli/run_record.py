@@ -1,0 +1,68 @@
+"""What a run folder was made with, so that later commands can ask the same model about the same benchmark."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from unprior._files import open_to_read, replacing
+from unprior.cli.model import ModelOptions
+from unprior.errors import UnpriorError
+
+FILE = "run.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """Model and benchmark of a run folder."""
+
+    model: ModelOptions
+    benchmark: str
+    variant: str | None
+    seed: int
+    data_dir: str | None
+    resize: int | None
+
+    @classmethod
+    def of(
+        cls,
+        model: ModelOptions,
+        benchmark: str,
+        variant: str | None,
+        seed: int,
+        data_dir: Path | None,
+        resize: int | None,
+    ) -> RunRecord:
+        """The record of a command; files are noted by their full paths."""
+        place = Path(benchmark)
+        return cls(
+            model,
+            str(place.resolve()) if place.is_file() else benchmark,
+            variant,
+            seed,
+            None if data_dir is None else str(data_dir.resolve()),
+            resize,
+        )
+
+    def write(self, folder: Path) -> None:
+        """Leave the record in the folder."""
+        with replacing(folder / FILE) as temporary:
+            temporary.write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> RunRecord:
+        """Read the record of a folder."""
+        path = folder / FILE
+        if not path.exists():
+            raise UnpriorError(
+                f"{folder} does not say which model and benchmark it is about; `unprior run --out {folder}` with the "
+                f"options it was made with notes that, and computes nothing anew"
+            )
+        with open_to_read(path) as stream:
+            content = stream.read()
+        try:
+            values = json.loads(content)
+            return cls(**values | {"model": ModelOptions(**values["model"])})
+        except (ValueError, TypeError, KeyError) as error:
+            raise UnpriorError(f"{path}: not a record of a run ({error}); delete it and run again") from None

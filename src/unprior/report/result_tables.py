@@ -1,0 +1,131 @@
+"""Tables of studies for the terminal, for LaTeX and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from unprior.report.tables import plain_table
+from unprior.studies.result import ResultRow, ResultTable
+
+_COMMANDS = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "|": r"$|$",
+    "Δ": r"$\Delta$", "ε": r"$\epsilon$", "λ": r"$\lambda$", "α": r"$\alpha$", "β": r"$\beta$", "γ": r"$\gamma$",
+    "ρ": r"$\rho$", "τ": r"$\tau$", "±": r"$\pm$", "×": r"$\times$", "→": r"$\rightarrow$", "↓": r"$\downarrow$",
+    "≥": r"$\geq$", "≤": r"$\leq$", "−": r"$-$", "–": "--", "“": "``", "”": "''", "’": "'", "…": r"\dots{}",
+    "†": r"$\dagger$", "‡": r"$\ddagger$", "§": r"\S{}", "¶": r"\P{}", "½": r"$\frac12$", "·": r"$\cdot$",
+    "∈": r"$\in$", "≠": r"$\neq$", "∞": r"$\infty$", "²": r"$^2$", "\N{NO-BREAK SPACE}": "~", "\n": " ",
+}  # fmt: skip
+_SPECIAL = re.compile("|".join(re.escape(character) for character in _COMMANDS))
+_NEGATIVE = re.compile(r"(?<![\w.])-(?=\d)")
+_POWER = re.compile(r"(?<=\d)e([+-])0*(\d+)\b")
+
+
+def as_rich(table: ResultTable) -> Table:
+    """The table in the terminal.
+
+    >>> as_rich(ResultTable.plain("Changes", ("Task", "ΔCF"), [("MC", "+7.8")], "In points.")).row_count
+    1
+    """
+    shown = plain_table(table.title)
+    for place, name in enumerate(table.columns):
+        shown.add_column(name, justify="left" if place < table.text_columns else "right", no_wrap=place > 0)
+    for number, section in enumerate(table.sections):
+        if section.heading:
+            shown.add_row(Text(section.heading), *[""] * (len(table.columns) - 1), style="bold")
+        for row in section.rows:
+            last = row is section.rows[-1] and number < len(table.sections) - 1
+            shown.add_row(*_cells(row), style="bold" if row.strong else None, end_section=last)
+    shown.caption = table.caption
+    return shown
+
+
+def as_latex(table: ResultTable, label: str) -> str:
+    r"""The table for a paper, with booktabs; include it as it is.
+
+    >>> print(as_latex(ResultTable.plain("Changes", ("Task", "ΔCF"), [("MC", "-7.8")], "In points."), "changes"))
+    \begin{table}[t]
+    \centering
+    \small
+    \begin{tabular}{lr}
+    \toprule
+    Task & $\Delta$CF \\
+    \midrule
+    MC & $-$7.8 \\
+    \bottomrule
+    \end{tabular}
+    \caption{\textbf{Changes.} In points.}
+    \label{tab:changes}
+    \end{table}
+    <BLANKLINE>
+    """
+    width = len(table.columns)
+    lines = [
+        r"\begin{table}[t]",
+        r"\centering",
+        r"\small",
+        rf"\begin{{tabular}}{{{'l' * table.text_columns}{'r' * (width - table.text_columns)}}}",
+        r"\toprule",
+        _line(map(escape_latex, table.columns)),
+    ]
+    for section in table.sections:
+        lines.append(r"\midrule")
+        if section.heading:
+            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\itshape {escape_latex(section.heading)}}} \\")
+        lines += [_line(_latex_cells(row)) for row in section.rows]
+    caption = rf"\textbf{{{escape_latex(table.title)}.}} {escape_latex(table.caption)}"
+    lines += [
+        r"\bottomrule",
+        r"\end{tabular}",
+        rf"\caption{{{caption.strip()}}}",
+        rf"\label{{tab:{label}}}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def escape_latex(text: str) -> str:
+    r"""Text as LaTeX sets it: special characters, Greek letters, signs, powers of ten.
+
+    >>> print(escape_latex("Δ -0.4 at 95 % (p = 1.5e-11)"))
+    $\Delta$ $-$0.4 at 95 \% (p = 1.5$\times10^{-11}$)
+    """
+    escaped = _SPECIAL.sub(lambda found: _COMMANDS[found[0]], text)
+    escaped = _NEGATIVE.sub("$-$", escaped)
+    return _POWER.sub(lambda found: rf"$\times10^{{{found[1].replace('+', '')}{found[2]}}}$", escaped)
+
+
+def as_csv(records: Sequence[Mapping[str, Any]]) -> str:
+    r"""Records with a header; what is undefined is empty.
+
+    >>> as_csv([{"task": "mc", "delta": 0.5}, {"task": "qa", "delta": None}])
+    'task,delta\nmc,0.5\nqa,\n'
+    """
+    names = list(dict.fromkeys(name for record in records for name in record))
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return stream.getvalue()
+
+
+def _cells(row: ResultRow) -> list[Text]:
+    return [Text(cell, style="bold" if place in row.strong_cells else "") for place, cell in enumerate(row.cells)]
+
+
+def _latex_cells(row: ResultRow) -> list[str]:
+    return [
+        rf"\textbf{{{escape_latex(cell)}}}" if row.strong or place in row.strong_cells else escape_latex(cell)
+        for place, cell in enumerate(row.cells)
+    ]
+
+
+def _line(cells: Any) -> str:
+    return " & ".join(cells) + r" \\"
