@@ -69,10 +69,9 @@ class StudyInputs:
         variants = {each.stem: read_scores(each) for each in sorted((folder / VARIANTS).glob("*.parquet"))}
         external = {}
         for each in sorted((folder / EXTERNAL).glob("*/scores.parquet")):
-            scores, others = read_scores(each), each.parent / "baselines.parquet"
-            external[each.parent.name] = External(
-                scores, tuple(read_answers(others, scores)) if others.exists() else ()
-            )
+            scores, others = judged_rows(read_scores(each)), each.parent / "baselines.parquet"
+            answered = tuple(read_answers(others, scores)) if others.exists() else ()
+            external[each.parent.name] = External(scores, answered)
         costs = read_references(answers) if answers.exists() else {}
         return cls(table, variants, external, tuple(baselines), costs, **settings)
 
@@ -106,6 +105,11 @@ class StudyInputs:
     def missing(self, need: str) -> tuple[str, ...]:
         """What is lacking for a need of a study; nothing when it is met."""
         return NEEDS[need].missing(self)
+
+
+def judged_rows(table: ScoreTable) -> ScoreTable:
+    """The rows that methods answer: those of split ``test`` where there are splits, else all."""
+    return table.where(split="test") if "test" in table.column("split") else table
 
 
 @dataclass(frozen=True, slots=True)
