@@ -7,7 +7,7 @@ DEMO := demo
 TRAINING := build/embedded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-core bench-engine bench-baselines train-embedded document-embedded clean
+.PHONY: help demo test test-slow lint bench bench-core bench-engine bench-baselines train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,7 +38,10 @@ lint: $(VENV)/dev.stamp  ## Check style and types.
 	$(BIN)/mypy
 
 test: lint  ## Check style and types, then run all tests and the examples in the docstrings.
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto -m "not slow"
+
+test-slow: $(VENV)/dev.stamp  ## The tests that need minutes or large tools, such as TeX.
+	$(BIN)/pytest -m slow
 
 bench: bench-core bench-engine bench-baselines  ## Measure speed side by side with the straightforward way; updates the README.
 

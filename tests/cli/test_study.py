@@ -1,0 +1,107 @@
+"""`unprior study` on the embedded model and on plain score tables."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from unprior import synthesize
+from unprior.studies.catalogue import STUDIES
+from unprior.studies.inputs import NEEDS
+from unprior.studies.study import QUESTIONS
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> Path:
+    """A folder with nothing but a score table."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    synthesize(seed=3).write(folder / "scores.parquet")
+    return folder
+
+
+def test_the_list_shows_every_study_with_its_needs(run: Callable, scored: Path, tmp_path: Path) -> None:
+    told = run("study", "list", "--run", tmp_path / "nowhere")
+    assert told.code == 0
+    for name in STUDIES:
+        assert name in told.out
+    rows = run("study", "list", "--run", scored, "--json").json
+    assert [row["name"] for row in rows] == list(STUDIES)
+    for row in rows:
+        assert set(row["needs"]) <= set(NEEDS)
+        assert row["question"] in QUESTIONS
+        assert row["ready"] is (set(row["needs"]) == {"scores"})
+
+
+def test_plain_scores_are_enough_for_many_studies(run: Callable, scored: Path) -> None:
+    told = run("study", "all", "--run", scored)
+    assert told.code == 0
+    assert "Prior attraction" in told.out
+    for name, study in STUDIES.items():
+        done = (scored / "study" / f"{name}.json").exists()
+        assert done is (study.needs == ("scores",)), name
+        if not done:
+            assert f"unprior study {name} --run" in told.err
+    assert (scored / "study" / "index.html").exists()
+
+
+def test_studies_are_chosen_by_name_and_by_question(run: Callable, scored: Path, tmp_path: Path) -> None:
+    records = run("study", "rq1", "--run", scored, "--out", tmp_path / "other", "--json").json
+    assert [record["name"] for record in records] == [n for n, study in STUDIES.items() if study.question == "rq1"]
+    assert not (scored / "study").exists()
+    assert json.loads((tmp_path / "other" / "attraction.json").read_text()) == records[0]
+
+
+def test_mistakes_are_named(run: Callable, scored: Path, tmp_path: Path) -> None:
+    run("study", "rq9", "--run", scored).refused("no study 'rq9'", "rq5", "attraction")
+    run("study", "all", "--run", tmp_path / "nowhere").refused("no scores.parquet", "unprior run")
+    lacking = [name for name, study in STUDIES.items() if study.needs != ("scores",)]
+    if lacking:
+        run("study", lacking[0], "--run", scored, "--prepare").refused("does not say which model")
+        assert run("study", lacking[0], "--run", scored).code == 1
+
+
+def test_a_table_without_splits_is_told_what_it_lacks(run: Callable, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    synthesize(seed=3).where(split="test").write(folder / "scores.parquet")
+    told = run("study", "attraction", "--run", folder)
+    assert told.code == 1
+    assert "dev is missing" in told.err
+
+
+def test_preparing_asks_the_model_for_what_is_lacking(
+    run: Callable, small_world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNPRIOR_DATA", str(tmp_path / "no-data"))
+    folder = tmp_path / "run"
+    assert run("run", "--benchmark", small_world, "--out", folder).code == 0
+    told = run("study", "all", "--run", folder, "--prepare")
+    assert told.code == 0
+    lacking = {name for name, study in STUDIES.items() if "external" in study.needs}
+    for name in STUDIES:
+        assert (folder / "study" / f"{name}.json").exists() is (name not in lacking), name
+    if lacking:
+        assert "no other benchmark" in told.err
+    # Again nothing is computed, and the results are the same bytes (but for the cost, which is measured).
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    assert run("study", "all", "--run", copy).code == 0
+    for name in set(STUDIES) - lacking:
+        assert (copy / "study" / f"{name}.json").read_bytes() == (folder / "study" / f"{name}.json").read_bytes()
+
+
+@pytest.mark.slow
+def test_presence_questions_are_the_other_benchmark_of_the_default(
+    run: Callable, default_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNPRIOR_DATA", str(tmp_path / "no-data"))
+    folder = Path(shutil.copytree(default_run, tmp_path / "copy"))
+    assert run("study", "external", "--run", folder, "--prepare").code == 0
+    assert (folder / "external" / "microworld-presence" / "scores.parquet").exists()
+    text = (folder / "study" / "external.json").read_text()
+    assert "microworld-presence" in text
+    assert "NoLan" in text

@@ -1,0 +1,85 @@
+"""Tables of studies for terminal, LaTeX and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from rich.console import Console
+
+from unprior.report.html_tables import from_terminal
+from unprior.report.result_tables import as_csv, as_latex, as_rich, escape_latex
+from unprior.studies.result import ResultRow, ResultSection, ResultTable
+
+TABLE = ResultTable(
+    "Changes & more (ε = 4 %)",
+    ("Method", "MC ΔCF/ΔCS", "p"),
+    (
+        ResultSection("Qwen_3", (ResultRow(("VCD", "-0.9/+0.0", "0.25")), ResultRow(("SPC", "+7.8/+0.4", "1.5e-11"), True))),
+        ResultSection("LLaVA", (ResultRow(("SPC", "+7.0/-0.4", "–"), strong_cells=(1,)),)),
+    ),
+    "Points; 95 % intervals → below.",
+)  # fmt: skip
+
+
+def shown(table: ResultTable, width: int = 100) -> str:
+    console = Console(width=width, file=io.StringIO(), highlight=False)
+    console.print(as_rich(table))
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_the_terminal_shows_headings_rows_and_caption() -> None:
+    text = shown(TABLE)
+    for part in ("Changes & more", "Qwen_3", "VCD", "-0.9/+0.0", "LLaVA", "95 % intervals"):
+        assert part in text
+    assert text.index("Qwen_3") < text.index("VCD") < text.index("LLaVA")
+
+
+def test_the_page_gets_the_same_cells() -> None:
+    html = from_terminal(as_rich(TABLE))
+    assert [row.cells[0].text for row in html.rows] == ["Qwen_3", "VCD", "SPC", "LLaVA", "SPC"]
+    assert html.rows[1].cells[1].text == "−0.9/+0.0"
+    assert html.rows[2].strong
+    assert html.rows[4].cells[1].strong
+    assert html.rows[2].last_of_section
+
+
+def test_latex_has_one_line_per_row_and_strong_cells() -> None:
+    lines = as_latex(TABLE, "changes").splitlines()
+    assert r"VCD & $-$0.9/+0.0 & 0.25 \\" in lines
+    assert r"\textbf{SPC} & \textbf{+7.8/+0.4} & \textbf{1.5$\times10^{-11}$} \\" in lines
+    assert r"SPC & \textbf{+7.0/$-$0.4} & -- \\" in lines
+    assert r"\multicolumn{3}{l}{\itshape Qwen\_3} \\" in lines
+    assert r"\begin{tabular}{lrr}" in lines
+    assert lines.count(r"\midrule") == 2
+    assert (
+        r"\caption{\textbf{Changes \& more ($\epsilon$ = 4 \%).} Points; 95 \% intervals $\rightarrow$ below.}" in lines
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("a_b & 50 %", r"a\_b \& 50 \%"),
+        ("-1.5 to 2-3", r"$-$1.5 to 2-3"),
+        ("λ ≥ 0.8 ± 0.1", r"$\lambda$ $\geq$ 0.8 $\pm$ 0.1"),
+        ("3e-08 and 1e+20", r"3$\times10^{-8}$ and 1$\times10^{20}$"),
+        ("one\ntwo", "one two"),
+        (r"\{x}", r"\textbackslash{}\{x\}"),
+    ],
+)
+def test_latex_escapes(text: str, latex: str) -> None:
+    assert escape_latex(text) == latex
+
+
+def test_csv_joins_records_of_different_fields() -> None:
+    records = [{"task": "mc", "delta": 0.25}, {"task": "qa", "note": "a, b"}]
+    rows = list(csv.DictReader(io.StringIO(as_csv(records))))
+    assert rows == [{"task": "mc", "delta": "0.25", "note": ""}, {"task": "qa", "delta": "", "note": "a, b"}]
+    assert as_csv([]) == "\n"
+
+
+def test_a_row_of_the_wrong_length_is_a_mistake_of_the_study() -> None:
+    with pytest.raises(AssertionError, match="Changes"):
+        ResultTable.plain("Changes", ("a", "b"), [("1",)], "")
