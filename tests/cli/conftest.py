@@ -13,9 +13,13 @@ from typing import Any
 import pytest
 
 from unprior import SelectivePriorCalibrator, synthesize
+from unprior.benchmarks.microworld.benchmark import microworld
+from unprior.benchmarks.schema import Example
+from unprior.benchmarks.user_file import write_questions
 from unprior.cli import main
 
 Rows = list[dict[str, Any]]
+_PAIRS_PER_SUBCATEGORY = 2
 
 
 @dataclass(frozen=True)
@@ -105,3 +109,20 @@ def rewrite() -> Callable[..., Path]:
 
 def read_lines(path: Path) -> Rows:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="session")
+def small_world(default_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some pairs of every subcategory of the microworld, as questions of one's own."""
+    world = microworld(default_run)
+    kept: list[Example] = []
+    seen: dict[Any, list[Any]] = {}
+    for example in world:
+        numbers = seen.setdefault((example.subcategory, example.split), [])
+        if example.pair_id not in numbers and len(numbers) < _PAIRS_PER_SUBCATEGORY:
+            numbers.append(example.pair_id)
+        if example.pair_id in numbers:
+            kept.append(example)
+    path = tmp_path_factory.mktemp("world") / "small.jsonl"
+    write_questions(path, world.with_examples(kept))
+    return path

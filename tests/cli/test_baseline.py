@@ -16,31 +16,11 @@ import tiny_models
 from hand_questions import write_benchmark
 from unprior.baselines import run as run_module
 from unprior.baselines.controls import CONTROLS
-from unprior.benchmarks.microworld.benchmark import microworld
-from unprior.benchmarks.user_file import write_questions
-
-PAIRS_PER_SUBCATEGORY = 2
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_models.build("llava", tmp_path_factory.mktemp("llava"), size="deep")
-
-
-@pytest.fixture(scope="module")
-def small_world(default_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some pairs of every subcategory of the microworld, as questions of one's own."""
-    world = microworld(default_run)
-    kept, seen = [], {}
-    for example in world:
-        numbers = seen.setdefault((example.subcategory, example.split), [])
-        if example.pair_id not in numbers and len(numbers) < PAIRS_PER_SUBCATEGORY:
-            numbers.append(example.pair_id)
-        if example.pair_id in numbers:
-            kept.append(example)
-    path = tmp_path_factory.mktemp("world") / "small.jsonl"
-    write_questions(path, world.with_examples(kept))
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +45,7 @@ def test_all_methods_stand_beside_spc(compared: tuple[Path, str]) -> None:
         assert label in printed
     assert "Forward passes" in printed
     rows = parquet.read_table(out / "baselines.parquet").to_pylist()
-    tests = 14 * PAIRS_PER_SUBCATEGORY * 4
+    tests = 14 * 2 * 4  # two pairs of every subcategory, two images, two tasks
     assert [sum(row["method"] == name for row in rows) for name in DECODED] == [tests] * len(DECODED)
     assert (out / "revis.safetensors").exists()
     assert (out / "scores.parquet").exists()

@@ -16,11 +16,14 @@ TABLE = ResultTable(
     "Changes & more (ε = 4 %)",
     ("Method", "MC ΔCF/ΔCS", "p"),
     (
-        ResultSection("Qwen_3", (ResultRow(("VCD", "-0.9/+0.0", "0.25")), ResultRow(("SPC", "+7.8/+0.4", "1.5e-11"), True))),
+        ResultSection(
+            "Qwen_3",
+            (ResultRow(("VCD", "-0.9/+0.0", "0.25")), ResultRow(("SPC", "+7.8/+0.4", "1.5e-11"), strong=True)),
+        ),
         ResultSection("LLaVA", (ResultRow(("SPC", "+7.0/-0.4", "–"), strong_cells=(1,)),)),
     ),
     "Points; 95 % intervals → below.",
-)  # fmt: skip
+)
 
 
 def shown(table: ResultTable, width: int = 100) -> str:
