@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from small_tables import abstaining_calibrator, hopeless_table, twelve_pairs
 from unprior import SelectivePriorCalibrator, evaluate, holm
 from unprior.baselines.answers import MethodAnswers, MethodInfo
 from unprior.baselines.controls import CONTROLS, run_controls
-from unprior.studies import Methods, run_studies, study_methods
+from unprior.studies import Methods, run_studies, study_method_versions, study_methods
 
 TABLE = twelve_pairs()
 DEVELOPMENT, TEST = TABLE.where(split="dev"), TABLE.where(split="test")
@@ -107,3 +108,49 @@ def test_in_the_suite_controls_need_development_rows_only() -> None:
     nothing = run_studies(DECISIONS, CALIBRATOR)
     assert nothing.methods is None
     assert nothing.records()["methods"] is None
+
+
+def test_the_table_has_a_row_per_method_and_the_best_cells_are_strong(methods: Methods) -> None:
+    table = methods.table
+    assert [len(section.rows) for section in table.sections] == [2, len(CONTROLS), 1]
+    assert table.columns == ("Method", "MC", "QA", "MC, matched", "QA, matched")
+    for place, task in enumerate(methods.tasks, start=1):
+        marked = {row.cells[0] for row in table.rows if place in row.strong_cells}
+        assert marked == {
+            f"{row.label} ({row.note})" if row.note else row.label
+            for row in methods.rows
+            if row.name in methods.best(task)
+        }
+    focus, nolan = table.rows[:2]
+    assert focus.cells[3:] == ("–", "–")
+    assert "–" not in nolan.cells[3:]
+
+
+def test_versions_of_spc_are_rows_of_their_own_in_the_same_family() -> None:
+    nothing = replace(DECISIONS, final=TEST.original)
+    result = study_method_versions({"wide": DECISIONS, "narrow": nothing}, made_up(TEST), resamples=20)
+    assert [row.label for row in result.rows] == ["Focus on Vision", "NoLan", "wide", "narrow"]
+    assert result.family == 16
+    assert result.rows[2].tasks[0].cf.change == evaluate(TEST, DECISIONS, resamples=20).tasks[0].cf.change
+    assert result.rows[3].tasks[0].cf.change.changed == 0
+    figure = result.figure()
+    assert figure is not None
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["Multiple choice", "Yes/no questions"]
+    numbers = {text.get_text() for text in figure.axes[0].texts}
+    assert {"3", "4"} <= {number for text in numbers for number in text.split(", ")}, "two stars are told apart"
+
+
+def test_sentences_name_the_best_and_the_best_of_the_other_side() -> None:
+    perfect = MethodAnswers(MethodInfo("one", "One", "edit", {}, None), TEST.answer, None)
+    worst = MethodAnswers(
+        MethodInfo("two", "Two", "edit", {}, None), (TEST.answer + 1) % TEST.candidate_counts, None
+    )  # fmt: skip
+    ahead = study_method_versions({"SPC": DECISIONS}, [perfect, worst], resamples=20).sentences
+    assert ahead[0].startswith("On MC One has the highest U (")
+    assert ahead[0].endswith("of SPC.")
+    assert ahead[1] == "Two lowers CF accuracy there."
+    behind = study_method_versions({"SPC": replace(DECISIONS, final=TEST.answer)}, [worst], resamples=20).sentences
+    assert behind[0].startswith("On MC SPC has the highest U (")
+    assert behind[0].endswith("of Two.")
+    alone = study_method_versions({"SPC": DECISIONS}, resamples=20).sentences
+    assert "against" not in alone[0]

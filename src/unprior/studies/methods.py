@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unprior.baselines.answers import Cost, MethodAnswers
 from unprior.baselines.controls import ControlResult, run_controls
@@ -14,8 +14,15 @@ from unprior.errors import UnpriorError
 from unprior.evaluation import SideResult, TaskResult, evaluate, holm
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable
-from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
+from unprior.studies.method_records import flat_sides, in_words
+from unprior.studies.method_words import methods_sentences, methods_table
+from unprior.studies.result import ResultTable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.report.style import FigureStyle
 
 Results = tuple[TaskResult, ...]
 _LEVEL = 0.95
@@ -82,6 +89,28 @@ class Methods:
         values = {row.name: _exact_utility(row.tasks[index]) for row in self.rows}
         return tuple(name for name, value in values.items() if value == max(values.values()))
 
+    @property
+    def table(self) -> ResultTable:
+        """ΔCF/ΔCS by method and task, the largest U of every task strong."""
+        return methods_table(self)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Who is best by task, and where SPC stands."""
+        return methods_sentences(self)
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """Repair against retention, one panel per task."""
+        from unprior.report.figures import MethodsDisplay, side_by_side
+        from unprior.report.style import LIGHT
+
+        chosen = style or LIGHT
+        draws = [
+            lambda axes, task=task: MethodsDisplay.from_results(self, task=task, ax=axes, style=chosen)
+            for task in self.tasks
+        ]
+        return side_by_side(draws, *MethodsDisplay.size(len(self.rows)), chosen)
+
     def records(self) -> list[dict[str, Any]]:
         """One record per method and task."""
         return [self._record(row, index) for row in self.rows for index in range(len(row.tasks))]
@@ -90,12 +119,12 @@ class Methods:
         result = row.tasks[index]
         record: dict[str, Any] = {
             "method": row.name, "label": row.label, "kind": row.kind, "note": row.note, "task": result.task,
-            "settings": _in_words(row.settings), "utility": result.utility,
+            "settings": in_words(row.settings), "utility": result.utility,
             "best_utility": row.name in self.best(result.task),
         }  # fmt: skip
-        record |= _sides("", result)
+        record |= flat_sides("", result)
         record["matched_utility"] = None if row.matched is None else row.matched[index].utility
-        record |= _sides("matched_", None if row.matched is None else row.matched[index])
+        record |= flat_sides("matched_", None if row.matched is None else row.matched[index])
         costs = {} if row.cost is None else asdict(row.cost)
         return record | {f"cost_{name}": costs.get(name) for name in ("images", "passes", "seconds", "examples")}
 
@@ -142,13 +171,18 @@ def study_methods(
     """
     test = decisions.table
     chosen = [] if development is None else run_controls(development, test, calibrator=calibrator, names=controls)
+    return compare_methods(
+        test, decisions.final, baselines, controls=chosen, references=references, own=own_choice(decisions),
+        resamples=resamples,
+    )  # fmt: skip
+
+
+def own_choice(decisions: Decisions) -> OwnChoice:
+    """Settings of a calibrator from its decisions, and whether it abstains."""
     settings = {} if decisions.settings is None else asdict(decisions.settings)
-    own = OwnChoice(
+    return OwnChoice(
         settings={name: value for name, value in settings.items() if value is not None},
         note=None if settings else "abstains: no setting feasible",
-    )
-    return compare_methods(
-        test, decisions.final, baselines, controls=chosen, references=references, own=own, resamples=resamples
     )
 
 
@@ -160,12 +194,15 @@ def compare_methods(
     controls: Sequence[ControlResult] = (),
     references: Mapping[str, Cost] | None = None,
     own: OwnChoice = _NO_SETTINGS,
+    further: Mapping[str, tuple[IntArray, OwnChoice]] | None = None,
     resamples: int = BOOTSTRAP_RESAMPLES,
     seed: int = BOOTSTRAP_SEED,
 ) -> Methods:
     """Compare final answers of SPC with those of other methods, all against the original answers of a table.
 
     Without final answers the other methods stand alone.
+
+    ``further`` are answers of other versions of SPC by their names.
 
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
@@ -192,6 +229,8 @@ def compare_methods(
         )
     if final is not None:
         rows.append(MethodRow("spc", "SPC", "spc", own.note, own.settings, judged(final), None, costs.get("spc")))
+    for name, (answers, choice) in (further or {}).items():
+        rows.append(MethodRow(name, name, "spc", choice.note, choice.settings, judged(answers), None, costs.get("spc")))
     if not rows:
         raise UnpriorError("there is no method to compare")
     return Methods(_adjusted(rows), costs.get("original"), _LEVEL, resamples, seed)
@@ -226,40 +265,3 @@ def _holm(table: Sequence[Results]) -> list[Results]:
 def _exact_utility(result: TaskResult) -> Fraction:
     cf, cs = result.cf.change, result.cs.change
     return Fraction(cf.repairs - cf.harms, cf.total) + Fraction(cs.repairs - cs.harms, 2 * cs.total)
-
-
-_SIDE: dict[str, Callable[[SideResult], float | int | None]] = {
-    "delta_{}": lambda side: side.change.delta,
-    "{}_low": lambda side: finite_or_none(side.low),
-    "{}_high": lambda side: finite_or_none(side.high),
-    "{}_repairs": lambda side: side.change.repairs,
-    "{}_harms": lambda side: side.change.harms,
-    "{}_changed": lambda side: side.change.changed,
-    "{}_total": lambda side: side.change.total,
-    "{}_p": lambda side: side.test.p_value,
-    "{}_holm_p": lambda side: side.holm_p,
-}
-
-
-def _sides(prefix: str, result: TaskResult | None) -> dict[str, Any]:
-    sides = {"cf": None, "cs": None} if result is None else {"cf": result.cf, "cs": result.cs}
-    return {
-        prefix + name.format(side): None if found is None else value(found)
-        for side, found in sides.items()
-        for name, value in _SIDE.items()
-    }
-
-
-def _in_words(settings: Mapping[str, Any]) -> str | None:
-    """Settings on one line, because a record is flat.
-
-    >>> _in_words({"scale": {"mc": 1.1, "qa": 2.0}, "min_margin": 0.05})
-    'scale mc 1.1 qa 2, min margin 0.05'
-    """
-
-    def shown(value: Any) -> str:
-        if isinstance(value, Mapping):
-            return " ".join(f"{name} {shown(entry)}" for name, entry in value.items())
-        return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-    return ", ".join(f"{name.replace('_', ' ')} {shown(value)}" for name, value in settings.items()) or None

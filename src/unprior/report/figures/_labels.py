@@ -16,15 +16,18 @@ NEAR = _DISTANCES[0]
 """A label at this distance needs no line to its point."""
 
 
-def place_labels(points: Sequence[Place], texts: Sequence[str], width: float, height: float) -> list[Place]:
+def place_labels(
+    points: Sequence[Place], texts: Sequence[str], width: float, height: float, markers: Sequence[float] | None = None
+) -> list[Place]:
     """Offsets of the middle of every label from its point, all in typographic points.
 
-    Labels are placed one after the other where they cover least, the nearest place first.
+    Labels are placed one after the other where they cover least, the nearest place first. ``markers`` are the sizes of the points.
 
     >>> place_labels([(50.0, 50.0), (50.0, 50.0)], ["1", "2"], 100.0, 100.0)[0]
     (9.0, 0.0)
     """
-    taken = [_box(point, _MARKER, _MARKER) for point in points]
+    sizes = markers or [_MARKER] * len(points)
+    taken = [_box(point, size, size) for point, size in zip(points, sizes, strict=True)]
     offsets = []
     for (x, y), text in zip(points, texts, strict=True):
         size = _CHARACTER * len(text), _LINE

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _LEAST_SHOWN = -12.0
 _WIDTH, _HEIGHT = 4.5, 3.2
 _AREA = (265.0, 195.0)  # of the axes in points, near enough to keep labels apart
+_STAR, _OTHER = 13.0, 8.0  # what markers take up
 _MARKERS = {"prompt": "^", "decoder": "s", "edit": "v", "control": "o", "spc": "*"}
 
 
@@ -59,10 +60,15 @@ class MethodsDisplay(Display):
             for result in [row.tasks[index]]
         )
         with style.applied():
-            axes = ax or style.new_axes(_WIDTH, _HEIGHT + 0.18 * math.ceil(len(points) / 2))
+            axes = ax or style.new_axes(*cls.size(len(points)))
             display = cls(axes_=axes, style=style, points=points)
             display._draw(task)
         return display
+
+    @staticmethod
+    def size(methods: int) -> tuple[float, float]:
+        """Width and height in inches that a number of methods needs."""
+        return _WIDTH, _HEIGHT + 0.18 * math.ceil(methods / 2)
 
     @property
     def outside(self) -> tuple[MethodPoint, ...]:
@@ -95,7 +101,7 @@ class MethodsDisplay(Display):
     def _look(self, kind: str) -> dict[str, Any]:
         style = self.style
         looks: dict[str, dict[str, Any]] = {
-            "spc": {"color": style.method, "markersize": 13, "markeredgecolor": style.paper, "zorder": 6},
+            "spc": {"color": style.method, "markersize": _STAR, "markeredgecolor": style.paper, "zorder": 6},
             "control": {"color": style.quiet, "markersize": 5.5, "markerfacecolor": style.paper, "zorder": 4},
         }
         other = {"color": style.control, "markersize": 7, "markeredgecolor": style.paper, "zorder": 5}
@@ -116,14 +122,19 @@ class MethodsDisplay(Display):
     def _draw_numbers(
         self, shown: list[MethodPoint], across: tuple[float, float], upwards: tuple[float, float]
     ) -> None:
-        """Number the points; methods at the very same place share one label, and SPC needs none."""
+        """Number the points; methods at the very same place share one label, and a single star needs none."""
+        stars = sum(point.kind == "spc" for point in self.points)
         numbers: dict[tuple[float, float], list[str]] = {}
         for point in shown:
-            numbers.setdefault((point.cs, point.cf), []).extend([] if point.kind == "spc" else [str(point.number)])
+            numbers.setdefault((point.cs, point.cf), []).extend(
+                [] if point.kind == "spc" and stars == 1 else [str(point.number)]
+            )
         texts = [", ".join(each) for each in numbers.values()]
+        starred = {(point.cs, point.cf) for point in shown if point.kind == "spc"}
+        sizes = [_STAR if at in starred else _OTHER for at in numbers]
         low, high = np.array([across, upwards]).T
         places = [tuple(((np.array(at) - low) / (high - low) * _AREA).tolist()) for at in numbers]
-        for at, text, offset in zip(numbers, texts, place_labels(places, texts, *_AREA), strict=True):
+        for at, text, offset in zip(numbers, texts, place_labels(places, texts, *_AREA, sizes), strict=True):
             far = math.hypot(*offset) > NEAR + 2.5 * len(text)
             line = {"arrowstyle": "-", "color": self.style.quiet, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
             ground = {"boxstyle": "round,pad=0.1", "facecolor": self.style.paper, "edgecolor": "none", "alpha": 0.8}
