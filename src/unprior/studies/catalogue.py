@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unprior.errors import UnpriorError
-from unprior.studies import attraction
+from unprior.studies import answer_shifts, attraction, cost, main, method_versions, significance
 from unprior.studies.study import QUESTIONS, Study
 
-STUDIES: dict[str, Study] = {study.name: study for study in (attraction.STUDY,)}
+STUDIES: dict[str, Study] = {
+    study.name: study
+    for study in (
+        attraction.STUDY,
+        main.STUDY,
+        method_versions.STUDY,
+        answer_shifts.STUDY,
+        significance.STUDY,
+        cost.STUDY,
+    )
+}
 """Every study."""
 
 
