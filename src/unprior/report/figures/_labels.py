@@ -21,7 +21,8 @@ def place_labels(
 ) -> list[Place]:
     """Offsets of the middle of every label from its point, all in typographic points.
 
-    Labels are placed one after the other where they cover least, the nearest place first. ``markers`` are the sizes of the points.
+    Labels are placed one after the other where they cover least, the nearest place first. ``markers`` are the sizes of
+    the points.
 
     >>> place_labels([(50.0, 50.0), (50.0, 50.0)], ["1", "2"], 100.0, 100.0)[0]
     (9.0, 0.0)

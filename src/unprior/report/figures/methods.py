@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LEAST_SHOWN = -12.0
 _WIDTH, _HEIGHT = 4.5, 3.2
-_AREA = (265.0, 195.0)  # of the axes in points, near enough to keep labels apart
+_AREA = (215.0, 190.0)  # of the axes in points, near enough to keep labels apart
 _STAR, _OTHER = 13.0, 8.0  # what markers take up
 _MARKERS = {"prompt": "^", "decoder": "s", "edit": "v", "control": "o", "spc": "*"}
 
