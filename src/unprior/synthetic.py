@@ -5,10 +5,12 @@ They exercise the whole method without a model. They say nothing about any real 
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS
 from unprior.benchmarks.taxonomy import DEV_PAIRS_PER_SUBCATEGORY, SUBCATEGORIES
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
@@ -85,6 +87,38 @@ def _pair_examples(rng: np.random.Generator) -> list[dict[str, Any]]:
                 }
             )
     return examples
+
+
+def synthesize_claims(seed: int = 0, pairs: int = 60) -> ScoreTable:
+    """Draw yes/no questions about two claims in all question forms and both claim orders, as the variant ``forms``.
+
+    The prior favours the ordinary claim and, more in every further form, the word yes; so it stops following the claim
+    order in some pairs. The first third of the pairs is for development.
+
+    >>> table = synthesize_claims(seed=0)
+    >>> len(table), len(table.where(split="dev")), table.column("example_id")[0]
+    (960, 320, '1-cf-contrastive-ordinary-first')
+    """
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, Any]] = []
+    for pair in range(1, pairs + 1):
+        sharpness, clarity = rng.gamma(3.0, 0.5), dict(zip(("cf", "cs"), rng.gamma(3.5, 0.5, 2), strict=True))
+        for (bias, form), order in product(enumerate(FORMS), CLAIM_ORDERS):
+            prior = sharpness * (1 if order == CLAIM_ORDERS[0] else -1) + 0.5 * bias + rng.normal(0.0, 0.3)
+            for side in ("cf", "cs"):
+                supported = (side == "cs") == (order == CLAIM_ORDERS[0])
+                image = clarity[side] * (1 if supported else -1) + 0.8 * prior + rng.normal(0.0, 0.3)
+                rows.append(
+                    {
+                        "model": "synthetic", "benchmark": "synthetic", "pair_id": pair, "side": side, "task": "qa",
+                        "split": "dev" if pair <= pairs // 3 else "test", "candidates": ["yes", "no"],
+                        "image_scores": _log_probabilities(np.array([image, 0.0])),
+                        "prior_scores": _log_probabilities(np.array([prior, 0.0])),
+                        "original": "yes" if image + rng.normal(0.0, 0.3) > 0 else "no",
+                        "answer": "yes" if supported else "no", "example_id": f"{pair}-{side}-{form}-{order}",
+                    }
+                )  # fmt: skip
+    return ScoreTable.from_rows(rows)
 
 
 def _log_probabilities(scores: FloatArray) -> list[float]:
