@@ -2,6 +2,7 @@
 
 from unprior.report.figures._display import Display, side_by_side, task_name
 from unprior.report.figures.attraction import AttractionDisplay
+from unprior.report.figures.claim_orders import ClaimOrdersDisplay
 from unprior.report.figures.frontier import FrontierDisplay
 from unprior.report.figures.intervals import IntervalsDisplay
 from unprior.report.figures.methods import MethodsDisplay
@@ -10,6 +11,7 @@ from unprior.report.figures.strengths import StrengthsDisplay
 
 __all__ = [
     "AttractionDisplay",
+    "ClaimOrdersDisplay",
     "Display",
     "FrontierDisplay",
     "IntervalsDisplay",
