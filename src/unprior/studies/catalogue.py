@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unprior.errors import UnpriorError
-from unprior.studies import answer_shifts, attraction, cost, main, method_versions, significance
+from unprior.studies import (
+    answer_directions,
+    answer_shifts,
+    attraction,
+    claim_order,
+    cost,
+    image_free,
+    main,
+    method_versions,
+    prior_direction,
+    prior_favours,
+    question_forms,
+    significance,
+)
 from unprior.studies.study import QUESTIONS, Study
 
 STUDIES: dict[str, Study] = {
@@ -17,6 +30,12 @@ STUDIES: dict[str, Study] = {
         answer_shifts.STUDY,
         significance.STUDY,
         cost.STUDY,
+        answer_directions.STUDY,
+        claim_order.STUDY,
+        prior_direction.STUDY,
+        question_forms.STUDY,
+        prior_favours.STUDY,
+        image_free.STUDY,
     )
 }
 """Every study."""

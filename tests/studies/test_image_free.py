@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+from claim_tables import twelve_claim_pairs, with_wrong_test_answers
+from plain_selection import best, value
+from small_tables import count_changes
+from unprior import ScoreTable
+from unprior.studies import study_image_free_policies
+from unprior.studies.image_free import POLICIES
+
+TABLE = twelve_claim_pairs()
+OTHER = {"yes": "no", "no": "yes", None: None}
+RULES = {
+    "keep": lambda row: row["original"],
+    "always-yes": lambda _: "yes",
+    "always-no": lambda _: "no",
+    "reverse": lambda row: OTHER[row["original"]],
+}
+
+
+def upside_down() -> ScoreTable:
+    """Every original answer is the wrong one, so that reversing is perfect."""
+    return ScoreTable.from_rows([row | {"original": OTHER[row["answer"]]} for row in TABLE.arrow.to_pylist()])
+
+
+def test_policies_are_chosen_as_plain_loops_would() -> None:
+    for table in (TABLE, upside_down()):
+        rows = table.arrow.to_pylist()
+        development = [row for row in rows if row["split"] == "dev" and "-contrastive-" in row["example_id"]]
+        result = study_image_free_policies(table)
+        chosen, _ = best(
+            development, list(POLICIES), lambda name, rows=development: [RULES[name](row) for row in rows], Fraction(1, 10)
+        )  # fmt: skip
+        assert result.selected.name == chosen
+        for policy in result.policies:
+            finals = [RULES[policy.name](row) for row in development]
+            assert policy.feasible == value(development, finals, Fraction(1, 10))[0]
+
+
+def test_changes_on_development_and_test_agree_with_plain_loops() -> None:
+    rows = TABLE.arrow.to_pylist()
+    parts = {
+        "development": [row for row in rows if row["split"] == "dev" and "-contrastive-" in row["example_id"]],
+        "test": [row for row in rows if row["split"] == "test" and "-contrastive-" in row["example_id"]],
+        "all_forms": [row for row in rows if row["split"] == "test"],
+    }
+    for policy in study_image_free_policies(TABLE).policies:
+        for place, part in parts.items():
+            found = getattr(policy, place)
+            finals = [RULES[policy.name](row) for row in part]
+            for side, change in (("cf", found.cf), ("cs", found.cs)):
+                assert (change.repairs, change.harms, change.total) == count_changes(part, finals, "qa", side)
+
+
+def test_keeping_is_selected_when_nothing_is_feasible_or_better() -> None:
+    result = study_image_free_policies(TABLE)
+    assert result.selected.name == "keep"
+    assert [row.strong for row in result.table.rows] == [True, False, False, False]
+    assert "no rule without the image reproduces" in result.sentences[0]
+    assert result.sentences[1] == "None of them has a positive U on the test pairs."
+
+
+def test_a_rule_that_works_is_selected_and_said() -> None:
+    result = study_image_free_policies(upside_down())
+    assert result.selected.name == "reverse"
+    assert "which changes the test pairs by +100.0/+100.0 points" in result.sentences[0]
+    assert result.sentences[1].startswith("Reverse yes and no would have the highest U on the test pairs (+150.0)")
+    assert len(result.records()) == 12
+    assert result.figure() is None
+
+
+def test_test_rows_have_no_part_in_the_choice() -> None:
+    changed = study_image_free_policies(with_wrong_test_answers(TABLE))
+    same = study_image_free_policies(TABLE)
+    assert changed.selected.name == same.selected.name
+    assert [policy.development for policy in changed.policies] == [policy.development for policy in same.policies]
+    assert [policy.test for policy in changed.policies] != [policy.test for policy in same.policies]
