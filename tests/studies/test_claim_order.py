@@ -9,8 +9,16 @@ from claim_tables import hopeless_claims, twelve_claim_pairs
 from small_tables import abstaining_calibrator, twelve_pairs
 from unprior import SelectivePriorCalibrator
 from unprior.studies import ClaimOrder, study_claim_order
+from unprior.studies.claim_effects import (
+    claim_effects,
+    effect_of,
+    exchanges,
+)
 from unprior.studies.claim_order import STUDY
-from unprior.studies.claims import claim_effects, claim_forms, effect_of, exchanges, fit_on_claims
+from unprior.studies.claims import (
+    claim_forms,
+    fit_on_claims,
+)
 from unprior.studies.inputs import StudyInputs
 
 FORMS = twelve_claim_pairs()

@@ -10,13 +10,15 @@ from claim_tables import FORMS, ORDERS, cell, twelve_claim_pairs, with_wrong_tes
 from plain_selection import best
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, pair_bootstrap
 from unprior.baselines.controls import guided_answers
-from unprior.studies.claims import (
-    CLAIM_SEED,
+from unprior.studies.claim_effects import (
     claim_effects,
-    claim_forms,
-    claim_seed,
     effect_of,
     exchanges,
+)
+from unprior.studies.claims import (
+    CLAIM_SEED,
+    claim_forms,
+    claim_seed,
     fit_on_claims,
     fitted_form,
     form_development,

@@ -29,13 +29,11 @@ def test_policies_are_chosen_as_plain_loops_would() -> None:
         rows = table.arrow.to_pylist()
         development = [row for row in rows if row["split"] == "dev" and "-contrastive-" in row["example_id"]]
         result = study_image_free_policies(table)
-        chosen, _ = best(
-            development, list(POLICIES), lambda name, rows=development: [RULES[name](row) for row in rows], Fraction(1, 10)
-        )  # fmt: skip
+        finals = {name: [rule(row) for row in development] for name, rule in RULES.items()}
+        chosen, _ = best(development, list(POLICIES), finals.__getitem__, Fraction(1, 10))
         assert result.selected.name == chosen
         for policy in result.policies:
-            finals = [RULES[policy.name](row) for row in development]
-            assert policy.feasible == value(development, finals, Fraction(1, 10))[0]
+            assert policy.feasible == value(development, finals[policy.name], Fraction(1, 10))[0]
 
 
 def test_changes_on_development_and_test_agree_with_plain_loops() -> None:

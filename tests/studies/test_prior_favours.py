@@ -8,7 +8,11 @@ import pytest
 from claim_tables import FORMS, cell, hopeless_claims, twelve_claim_pairs
 from unprior import ScoreTable
 from unprior.studies import PriorFavours, study_prior_favours
-from unprior.studies.claims import claim_effects, claim_forms, effect_of, fit_on_claims
+from unprior.studies.claim_effects import claim_effects, effect_of
+from unprior.studies.claims import (
+    claim_forms,
+    fit_on_claims,
+)
 
 TABLE = twelve_claim_pairs()
 FITTED = fit_on_claims(TABLE, 0.1)

@@ -10,7 +10,15 @@ from unprior import holm
 from unprior.report.figures import ClaimOrdersDisplay
 from unprior.report.style import DARK, LIGHT, FigureStyle
 from unprior.studies import QuestionForms, study_question_forms
-from unprior.studies.claims import claim_effects, claim_forms, effect_of, exchanges, fit_on_claims
+from unprior.studies.claim_effects import (
+    claim_effects,
+    effect_of,
+    exchanges,
+)
+from unprior.studies.claims import (
+    claim_forms,
+    fit_on_claims,
+)
 from unprior.synthetic import synthesize_claims
 
 TABLE = twelve_claim_pairs()

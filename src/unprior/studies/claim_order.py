@@ -9,19 +9,20 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
 from unprior.scores import ScoreTable
-from unprior.scores.files import finite_or_none
-from unprior.studies.claims import (
-    CLAIM_SEED,
-    FITTED_FORM,
-    SIDES,
+from unprior.studies.claim_effects import (
     Effect,
     Exchange,
     before_after,
     claim_effects,
-    claim_seed,
     effect_of,
     exchanges,
     extremes,
+)
+from unprior.studies.claims import (
+    CLAIM_SEED,
+    FITTED_FORM,
+    SIDES,
+    claim_seed,
     fit_on_claims,
     fitted_form,
 )
@@ -104,8 +105,8 @@ class ClaimOrder:
         """One record per method, side and claim order; ``order`` None is both together."""
         return [
             {"method": method.name, "label": method.label, "note": method.note}
-            | effect_record(effect)
-            | exchange_record(method.exchanges[SIDES.index(effect.side)])
+            | effect.record()
+            | method.exchanges[SIDES.index(effect.side)].record()
             for method in self.methods
             for effect in method.effects
         ]
@@ -134,24 +135,6 @@ def _clear(first: Effect, second: Effect) -> str:
     if not first.clear and not second.clear:
         return "neither interval leaves zero out"
     return f"only the {'first' if first.clear else 'second'} interval leaves zero out"
-
-
-def effect_record(effect: Effect) -> dict[str, Any]:
-    """Plain numbers of an effect."""
-    return {
-        "order": effect.order, "side": effect.side, "delta": finite_or_none(effect.change.delta),
-        "low": finite_or_none(effect.low), "high": finite_or_none(effect.high), "repairs": effect.change.repairs,
-        "harms": effect.change.harms, "changed": effect.change.changed, "total": effect.change.total, "p": effect.p,
-    }  # fmt: skip
-
-
-def exchange_record(exchange: Exchange) -> dict[str, Any]:
-    """Plain numbers of an exchange."""
-    return {
-        f"{name}_{when}": finite_or_none(share.value)
-        for name, shares in (("consistent", exchange.consistent), ("both_orders_right", exchange.right_twice))
-        for when, share in zip(("before", "after"), shares, strict=True)
-    }
 
 
 def study_claim_order(

@@ -1,8 +1,7 @@
-"""Questions about two claims: both orders of every pair side by side, and what a method changes in each."""
+"""Questions about two claims: both orders of every pair side by side, and what is fitted on them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +11,11 @@ from unprior.baselines.controls import ControlResult, run_controls
 from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.errors import UnpriorError
-from unprior.evaluation import Change, Share, mcnemar, pair_bootstrap
 from unprior.evaluation.metrics import correct
-from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
+from unprior.evaluation.statistics import BOOTSTRAP_SEED
 from unprior.scores import ScoreTable
 from unprior.scores.schema import BoolArray, IntArray
-from unprior.scores.table import FloatArray
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.result import listed, percent
 
 CLAIM_SEED = 20260715
 """The paper's bootstrap seed for claims."""
@@ -27,7 +23,8 @@ FITTED_FORM = "contrastive"
 """The only form that development rows are used of."""
 SIDES = ("cf", "cs")
 ABSTAINS = "SPC abstains: no setting is feasible on the development rows."
-_CELLS = tuple((order, side) for order in CLAIM_ORDERS for side in SIDES)
+CELLS = tuple((order, side) for order in CLAIM_ORDERS for side in SIDES)
+"""Claim orders and sides: the four questions about a pair in one form."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +81,7 @@ def claim_forms(table: ScoreTable) -> dict[str, ClaimForm]:
         places.setdefault(form, {}).setdefault(pair, {})[order, side] = row
     for form, pairs in places.items():
         for pair, cells in pairs.items():
-            if set(cells) != set(_CELLS):
+            if set(cells) != set(CELLS):
                 raise UnpriorError(
                     f"pair {pair} does not have both images in both claim orders of the {form} form; score the variant "
                     f"`forms` of all pairs"
@@ -94,7 +91,7 @@ def claim_forms(table: ScoreTable) -> dict[str, ClaimForm]:
             form,
             table,
             tuple(pairs),
-            {cell: np.array([cells[cell] for cells in pairs.values()], np.int64) for cell in _CELLS},
+            {cell: np.array([cells[cell] for cells in pairs.values()], np.int64) for cell in CELLS},
         )
         for form in FORMS
         for pairs in [places.get(form, {})]
@@ -140,130 +137,6 @@ def fit_on_claims(table: ScoreTable, epsilon: float) -> FittedOnClaims:
     return FittedOnClaims(test, calibrator, calibrator.predict(test).final, cfg)
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """Change of accuracy on one side, in one claim order or both together."""
-
-    order: str | None
-    """None for both together."""
-    side: str
-    change: Change
-    low: float
-    """Lower end of the interval of Δ, resampling pairs."""
-    high: float
-    p: float | None
-    """Of the exact test; None for both orders together, where a pair counts twice."""
-
-    @property
-    def clear(self) -> bool:
-        """Whether the interval leaves zero out."""
-        return self.low > 0 or self.high < 0
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """Before and after correction on one side: what becomes of a pair when the claims change places."""
-
-    side: str
-    consistent: tuple[Share, Share]
-    right_twice: tuple[Share, Share]
-
-
-def claim_effects(
-    form: ClaimForm,
-    answers: IntArray,
-    chosen: BoolArray | None = None,
-    *,
-    resamples: int = BOOTSTRAP_RESAMPLES,
-    seed: int = CLAIM_SEED,
-) -> tuple[Effect, ...]:
-    """Effects of answers on the chosen pairs: each claim order and side, then both orders together."""
-    members = np.ones(len(form.pairs), np.bool_) if chosen is None else chosen
-    count = int(members.sum())
-    before, after = correct(form.table, form.table.original), correct(form.table, answers)
-    rows = {cell: form.rows[cell][members] for cell in _CELLS}
-    changes = {
-        cell: Change(
-            repairs=int((~before & after)[at].sum()),
-            harms=int((before & ~after)[at].sum()),
-            changed=int((answers != form.table.original)[at].sum()),
-            total=count,
-        )
-        for cell, at in rows.items()
-    }
-    low, high = (np.full(len(_CELLS) + len(SIDES), np.nan) for _ in range(2))
-    if count:
-        gains = np.stack([after[at].astype(np.float64) - before[at] for at in rows.values()], axis=1)
-
-        def deltas(totals: FloatArray) -> FloatArray:
-            both = totals[:, : len(SIDES)] + totals[:, len(SIDES) :]
-            return np.concatenate([totals / count, both / (2 * count)], axis=1)
-
-        found = pair_bootstrap(gains, deltas, resamples=resamples, seed=seed)
-        low, high = np.array(found.low), np.array(found.high)
-    effects = [
-        Effect(
-            order, side, change, float(low[index]), float(high[index]), mcnemar(change.repairs, change.harms).p_value
-        )
-        for index, ((order, side), change) in enumerate(changes.items())
-    ]
-    for index, side in enumerate(SIDES, start=len(_CELLS)):
-        total = _sum([changes[order, side] for order in CLAIM_ORDERS])
-        effects.append(Effect(None, side, total, float(low[index]), float(high[index]), None))
-    return tuple(effects)
-
-
-def _sum(changes: Sequence[Change]) -> Change:
-    names = ("repairs", "harms", "changed", "total")
-    return Change(**{name: sum(getattr(change, name) for change in changes) for name in names})
-
-
-def exchanges(form: ClaimForm, answers: IntArray) -> tuple[Exchange, ...]:
-    """Consistency and joint accuracy before and after, by side."""
-
-    def share(which: BoolArray) -> Share:
-        return Share(int(which.sum()), len(which))
-
-    both = (form.table.original, answers)
-    return tuple(
-        Exchange(
-            side,
-            (share(form.consistent(both[0], side)), share(form.consistent(both[1], side))),
-            (share(form.right_twice(both[0], side)), share(form.right_twice(both[1], side))),
-        )
-        for side in SIDES
-    )
-
-
-def effect_of(effects: Sequence[Effect], order: str | None, side: str) -> Effect:
-    """One of the effects."""
-    return next(effect for effect in effects if (effect.order, effect.side) == (order, side))
-
-
 def claim_seed(inputs: StudyInputs) -> int:
     """The paper's seed for claims, unless the user gave another than the paper's seed for everything else."""
     return CLAIM_SEED if inputs.seed == BOOTSTRAP_SEED else inputs.seed
-
-
-def extremes(shares: Mapping[str, float]) -> str:
-    """Where shares are highest and lowest, in words that are right for ties.
-
-    >>> extremes({"a": 0.5, "b": 1.0, "c": 1.0})
-    'is highest for b and c (100.0 %) and lowest for a (50.0 %)'
-    >>> extremes({"a": 0.5, "b": 0.5})
-    'is 50.0 % for a and b'
-    """
-    high, low = max(shares.values()), min(shares.values())
-    highest, lowest = ([name for name, share in shares.items() if share == value] for value in (high, low))
-    if high == low:
-        return f"is {percent(high)} % for {listed(highest)}"
-    return f"is highest for {listed(highest)} ({percent(high)} %) and lowest for {listed(lowest)} ({percent(low)} %)"
-
-
-def before_after(shares: tuple[Share, Share]) -> str:
-    """Two shares as the paper writes them.
-
-    >>> before_after((Share(103, 230), Share(176, 230)))
-    '0.448→0.765'
-    """
-    return "→".join(f"{share.value:.3f}" for share in shares)

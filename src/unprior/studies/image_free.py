@@ -11,7 +11,11 @@ from unprior.baselines.controls.control import Data
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
-from unprior.studies.claims import FITTED_FORM, form_development, parse_claim
+from unprior.studies.claims import (
+    FITTED_FORM,
+    form_development,
+    parse_claim,
+)
 from unprior.studies.result import ResultTable, both, points
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff, trade_offs

@@ -9,16 +9,17 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.evaluation import Share, prior_winners
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
 from unprior.scores import ScoreTable
-from unprior.studies.claim_order import effect_record
+from unprior.studies.claim_effects import (
+    Effect,
+    claim_effects,
+    effect_of,
+    extremes,
+)
 from unprior.studies.claims import (
     ABSTAINS,
     CLAIM_SEED,
-    Effect,
-    claim_effects,
     claim_forms,
     claim_seed,
-    effect_of,
-    extremes,
     fit_on_claims,
 )
 from unprior.studies.question_forms import form_label
@@ -103,7 +104,7 @@ class PriorFavours:
         return [
             {"form": group.form, "prior_favours_ordinary": group.favours, "pairs": group.pairs.count,
              "share": group.pairs.value}
-            | effect_record(effect)
+            | effect.record()
             for group in self.groups
             for effect in group.effects
         ]  # fmt: skip

@@ -9,19 +9,20 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.evaluation import Share, holm, prior_winners
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
 from unprior.scores import ScoreTable
-from unprior.studies.claim_order import effect_record, exchange_record
+from unprior.studies.claim_effects import (
+    Effect,
+    Exchange,
+    claim_effects,
+    effect_of,
+    exchanges,
+    extremes,
+)
 from unprior.studies.claims import (
     ABSTAINS,
     CLAIM_SEED,
     SIDES,
-    Effect,
-    Exchange,
-    claim_effects,
     claim_forms,
     claim_seed,
-    effect_of,
-    exchanges,
-    extremes,
     fit_on_claims,
 )
 from unprior.studies.result import ResultTable, both, listed, percent
@@ -134,9 +135,9 @@ class QuestionForms:
         family = sum(len(row.holm_p) for row in self.of("spc"))
         return [
             {"method": row.method, "form": row.form, "reverses": row.reverses.value}
-            | effect_record(effect)
+            | effect.record()
             | {"holm_p": row.holm_p[index] if index < len(row.holm_p) else None, "family": family}
-            | exchange_record(row.exchanges[SIDES.index(effect.side)])
+            | row.exchanges[SIDES.index(effect.side)].record()
             for row in self.rows
             for index, effect in enumerate(row.effects)
         ]

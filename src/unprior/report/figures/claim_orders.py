@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.report.figures._display import Display, side_by_side
 from unprior.report.style import LIGHT, FigureStyle
-from unprior.studies.claims import Effect, effect_of
+from unprior.studies.claim_effects import Effect, effect_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
