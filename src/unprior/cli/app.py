@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from unprior.cli import answers, baseline, calibrate, data, run, score, study, tables
+from unprior.cli import answers, baseline, calibrate, data, reproduce, run, score, study, tables
 from unprior.cli.console import errors
 from unprior.errors import UnpriorError
 
@@ -33,6 +33,7 @@ app.command("score")(score.score)
 app.command("ask")(score.ask)
 app.command("baseline")(baseline.baseline)
 app.command("study")(study.study)
+app.command("reproduce")(reproduce.reproduce)
 
 
 def _show_version(wanted: bool) -> None:

@@ -9,9 +9,10 @@ import numpy as np
 import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, errors, output, print_json, refuse_overwriting, warn
-from unprior.errors import InvalidScoresError, RowProblem
+from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
 from unprior.scores import ScoreTable, read_scores
 from unprior.scores.schema import BoolArray
+from unprior.scores.table import concatenate
 
 
 def read_table(path: Path, *, skip_invalid: bool) -> ScoreTable:
@@ -70,7 +71,11 @@ def _report(table: ScoreTable, out: Path, as_json: bool) -> None:
 
 
 def synth(
-    out: Annotated[Path, typer.Option("--out", help="Score table to write (.jsonl or .parquet).")],
+    out: Annotated[Path | None, typer.Option("--out", help="Score table to write (.jsonl or .parquet).")] = None,
+    published: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder to write files of the layout that `unprior reproduce` reads."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same table.", min=0)] = 0,
     repeats: Annotated[int, typer.Option(help="Copies of the 300-pair structure.", min=1)] = 1,
     as_json: AsJson = False,
@@ -81,9 +86,26 @@ def synth(
     """
     from unprior.synthetic import synthesize
 
-    table = synthesize(seed, repeats=repeats)
-    table.write(out)
-    _report(table, out, as_json)
+    if (out is None) == (published is None):
+        raise UnpriorError(
+            "choose one: --out FILE for a score table, or --published DIR for files of the paper's layout"
+        )
+    if published is not None:
+        tables = [synthesize(seed + index, repeats=repeats) for index in range(3)]
+        _write_published(tables, published)
+        _report(concatenate(tables), published, as_json)
+    elif out is not None:
+        table = synthesize(seed, repeats=repeats)
+        table.write(out)
+        _report(table, out, as_json)
+
+
+def _write_published(tables: list[ScoreTable], folder: Path) -> None:
+    """One table for each of the paper's models."""
+    from unprior.reproduction import MODELS, write_published
+
+    for table, model in zip(tables, MODELS, strict=True):
+        write_published(table, folder, model)
 
 
 def convert(
@@ -100,7 +122,6 @@ def convert(
 ) -> None:
     """Convert score files to one table: between JSONL and Parquet, from the published layout, or merged."""
     from unprior.scores.priors import with_prior
-    from unprior.scores.table import concatenate
 
     refuse_overwriting(out, *files)
     tables = [read_table(path, skip_invalid=skip_invalid) for path in files]

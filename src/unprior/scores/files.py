@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,16 @@ from unprior.scores.published import is_published, row_from_published
 from unprior.scores.schema import SCHEMA, ScoreRow, rows_to_arrow
 from unprior.scores.table import ScoreTable, describe_validation_error
 
+Complete = Callable[[dict[str, Any]], dict[str, Any]]
+
 _OPTIONAL = {field.name for field in SCHEMA} - {
     "pair_id", "side", "task", "candidates", "image_scores", "prior_scores", "original",
 }  # fmt: skip
 
 
-def read_scores(path: str | Path, *, skip_invalid: bool = False, require_answers: bool = True) -> ScoreTable:
+def read_scores(
+    path: str | Path, *, skip_invalid: bool = False, require_answers: bool = True, complete: Complete | None = None
+) -> ScoreTable:
     """Read a score table and validate every row.
 
     Parameters
@@ -35,6 +39,9 @@ def read_scores(path: str | Path, *, skip_invalid: bool = False, require_answers
         Leave invalid rows out instead of refusing the file; ``table.skipped`` lists them.
     require_answers
         Refuse rows without a correct answer. Applying a calibrator does not need answers.
+    complete
+        Called with the fields of every JSON line before they are checked, to add what only the name of the file says;
+        an :class:`~unprior.errors.UnpriorError` makes the line invalid.
 
     >>> import tempfile
     >>> from unprior import synthesize
@@ -46,7 +53,7 @@ def read_scores(path: str | Path, *, skip_invalid: bool = False, require_answers
     path = Path(path)
     with open_to_read(path) as stream:
         if not is_parquet(stream):
-            rows, lines, problems = _parse_lines(stream, path)
+            rows, lines, problems = _parse_lines(stream, path, complete)
             return ScoreTable.from_arrow(
                 rows_to_arrow(rows),
                 source=str(path),
@@ -68,7 +75,9 @@ def read_parquet(path: Path) -> pa.Table:
         raise UnpriorError(f"{path}: the Parquet file cannot be read, it may be truncated ({error})") from None
 
 
-def _parse_lines(stream: Iterable[bytes], path: Path) -> tuple[list[ScoreRow], list[int], list[RowProblem]]:
+def _parse_lines(
+    stream: Iterable[bytes], path: Path, complete: Complete | None
+) -> tuple[list[ScoreRow], list[int], list[RowProblem]]:
     rows: list[ScoreRow] = []
     lines: list[int] = []
     problems: list[RowProblem] = []
@@ -78,7 +87,7 @@ def _parse_lines(stream: Iterable[bytes], path: Path) -> tuple[list[ScoreRow], l
         if number == 2 and not rows and b'"unprior.calibrator"' in line:
             raise UnpriorError(f"{path}: this is a calibrator, a score table is needed here")
         try:
-            rows.append(_parse_line(line))
+            rows.append(_parse_line(line, complete))
             lines.append(number)
         except ValidationError as error:
             problems.append(RowProblem(number, describe_validation_error(error)))
@@ -93,11 +102,12 @@ def _parse_lines(stream: Iterable[bytes], path: Path) -> tuple[list[ScoreRow], l
     return rows, lines, problems
 
 
-def _parse_line(line: bytes) -> ScoreRow:
+def _parse_line(line: bytes, complete: Complete | None) -> ScoreRow:
     record = json.loads(line)
     if not isinstance(record, dict):
         raise UnpriorError(f"not a JSON object but {type(record).__name__}")
-    return ScoreRow.model_validate(row_from_published(record) if is_published(record) else record)
+    row = row_from_published(record) if is_published(record) else record
+    return ScoreRow.model_validate(row if complete is None else complete(row))
 
 
 def write_scores(table: ScoreTable, path: str | Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from unprior.errors import UnpriorError
@@ -66,6 +67,30 @@ def row_from_published(record: dict[str, Any]) -> dict[str, Any]:
         # An unknown label is kept as it is, so that validation can name it.
         "answer": _candidate(answer, names) or (None if answer is None else str(answer)),
         "original_text": text if isinstance(text, str) else None,
+    }
+
+
+def published_from_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The same the other way round; fields that the layout does not have are lost.
+
+    >>> record = published_from_row({
+    ...     "pair_id": 7, "side": "cf", "task": "qa", "candidates": ["yes", "no"], "original": "yes", "answer": "no",
+    ...     "image_scores": [-0.2, -1.7], "prior_scores": [-0.1, -2.4]})
+    >>> record["side"], record["cp_vbc"]["candidates"][1]
+    ('counterfactual', {'key': 'no', 'logp_image': -1.7, 'logp_prior': -2.4})
+    """
+    scores = zip(row["candidates"], row["image_scores"], row["prior_scores"], strict=True)
+    about = ("model", "benchmark", "split", "task", "pair_id", "category", "subcategory")
+    return {
+        "status": "ok",
+        **{name: row[name] for name in about if row.get(name) is not None},
+        "side": {short: long for long, short in _SIDES.items()}[row["side"]],
+        "gt": row["answer"],
+        "cp_vbc": {
+            "baseline_key": row["original"],
+            "baseline_pred": row.get("original_text"),
+            "candidates": [{"key": key, "logp_image": image, "logp_prior": prior} for key, image, prior in scores],
+        },
     }
 
 

@@ -1,0 +1,139 @@
+"""The paper's published values beside ours, from its per-example score files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unprior.cli.console import AsJson, SkipInvalid, output, print_json, warn
+from unprior.errors import UnpriorError
+
+if TYPE_CHECKING:
+    from unprior.reproduction import ComparedCell, PublishedScores, PublishedTable, ReproductionResult
+
+_STYLES = {"equal": "green", "close": "yellow", "differs": "red"}
+
+
+def reproduce(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the published per-example score files.")],
+    table: Annotated[
+        list[str] | None, typer.Option("--table", help="LaTeX label of a table, such as tab:main; may be repeated.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Only this model of the paper.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write all cells to this file (.csv or .json).")] = None,
+    skip_invalid: SkipInvalid = False,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute the paper's tables from its score files: ours, the paper's, the difference, a verdict."""
+    from unprior.reproduction import find_scores
+    from unprior.reproduction import reproduce as recompute
+
+    if out is not None and out.suffix not in (".csv", ".json"):
+        raise UnpriorError(f"{out}: cannot tell the format; the name must end in .csv or .json")
+    found = _of_model(find_scores(folder, skip_invalid=skip_invalid), model)
+    result = recompute({name: scores.table for name, scores in found.items()}, labels=table)
+    if any("synthetic" in scores.table.column("benchmark") for scores in found.values()):
+        warn("these scores are synthetic: their numbers say nothing about the paper's models")
+    if out is not None:
+        _write(result, out)
+    if as_json:
+        print_json(_record(result, found))
+        return
+    for name, scores in found.items():
+        output.print(f"{name}: {len(scores.table):,} rows from {len(scores.files)} files", soft_wrap=True)
+    for each in result.tables:
+        _print_table(each, result.of(each.label))
+    output.print(f"All tables: {_in_words(result)}", soft_wrap=True)
+
+
+def _of_model(found: dict[str, PublishedScores], wanted: str | None) -> dict[str, PublishedScores]:
+    from unprior.reproduction import recognise_model
+
+    if wanted is None:
+        return found
+    name = recognise_model(wanted)
+    if name not in found:
+        raise UnpriorError(f"no scores of {wanted}; the files hold {', '.join(found)}")
+    return {name: found[name]}
+
+
+def _print_table(table: PublishedTable, cells: tuple[ComparedCell, ...]) -> None:
+    from unprior.report import plain_table
+
+    computed = [cell for cell in cells if cell.ours is not None]
+    output.print()
+    output.print(f"{table.label}  {table.title} ({table.unit})", style="bold", soft_wrap=True)
+    if computed:
+        shown = plain_table()
+        for name in ("Model", "Row", "Column"):
+            shown.add_column(name)
+        for name in ("Ours", "Paper", "Difference"):
+            shown.add_column(name, justify="right", no_wrap=True)
+        shown.add_column("Verdict", no_wrap=True)
+        for cell in computed:
+            about, verdict = cell.published, str(cell.verdict)
+            values = [_number(value, about.digits) for value in (cell.ours, about.value, cell.difference)]
+            shown.add_row(about.model, about.row, about.column, *values, verdict, style=_STYLES.get(verdict))
+        output.print(shown)
+    for reason, count in Counter(cell.reason for cell in cells if cell.ours is None).items():
+        output.print(f"{count} cells not recomputed: {reason}", soft_wrap=True)
+    for cell in cells:
+        if cell.published.slip:
+            about = cell.published
+            output.print(f"Slip in {about.model}, {about.row}, {about.column}: {about.slip}", soft_wrap=True)
+    if table.note:
+        output.print(f"Note: {table.note}", soft_wrap=True)
+
+
+def _number(value: float | None, digits: int) -> str:
+    """With the paper's digits; tiny numbers keep their exponent.
+
+    >>> _number(7.8261, 1), _number(8.554e-14, 16), _number(-0.04, 1)
+    ('7.8', '8.55e-14', '0.0')
+    """
+    assert value is not None
+    if digits > 6:
+        return f"{value:.2e}"
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def _in_words(result: ReproductionResult) -> str:
+    return ", ".join(f"{count:,} {verdict}" for verdict, count in result.counts().items())
+
+
+def _record(result: ReproductionResult, found: dict[str, PublishedScores]) -> dict[str, Any]:
+    return {
+        "models": {
+            name: {"rows": len(scores.table), "files": [str(path) for path in scores.files]}
+            for name, scores in found.items()
+        },
+        "counts": {str(verdict): count for verdict, count in result.counts().items()},
+        "tables": {
+            table.label: {
+                "title": table.title,
+                "unit": table.unit,
+                "note": table.note,
+                "counts": {str(verdict): count for verdict, count in result.counts(table.label).items()},
+            }
+            for table in result.tables
+        },
+        "cells": result.records(),
+    }
+
+
+def _write(result: ReproductionResult, out: Path) -> None:
+    from unprior._files import replacing
+
+    records = result.records()
+    with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
+        if out.suffix == ".json":
+            json.dump(records, stream, indent=1, ensure_ascii=False, allow_nan=False)
+            return
+        writer = csv.DictWriter(stream, fieldnames=list(records[0]))
+        writer.writeheader()
+        writer.writerows(records)

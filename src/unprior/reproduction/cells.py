@@ -1,0 +1,87 @@
+"""Cells of our own, under the rows and columns of the paper's tables and in its units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from numpy.typing import ArrayLike
+
+from unprior.calibration import Decisions
+from unprior.evaluation import Change, Evaluation, Metrics, evaluate
+from unprior.scores import ScoreTable
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.trade_off import trade_offs
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCell:
+    """One number that we computed."""
+
+    row: str
+    column: str
+    value: float
+    """In the unit of the paper's cell; NaN where it is undefined."""
+    example: float = 0.0
+    """How much one example more or less would change it."""
+    model: str = ""
+    """Filled in by :func:`each_model`."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Model, row and column."""
+        return self.model, self.row, self.column
+
+
+Cells = Iterator[OwnCell]
+OneModel = Callable[[StudyInputs], Cells]
+Recomputer = Callable[[Mapping[str, StudyInputs]], Cells]
+
+
+def each_model(*computes: OneModel) -> Recomputer:
+    """Compute the cells of every model from its own scores."""
+
+    def recompute(models: Mapping[str, StudyInputs]) -> Cells:
+        for model, inputs in models.items():
+            for compute in computes:
+                yield from (replace(cell, model=model) for cell in compute(inputs))
+
+    return recompute
+
+
+def change_cells(row: str, change: Change, column: str) -> Cells:
+    """Δ in points."""
+    yield OwnCell(row, column, 100 * change.delta, 100 / change.total if change.total else 0.0)
+
+
+def delta_cells(row: str, table: ScoreTable, answers: ArrayLike | Decisions) -> Cells:
+    """``MC ΔCF``, ``MC ΔCS``, ``QA ΔCF`` and ``QA ΔCS`` of answers to a table, in points.
+
+    >>> from unprior import synthesize
+    >>> table = synthesize(seed=0).where(split="test")
+    >>> [(cell.column, cell.value) for cell in delta_cells("nothing", table, table.original)][:2]
+    [('MC ΔCF', 0.0), ('MC ΔCS', 0.0)]
+    """
+    for result in trade_offs(table, answers):
+        yield from change_cells(row, result.cf, f"{result.task.upper()} ΔCF")
+        yield from change_cells(row, result.cs, f"{result.task.upper()} ΔCS")
+
+
+def metric_cells(row: str, metrics: Metrics) -> Cells:
+    """The metrics of CDH-Bench, as shares."""
+    yield OwnCell(row, "CF-Acc", metrics.cf.value, 1 / metrics.cf.total)
+    yield OwnCell(row, "CS-Acc", metrics.cs.value, 1 / metrics.cs.total)
+    yield OwnCell(row, "CFAD", metrics.cfad, 1 / metrics.cf.total)
+    yield OwnCell(row, "RPD", metrics.rpd, 1 / metrics.cs.count if metrics.cs.count else 0.0)
+    yield OwnCell(row, "CCR", metrics.ccr.value, 1 / metrics.ccr.total if metrics.ccr.total else 0.0)
+
+
+def spc(row: str, epsilon: float, *, uncertainty: bool = False) -> OneModel:
+    """The row of SPC itself in a table of Δ by task."""
+    return lambda inputs: delta_cells(row, inputs.test, inputs.decisions(epsilon, uncertainty=uncertainty))
+
+
+def evaluated(inputs: StudyInputs, epsilon: float = 0.04, *, uncertainty: bool = False) -> Evaluation:
+    """SPC against the original answers, with intervals and tests."""
+    decisions = inputs.decisions(epsilon, uncertainty=uncertainty)
+    return evaluate(inputs.test, decisions, resamples=inputs.resamples, seed=inputs.seed)
