@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, output, print_json, warn
+from unprior.cli.tables import list_skipped
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ def reproduce(
     if out is not None and out.suffix not in (".csv", ".json"):
         raise UnpriorError(f"{out}: cannot tell the format; the name must end in .csv or .json")
     found = _of_model(find_scores(folder, skip_invalid=skip_invalid), model)
+    for scores in found.values():
+        for path, problems in scores.skipped.items():
+            list_skipped(path, problems, len(scores.table))
     result = recompute({name: scores.table for name, scores in found.items()}, labels=table)
     if any("synthetic" in scores.table.column("benchmark") for scores in found.values()):
         warn("these scores are synthetic: their numbers say nothing about the paper's models")

@@ -18,7 +18,7 @@ from unprior.scores.table import concatenate
 def read_table(path: Path, *, skip_invalid: bool) -> ScoreTable:
     """Read a score table for a command, with or without answers; rows left out are counted and listed."""
     table = read_scores(path, skip_invalid=skip_invalid, require_answers=False)
-    _list_skipped(path, table.skipped, len(table))
+    list_skipped(path, table.skipped, len(table))
     return table
 
 
@@ -29,11 +29,12 @@ def labelled_rows(table: ScoreTable, rows: BoolArray, path: Path, *, skip_invali
     problems = tuple(RowProblem(table.lines[row], reason) for row in np.flatnonzero(missing).tolist())
     if problems and not skip_invalid:
         raise InvalidScoresError(str(path), int(rows.sum()), problems)
-    _list_skipped(path, problems, int((rows & ~missing).sum()))
+    list_skipped(path, problems, int((rows & ~missing).sum()))
     return rows & ~missing
 
 
-def _list_skipped(path: Path, problems: tuple[RowProblem, ...], remaining: int) -> None:
+def list_skipped(path: Path, problems: tuple[RowProblem, ...], remaining: int) -> None:
+    """Warn about rows that were left out, if there are any."""
     if problems:
         warn(f"{path}: left out {len(problems)} invalid rows, {remaining} remain")
         for problem in problems:
@@ -87,9 +88,7 @@ def synth(
     from unprior.synthetic import synthesize
 
     if (out is None) == (published is None):
-        raise UnpriorError(
-            "choose one: --out FILE for a score table, or --published DIR for files of the paper's layout"
-        )
+        raise UnpriorError("choose --out FILE for a score table, or --published DIR for files of the paper's layout")
     if published is not None:
         tables = [synthesize(seed + index, repeats=repeats) for index in range(3)]
         _write_published(tables, published)

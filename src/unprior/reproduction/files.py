@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from unprior._files import open_to_read
-from unprior.errors import UnpriorError
+from unprior.errors import RowProblem, UnpriorError
 from unprior.reproduction.paper import CODE_URL, MODELS
 from unprior.scores import ScoreTable, read_scores
+from unprior.scores.published import is_published
 from unprior.scores.table import concatenate
 
 WHERE = (
@@ -64,6 +65,8 @@ class PublishedScores:
     model: str
     table: ScoreTable
     files: tuple[Path, ...]
+    skipped: dict[Path, tuple[RowProblem, ...]]
+    """Invalid rows that were left out, by file."""
 
 
 def find_scores(folder: Path, *, skip_invalid: bool = False) -> dict[str, PublishedScores]:
@@ -78,15 +81,20 @@ def find_scores(folder: Path, *, skip_invalid: bool = False) -> dict[str, Publis
     if not paths:
         raise UnpriorError(f"{folder}: there is no score file (.jsonl with cp_vbc objects). {WHERE}")
     parts: dict[str, list[tuple[Path, ScoreTable]]] = defaultdict(list)
+    skipped: dict[Path, tuple[RowProblem, ...]] = {}
     for path in paths:
         table = read_scores(path, skip_invalid=skip_invalid, complete=_completion(path, folder))
         for model in dict.fromkeys(table.column("model")):
             parts[model].append((path, table.where(model=model)))
+        skipped[path] = table.skipped
     for model, found in parts.items():
         _refuse_doubles(model, found)
     scores = {
         model: PublishedScores(
-            model, concatenate([table for _, table in parts[model]]), tuple(path for path, _ in parts[model])
+            model=model,
+            table=concatenate([table for _, table in parts[model]]),
+            files=tuple(path for path, _ in parts[model]),
+            skipped={path: skipped[path] for path, _ in parts[model] if skipped[path]},
         )
         for model in MODELS
         if model in parts
@@ -103,7 +111,7 @@ def _holds_scores(path: Path) -> bool:
         record = json.loads(line)
     except ValueError:
         return False
-    return isinstance(record, dict) and ("cp_vbc" in record or "image_scores" in record)
+    return isinstance(record, dict) and (is_published(record) or "image_scores" in record)
 
 
 def _completion(path: Path, folder: Path) -> Callable[[dict[str, Any]], dict[str, Any]]:

@@ -80,7 +80,7 @@ def _table(label: str, entry: dict[str, Any]) -> PublishedTable:
     common = {name: value for name, value in entry.items() if name not in ("title", "unit", "note", "rows")}
     # A row may say for itself what the table says for all.
     cells = [cell for row in entry["rows"] for cell in _cells(label, common | row)]
-    about = {name: entry.get(name) for name in ("title", "unit", "epsilon", "version", "note")}
+    about: dict[str, Any] = {name: entry.get(name) for name in ("title", "unit", "epsilon", "version", "note")}
     return PublishedTable(label=label, cells=tuple(cells), **about)
 
 
