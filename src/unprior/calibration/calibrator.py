@@ -12,7 +12,16 @@ import numpy as np
 
 from unprior.calibration.decisions import Decision, Decisions
 from unprior.calibration.features import Observation, observe
-from unprior.calibration.gate import REASONS, Reason, Settings, StrengthModel, decide, is_revision
+from unprior.calibration.gate import (
+    REASONS,
+    PreparedObservation,
+    Proposals,
+    Reason,
+    Settings,
+    StrengthModel,
+    decide,
+    is_revision,
+)
 from unprior.calibration.posterior import development_distance, distance_precision, laplace_covariance
 from unprior.calibration.ranges import stable_ranges
 from unprior.calibration.selection import (
@@ -133,7 +142,7 @@ class SelectivePriorCalibrator:
         8640
         """
         self.check_parameters()
-        development = development_rows(table, split)
+        development = self._rows_to_fit(table, split)
         grid = self._searched_grid()
         blocks = list(development.blocks(max_rows=len(development)))
         observations = [observe(block) for block in blocks]
@@ -162,15 +171,11 @@ class SelectivePriorCalibrator:
             )
             for fit in self.fits_
         ]
-        groups = Groups.of(development, order)
-        histograms: list[Histogram] = []
-        for model in models:
-            prepared = [model.prepare(observation) for observation in observations]
-            for cap in grid.max_strength:
-                proposals = [part.propose(cap) for part in prepared]
-                gains = [_gain(block, part.candidate) for block, part in zip(blocks, proposals, strict=True)]
-                histograms.append(count_rows(proposals, gains, groups, grid, limits))
-        self.selection_ = select(histograms, groups, grid, limits, self.epsilon_cs, uncertainty=self.uncertainty)
+        judged = self._rows_to_select_on(development)
+        if judged is not development:
+            blocks = list(judged.blocks(max_rows=len(judged)))
+            observations = [observe(block) for block in blocks]
+        self.selection_ = self._select(models, judged, blocks, observations, limits)
         self.settings_ = self.selection_.settings
         # An abstaining calibrator keeps the strongest regularisation; its proposals are never used.
         chosen = -1 if self.settings_ is None else grid.rho.index(self.settings_.rho)
@@ -262,8 +267,27 @@ class SelectivePriorCalibrator:
 
         return load_calibrator(Path(path), cls)
 
+    def _select(
+        self,
+        models: Sequence[StrengthModel],
+        judged: ScoreTable,
+        blocks: Sequence[Block],
+        observations: Sequence[Observation],
+        limits: Sequence[float],
+    ) -> Selection:
+        grid = self._searched_grid()
+        groups = Groups.of(judged, np.concatenate([block.rows for block in blocks]))
+        histograms: list[Histogram] = []
+        for model in models:
+            prepared = [model.prepare(observation) for observation in observations]
+            for cap in grid.max_strength:
+                proposals = [self._propose(part, cap) for part in prepared]
+                gains = [_gain(block, part.candidate) for block, part in zip(blocks, proposals, strict=True)]
+                histograms.append(count_rows(proposals, gains, groups, grid, limits))
+        return select(histograms, groups, grid, limits, self.epsilon_cs, uncertainty=self.uncertainty)
+
     def _decide_block(self, block: Block, seen: Observation, settings: Settings, result: Decisions) -> None:
-        proposals = self.model_.prepare(seen).propose(settings.max_strength)
+        proposals = self._propose(self.model_.prepare(seen), settings.max_strength)
         reason = decide(proposals, block.candidate_count, settings, self.candidate_counts_)
         revised = is_revision(reason)
         rows = block.rows
@@ -278,6 +302,18 @@ class SelectivePriorCalibrator:
         for column, values in ((result.support, proposals.support), (result.distance, proposals.distance)):
             if column is not None and values is not None:
                 column[rows] = values
+
+    def _rows_to_fit(self, table: ScoreTable, split: str | None) -> ScoreTable:
+        """Rows that shape the strength; a control that sees less of the pairs overrides this."""
+        return development_rows(table, split)
+
+    def _rows_to_select_on(self, development: ScoreTable) -> ScoreTable:
+        """Rows that settings are judged by; a control that sees less of the pairs overrides this."""
+        return development
+
+    def _propose(self, prepared: PreparedObservation, max_strength: float) -> Proposals:
+        """Proposals and the conditions that support them; a control with other conditions overrides this."""
+        return prepared.propose(max_strength)
 
     def _standardise(self, features: FloatArray) -> Standardisation:
         """How features enter the strength; a control that must not look at them overrides this."""

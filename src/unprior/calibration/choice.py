@@ -36,13 +36,14 @@ def choose(net: IntArray, changed: IntArray, totals: IntArray, epsilon_cs: float
     changed
         Changed answers of every setting.
     totals
-        Rows of every group.
+        Rows of every group; a group without rows neither gains nor loses.
     epsilon_cs
         Largest loss of commonsense accuracy to accept on any task.
 
     >>> choose(np.array([[3, -2], [2, 0]]), np.array([5, 2]), np.array([10, 10]), epsilon_cs=0.1)
     Choice(index=1, feasible=1)
     """
+    totals = np.maximum(totals, 1)
     cf, cs = net[:, ::2], net[:, 1::2]
     delta_cs = cs / totals[1::2]
     feasible = np.flatnonzero((cf >= 0).all(axis=1) & (delta_cs >= -epsilon_cs - _SLACK).all(axis=1))

@@ -15,7 +15,7 @@ from unprior.errors import UnpriorError
 from unprior.scores.table import FloatArray
 
 # Large enough that no feature can move the strength, small enough to stand in a calibrator file.
-_OUT_OF_REACH = 1e300
+OUT_OF_REACH = 1e300
 # A given strength is the cap, and η lies above it by much more than the least deviation that Σ may have.
 _ABOVE_CAP = 0.01
 
@@ -50,7 +50,7 @@ class FixedStrengthCalibrator(SelectivePriorCalibrator):
         self.strength = strength
 
     def _standardise(self, features: FloatArray) -> Standardisation:
-        scale = np.full(features.shape[1], _OUT_OF_REACH)
+        scale = np.full(features.shape[1], OUT_OF_REACH)
         scale[0] = 1.0
         return Standardisation(np.zeros(features.shape[1]), scale)
 
@@ -67,7 +67,7 @@ class FixedStrengthCalibrator(SelectivePriorCalibrator):
         theta[0, 0] = inverse_softplus(np.array(self.strength))
         here = objective.derivatives(theta, np.array(rhos))
         theta[0, 0] += _ABOVE_CAP
-        certain = _OUT_OF_REACH * np.eye(objective.dimension)
+        certain = OUT_OF_REACH * np.eye(objective.dimension)
         return [StrengthFit(rhos[0], theta[0], float(here.value[0]), float(here.gradient_norm[0]), certain)]
 
     def check_parameters(self) -> None:

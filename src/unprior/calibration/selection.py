@@ -60,8 +60,8 @@ class TaskChange:
 
     @property
     def delta_cs(self) -> float:
-        """ΔCS."""
-        return self.cs_net / self.cs_total
+        """ΔCS; NaN when the settings were chosen without commonsense images."""
+        return self.cs_net / self.cs_total if self.cs_total else float("nan")
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,11 +84,7 @@ def pair_bootstrap(
     seed: int = BOOTSTRAP_SEED,
     level: float = 0.95,
 ) -> BootstrapResult:
-    """Resample pairs with replacement; everything that belongs to a pair moves together.
-
-    Pairs with equal contributions are interchangeable, so instead of drawing pairs one by one, the
-    number of draws of each distinct contribution is drawn from the multinomial distribution. This is
-    the same bootstrap and costs as much as there are distinct contributions, not pairs.
+    """Percentile intervals over resamples of pairs; everything that belongs to a pair moves together.
 
     Parameters
     ----------
@@ -102,11 +98,40 @@ def pair_bootstrap(
     >>> result.estimate, result.low[0] < 0.75 < result.high[0]
     ((0.75,), True)
     """
+    if not 0 < level < 1:
+        raise UnpriorError("level must lie between 0 and 1")
+    samples = resample_pairs(contributions, statistic, resamples=resamples, seed=seed)
+    values = np.asarray(contributions, dtype=np.float64)
+    totals = values.sum(axis=0, keepdims=True)
+    estimate = (totals / len(values) if statistic is None else statistic(totals))[0]
+    tail = (1.0 - level) / 2.0
+    low, high = np.full_like(estimate, np.nan), np.full_like(estimate, np.nan)
+    for column in np.flatnonzero(np.isfinite(samples).any(axis=0)):  # a statistic may be undefined in some resamples
+        low[column], high[column] = np.nanquantile(samples[:, column], [tail, 1.0 - tail])
+    return BootstrapResult(tuple(estimate.tolist()), tuple(low.tolist()), tuple(high.tolist()), level, resamples, seed)
+
+
+def resample_pairs(
+    contributions: ArrayLike,
+    statistic: Callable[[FloatArray], FloatArray] | None = None,
+    *,
+    resamples: int = BOOTSTRAP_RESAMPLES,
+    seed: int = BOOTSTRAP_SEED,
+) -> FloatArray:
+    """Statistics of every resample of :func:`pair_bootstrap`, shape (resamples, statistics).
+
+    Pairs with equal contributions are interchangeable, so instead of drawing pairs one by one, the
+    number of draws of each distinct contribution is drawn from the multinomial distribution. This is
+    the same bootstrap and costs as much as there are distinct contributions, not pairs.
+
+    >>> resample_pairs([[1.0, 2.0], [1.0, 2.0]], resamples=2).tolist()
+    [[1.0, 2.0], [1.0, 2.0]]
+    """
     values = np.asarray(contributions, dtype=np.float64)
     if values.ndim != 2 or len(values) == 0:
         raise UnpriorError("contributions must have one row per pair and at least one pair")
-    if not 0 < level < 1 or resamples < 1:
-        raise UnpriorError("level must lie between 0 and 1, and resamples must be at least 1")
+    if resamples < 1:
+        raise UnpriorError("resamples must be at least 1")
     pairs = len(values)
     compute = statistic or (lambda totals: totals / pairs)
     distinct, counts = np.unique(values, axis=0, return_counts=True)
@@ -116,10 +141,4 @@ def pair_bootstrap(
         compute(generator.multinomial(pairs, counts / pairs, size=min(portion, resamples - start)) @ distinct)
         for start in range(0, resamples, portion)
     ]
-    estimate = compute(values.sum(axis=0, keepdims=True))[0]
-    tail = (1.0 - level) / 2.0
-    samples = np.concatenate(draws)
-    low, high = np.full_like(estimate, np.nan), np.full_like(estimate, np.nan)
-    for column in np.flatnonzero(np.isfinite(samples).any(axis=0)):  # a statistic may be undefined in some resamples
-        low[column], high[column] = np.nanquantile(samples[:, column], [tail, 1.0 - tail])
-    return BootstrapResult(tuple(estimate.tolist()), tuple(low.tolist()), tuple(high.tolist()), level, resamples, seed)
+    return np.concatenate(draws)

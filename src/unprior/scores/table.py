@@ -218,9 +218,11 @@ class ScoreTable:
 
     def with_prior_scores(self, prior: FloatArray) -> ScoreTable:
         """Replace the prior scores, given flattened like :attr:`prior_scores`."""
-        lists = pa.ListArray.from_arrays(pa.array(self.offsets.astype(np.int32)), pa.array(prior))
-        index = self.arrow.column_names.index("prior_scores")
-        return ScoreTable(self.arrow.set_column(index, "prior_scores", lists), skipped=self.skipped)
+        return self._with_scores("prior_scores", prior)
+
+    def with_image_scores(self, image: FloatArray) -> ScoreTable:
+        """Replace the image scores, given flattened like :attr:`image_scores`."""
+        return self._with_scores("image_scores", image)
 
     @cached_property
     def candidate_lists(self) -> pa.ListArray:
@@ -292,6 +294,10 @@ class ScoreTable:
         cells = pa.array(np.where(position < 0, 0, self.offsets[:-1] + position), mask=position < 0)
         names: list[str | None] = self.candidate_lists.flatten().take(cells).to_pylist()
         return names
+
+    def _with_scores(self, name: str, values: FloatArray) -> ScoreTable:
+        lists = pa.ListArray.from_arrays(pa.array(self.offsets.astype(np.int32)), pa.array(values))
+        return ScoreTable(self.arrow.set_column(self.arrow.column_names.index(name), name, lists), skipped=self.skipped)
 
     def _flat(self, name: str) -> FloatArray:
         values: FloatArray = self.arrow.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False)
