@@ -11,6 +11,7 @@ from unprior.studies.frontier import Frontier, study_frontier
 from unprior.studies.image_free import ImageFreePolicies, study_image_free_policies
 from unprior.studies.main import MainComparison, study_main
 from unprior.studies.method_versions import study_method_versions
+from unprior.studies.joint_fitting import JointFitting, study_joint_fitting
 from unprior.studies.methods import MethodRow, Methods, study_methods
 from unprior.studies.prior_direction import PriorDirection, study_prior_direction
 from unprior.studies.prior_favours import PriorFavours, study_prior_favours
@@ -20,6 +21,7 @@ from unprior.studies.significance import Significance, study_significance
 from unprior.studies.strengths import Strengths, study_strengths
 from unprior.studies.suite import Studies, StudyResult, run_studies
 from unprior.studies.trade_off import TradeOff, trade_offs
+from unprior.studies.variants import Variant, Variants
 
 __all__ = [
     "AnswerDirections",
@@ -31,6 +33,7 @@ __all__ = [
     "Frontier",
     "ImageFreePolicies",
     "MainComparison",
+    "JointFitting",
     "MethodRow",
     "Methods",
     "PriorDirection",
@@ -42,6 +45,8 @@ __all__ = [
     "Studies",
     "StudyResult",
     "TradeOff",
+    "Variant",
+    "Variants",
     "fixed_strength_answers",
     "run_studies",
     "study_answer_directions",
@@ -54,6 +59,7 @@ __all__ = [
     "study_image_free_policies",
     "study_main",
     "study_method_versions",
+    "study_joint_fitting",
     "study_methods",
     "study_prior_direction",
     "study_prior_favours",

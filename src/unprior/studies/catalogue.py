@@ -18,6 +18,8 @@ from unprior.studies import (
     prior_favours,
     question_forms,
     significance,
+    attraction,
+    joint_fitting,
 )
 from unprior.studies.study import QUESTIONS, Study
 
@@ -36,6 +38,7 @@ STUDIES: dict[str, Study] = {
         question_forms.STUDY,
         prior_favours.STUDY,
         image_free.STUDY,
+        joint_fitting.STUDY,
     )
 }
 """Every study."""

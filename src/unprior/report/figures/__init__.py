@@ -8,6 +8,7 @@ from unprior.report.figures.intervals import IntervalsDisplay
 from unprior.report.figures.methods import MethodsDisplay
 from unprior.report.figures.ranges import RangesDisplay
 from unprior.report.figures.strengths import StrengthsDisplay
+from unprior.report.figures.variants import VariantsDisplay
 
 __all__ = [
     "AttractionDisplay",
@@ -18,6 +19,7 @@ __all__ = [
     "MethodsDisplay",
     "RangesDisplay",
     "StrengthsDisplay",
+    "VariantsDisplay",
     "side_by_side",
     "task_name",
 ]
