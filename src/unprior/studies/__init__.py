@@ -16,6 +16,7 @@ from unprior.studies.methods import MethodRow, Methods, study_methods
 from unprior.studies.prior_direction import PriorDirection, study_prior_direction
 from unprior.studies.prior_favours import PriorFavours, study_prior_favours
 from unprior.studies.question_forms import QuestionForms, study_question_forms
+from unprior.studies.paired_fitting import PairedFitting, study_paired_fitting
 from unprior.studies.ranges import Ranges, study_ranges
 from unprior.studies.significance import Significance, study_significance
 from unprior.studies.strengths import Strengths, study_strengths
@@ -39,6 +40,7 @@ __all__ = [
     "PriorDirection",
     "PriorFavours",
     "QuestionForms",
+    "PairedFitting",
     "Ranges",
     "Significance",
     "Strengths",
@@ -64,6 +66,7 @@ __all__ = [
     "study_prior_direction",
     "study_prior_favours",
     "study_question_forms",
+    "study_paired_fitting",
     "study_ranges",
     "study_significance",
     "study_strengths",

@@ -20,6 +20,7 @@ from unprior.studies import (
     significance,
     attraction,
     joint_fitting,
+    paired_fitting,
 )
 from unprior.studies.study import QUESTIONS, Study
 
@@ -38,6 +39,7 @@ STUDIES: dict[str, Study] = {
         question_forms.STUDY,
         prior_favours.STUDY,
         image_free.STUDY,
+        paired_fitting.STUDY,
         joint_fitting.STUDY,
     )
 }
