@@ -21,6 +21,7 @@ from unprior.studies.ranges import Ranges, study_ranges
 from unprior.studies.significance import Significance, study_significance
 from unprior.studies.strengths import Strengths, study_strengths
 from unprior.studies.suite import Studies, StudyResult, run_studies
+from unprior.studies.support_conditions import SupportConditions, study_support_conditions
 from unprior.studies.trade_off import TradeOff, trade_offs
 from unprior.studies.variants import Variant, Variants
 
@@ -46,6 +47,7 @@ __all__ = [
     "Strengths",
     "Studies",
     "StudyResult",
+    "SupportConditions",
     "TradeOff",
     "Variant",
     "Variants",
@@ -70,5 +72,6 @@ __all__ = [
     "study_ranges",
     "study_significance",
     "study_strengths",
+    "study_support_conditions",
     "trade_offs",
 ]

@@ -21,6 +21,7 @@ from unprior.studies import (
     attraction,
     joint_fitting,
     paired_fitting,
+    support_conditions,
 )
 from unprior.studies.study import QUESTIONS, Study
 
@@ -40,6 +41,7 @@ STUDIES: dict[str, Study] = {
         prior_favours.STUDY,
         image_free.STUDY,
         paired_fitting.STUDY,
+        support_conditions.STUDY,
         joint_fitting.STUDY,
     )
 }
