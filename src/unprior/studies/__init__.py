@@ -3,6 +3,7 @@
 from unprior.baselines.controls.proposals import fixed_strength_answers
 from unprior.studies.answer_directions import AnswerDirections, study_answer_directions
 from unprior.studies.answer_shifts import AnswerShifts, study_answer_shifts
+from unprior.studies.alternative_priors import AlternativePriors, study_alternative_priors
 from unprior.studies.attraction import Attraction, study_attraction
 from unprior.studies.claim_order import ClaimOrder, study_claim_order
 from unprior.studies.components import Components, study_components
@@ -28,6 +29,7 @@ from unprior.studies.variants import Variant, Variants
 __all__ = [
     "AnswerDirections",
     "AnswerShifts",
+    "AlternativePriors",
     "Attraction",
     "ClaimOrder",
     "Components",
@@ -55,6 +57,7 @@ __all__ = [
     "run_studies",
     "study_answer_directions",
     "study_answer_shifts",
+    "study_alternative_priors",
     "study_attraction",
     "study_claim_order",
     "study_components",
