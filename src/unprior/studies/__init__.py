@@ -18,6 +18,7 @@ from unprior.studies.prior_direction import PriorDirection, study_prior_directio
 from unprior.studies.prior_favours import PriorFavours, study_prior_favours
 from unprior.studies.question_forms import QuestionForms, study_question_forms
 from unprior.studies.paired_fitting import PairedFitting, study_paired_fitting
+from unprior.studies.prior_agreement import PriorAgreement, study_prior_agreement
 from unprior.studies.ranges import Ranges, study_ranges
 from unprior.studies.significance import Significance, study_significance
 from unprior.studies.strengths import Strengths, study_strengths
@@ -44,6 +45,7 @@ __all__ = [
     "PriorFavours",
     "QuestionForms",
     "PairedFitting",
+    "PriorAgreement",
     "Ranges",
     "Significance",
     "Strengths",
@@ -72,6 +74,7 @@ __all__ = [
     "study_prior_favours",
     "study_question_forms",
     "study_paired_fitting",
+    "study_prior_agreement",
     "study_ranges",
     "study_significance",
     "study_strengths",

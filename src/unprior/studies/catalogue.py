@@ -22,6 +22,7 @@ from unprior.studies import (
     attraction,
     joint_fitting,
     paired_fitting,
+    prior_agreement,
     support_conditions,
 )
 from unprior.studies.study import QUESTIONS, Study
@@ -42,6 +43,7 @@ STUDIES: dict[str, Study] = {
         prior_favours.STUDY,
         image_free.STUDY,
         alternative_priors.STUDY,
+        prior_agreement.STUDY,
         paired_fitting.STUDY,
         support_conditions.STUDY,
         joint_fitting.STUDY,

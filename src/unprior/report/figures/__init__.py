@@ -6,6 +6,7 @@ from unprior.report.figures.claim_orders import ClaimOrdersDisplay
 from unprior.report.figures.frontier import FrontierDisplay
 from unprior.report.figures.intervals import IntervalsDisplay
 from unprior.report.figures.methods import MethodsDisplay
+from unprior.report.figures.prior_agreement import PriorAgreementDisplay
 from unprior.report.figures.ranges import RangesDisplay
 from unprior.report.figures.strengths import StrengthsDisplay
 from unprior.report.figures.variants import VariantsDisplay
@@ -17,6 +18,7 @@ __all__ = [
     "FrontierDisplay",
     "IntervalsDisplay",
     "MethodsDisplay",
+    "PriorAgreementDisplay",
     "RangesDisplay",
     "StrengthsDisplay",
     "VariantsDisplay",
