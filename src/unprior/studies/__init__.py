@@ -19,6 +19,7 @@ from unprior.studies.prior_favours import PriorFavours, study_prior_favours
 from unprior.studies.question_forms import QuestionForms, study_question_forms
 from unprior.studies.paired_fitting import PairedFitting, study_paired_fitting
 from unprior.studies.prior_agreement import PriorAgreement, study_prior_agreement
+from unprior.studies.prior_controls import PriorControls, study_prior_controls
 from unprior.studies.ranges import Ranges, study_ranges
 from unprior.studies.significance import Significance, study_significance
 from unprior.studies.strengths import Strengths, study_strengths
@@ -46,6 +47,7 @@ __all__ = [
     "QuestionForms",
     "PairedFitting",
     "PriorAgreement",
+    "PriorControls",
     "Ranges",
     "Significance",
     "Strengths",
@@ -75,6 +77,7 @@ __all__ = [
     "study_question_forms",
     "study_paired_fitting",
     "study_prior_agreement",
+    "study_prior_controls",
     "study_ranges",
     "study_significance",
     "study_strengths",

@@ -23,6 +23,7 @@ from unprior.studies import (
     joint_fitting,
     paired_fitting,
     prior_agreement,
+    prior_controls,
     support_conditions,
 )
 from unprior.studies.study import QUESTIONS, Study
@@ -42,6 +43,7 @@ STUDIES: dict[str, Study] = {
         question_forms.STUDY,
         prior_favours.STUDY,
         image_free.STUDY,
+        prior_controls.STUDY,
         alternative_priors.STUDY,
         prior_agreement.STUDY,
         paired_fitting.STUDY,

@@ -7,6 +7,7 @@ from unprior.report.figures.frontier import FrontierDisplay
 from unprior.report.figures.intervals import IntervalsDisplay
 from unprior.report.figures.methods import MethodsDisplay
 from unprior.report.figures.prior_agreement import PriorAgreementDisplay
+from unprior.report.figures.prior_controls import PriorControlsDisplay
 from unprior.report.figures.ranges import RangesDisplay
 from unprior.report.figures.strengths import StrengthsDisplay
 from unprior.report.figures.variants import VariantsDisplay
@@ -19,6 +20,7 @@ __all__ = [
     "IntervalsDisplay",
     "MethodsDisplay",
     "PriorAgreementDisplay",
+    "PriorControlsDisplay",
     "RangesDisplay",
     "StrengthsDisplay",
     "VariantsDisplay",

@@ -1,0 +1,109 @@
+"""Prior scores that are not this question's: what the prior controls put in their place.
+
+Every replacement looks at development rows and at the scores of the row itself, never at an answer. A row whose task
+and number of candidates no other development question has gets a flat prior, which subtracts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from unprior.scores import ScoreTable
+from unprior.scores.schema import IntArray
+from unprior.scores.table import FloatArray
+
+Replacement = Callable[[ScoreTable, ScoreTable, np.random.Generator], ScoreTable]
+"""From development rows, the rows to change, and chance, to the same rows with other prior scores."""
+
+
+def image_as_prior(development: ScoreTable, table: ScoreTable, chance: np.random.Generator) -> ScoreTable:
+    """The image scores themselves: nothing but the sharpness of the scores can change."""
+    return table.with_prior_scores(table.image_scores.copy())
+
+
+def mean_prior(development: ScoreTable, table: ScoreTable, chance: np.random.Generator) -> ScoreTable:
+    """Mean of the centred prior scores, by candidate position, over development rows of equal task and K.
+
+    >>> rows = [{"pair_id": pair, "side": "cf", "task": "qa", "candidates": ["yes", "no"], "original": "yes",
+    ...          "image_scores": [0, -1], "prior_scores": prior, "answer": "no"}
+    ...         for pair, prior in ((1, [-1.0, -3.0]), (2, [-4.0, 0.0]))]
+    >>> table = ScoreTable.from_rows(rows)
+    >>> mean_prior(table, table, np.random.default_rng()).column("prior_scores")
+    [[-0.5, 0.5], [-0.5, 0.5]]
+    """
+    means = {key: _centred(development, rows).mean(axis=1) for key, rows in _alike(development)}
+    prior = np.zeros(len(table.prior_scores))
+    for key, rows in _alike(table):
+        if key in means:
+            prior[_cells(table, rows)] = means[key][:, None]
+    return table.with_prior_scores(prior)
+
+
+def prior_of_another_question(development: ScoreTable, table: ScoreTable, chance: np.random.Generator) -> ScoreTable:
+    """Scores of another development question of equal task and K; all rows of a question get those of the same one."""
+    donors: dict[Any, tuple[list[Any], FloatArray]] = {}
+    for key, rows in _alike(development):
+        pairs, first = _questions(development, rows)
+        donors[key] = pairs, _centred(development, rows[first])
+    prior, stored = np.zeros(len(table.prior_scores)), table.column("pair_id")
+    for key, rows in _alike(table):
+        known, scores = donors.get(key, ([], np.empty((key[1], 0))))
+        place = {pair: index for index, pair in enumerate(known)}
+        pair_ids = [stored[row] for row in rows.tolist()]
+        chosen: dict[Any, int | None] = {}
+        for pair in dict.fromkeys(pair_ids):
+            own = place.get(pair)
+            others = len(known) - (own is not None)
+            drawn = int(chance.integers(others)) if others else None
+            chosen[pair] = drawn if drawn is None or own is None or drawn < own else drawn + 1
+        for row, pair in zip(rows.tolist(), pair_ids, strict=True):
+            donor = chosen[pair]
+            if donor is not None:
+                prior[table.offsets[row] : table.offsets[row + 1]] = scores[:, donor]
+    return table.with_prior_scores(prior)
+
+
+def shuffled_prior(development: ScoreTable, table: ScoreTable, chance: np.random.Generator) -> ScoreTable:
+    """The row's own scores in a random order, drawn for every row; it may be the order that they had.
+
+    >>> from unprior import synthesize
+    >>> table = synthesize(seed=0)
+    >>> shuffled = shuffled_prior(table, table, np.random.default_rng(0))
+    >>> sorted(shuffled.column("prior_scores")[0]) == sorted(table.column("prior_scores")[0])
+    True
+    """
+    prior = table.prior_scores.copy()
+    for _, rows in _alike(table):
+        cells = _cells(table, rows)
+        prior[cells] = chance.permuted(prior[cells], axis=0)
+    return table.with_prior_scores(prior)
+
+
+def _alike(table: ScoreTable) -> Iterator[tuple[tuple[str, int], IntArray]]:
+    """Rows of equal task and number of candidates, in a fixed order."""
+    tasks, counts = np.array(table.column("task")), table.candidate_counts
+    for task, count in sorted({(str(task), int(count)) for task, count in zip(tasks, counts, strict=True)}):
+        yield (task, count), np.flatnonzero((tasks == task) & (counts == count))
+
+
+def _cells(table: ScoreTable, rows: IntArray) -> IntArray:
+    """Places of the scores of rows with equal K, candidates along the first axis."""
+    count = int(table.candidate_counts[rows[0]])
+    return np.asarray(table.offsets[rows] + np.arange(count)[:, None])
+
+
+def _centred(table: ScoreTable, rows: IntArray) -> FloatArray:
+    scores = table.prior_scores[_cells(table, rows)]
+    return np.asarray(scores - scores.mean(axis=0))
+
+
+def _questions(table: ScoreTable, rows: IntArray) -> tuple[list[Any], IntArray]:
+    """Pair ids among the rows, and where each comes first."""
+    first: dict[Any, int] = {}
+    stored = table.column("pair_id")
+    for index, row in enumerate(rows.tolist()):
+        first.setdefault(stored[row], index)
+    return list(first), np.array(list(first.values()), dtype=np.int64)
