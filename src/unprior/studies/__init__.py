@@ -24,6 +24,7 @@ from unprior.studies.ranges import Ranges, study_ranges
 from unprior.studies.significance import Significance, study_significance
 from unprior.studies.strengths import Strengths, study_strengths
 from unprior.studies.suite import Studies, StudyResult, run_studies
+from unprior.studies.sum_or_mean import SumOrMean, study_sum_or_mean
 from unprior.studies.support_conditions import SupportConditions, study_support_conditions
 from unprior.studies.trade_off import TradeOff, trade_offs
 from unprior.studies.variants import Variant, Variants
@@ -53,6 +54,7 @@ __all__ = [
     "Strengths",
     "Studies",
     "StudyResult",
+    "SumOrMean",
     "SupportConditions",
     "TradeOff",
     "Variant",
@@ -81,6 +83,7 @@ __all__ = [
     "study_ranges",
     "study_significance",
     "study_strengths",
+    "study_sum_or_mean",
     "study_support_conditions",
     "trade_offs",
 ]

@@ -24,6 +24,7 @@ from unprior.studies import (
     paired_fitting,
     prior_agreement,
     prior_controls,
+    sum_or_mean,
     support_conditions,
 )
 from unprior.studies.study import QUESTIONS, Study
@@ -47,6 +48,7 @@ STUDIES: dict[str, Study] = {
         alternative_priors.STUDY,
         prior_agreement.STUDY,
         paired_fitting.STUDY,
+        sum_or_mean.STUDY,
         support_conditions.STUDY,
         joint_fitting.STUDY,
     )
