@@ -22,6 +22,7 @@ from unprior.studies.prior_agreement import PriorAgreement, study_prior_agreemen
 from unprior.studies.prior_controls import PriorControls, study_prior_controls
 from unprior.studies.ranges import Ranges, study_ranges
 from unprior.studies.significance import Significance, study_significance
+from unprior.studies.repairs import Repairs, study_repairs
 from unprior.studies.strengths import Strengths, study_strengths
 from unprior.studies.suite import Studies, StudyResult, run_studies
 from unprior.studies.sum_or_mean import SumOrMean, study_sum_or_mean
@@ -51,6 +52,7 @@ __all__ = [
     "PriorControls",
     "Ranges",
     "Significance",
+    "Repairs",
     "Strengths",
     "Studies",
     "StudyResult",
@@ -82,6 +84,7 @@ __all__ = [
     "study_prior_controls",
     "study_ranges",
     "study_significance",
+    "study_repairs",
     "study_strengths",
     "study_sum_or_mean",
     "study_support_conditions",

@@ -24,6 +24,7 @@ from unprior.studies import (
     paired_fitting,
     prior_agreement,
     prior_controls,
+    repairs,
     sum_or_mean,
     support_conditions,
 )
@@ -49,6 +50,7 @@ STUDIES: dict[str, Study] = {
         prior_agreement.STUDY,
         paired_fitting.STUDY,
         sum_or_mean.STUDY,
+        repairs.STUDY,
         support_conditions.STUDY,
         joint_fitting.STUDY,
     )
