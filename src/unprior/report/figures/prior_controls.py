@@ -55,13 +55,12 @@ def _draw(axes: Axes, style: FigureStyle, rows: tuple[str, ...], boxes: tuple[tu
     axes.axvline(0, color=style.quiet, linewidth=0.8)
     for place, (low, lower, middle, upper, high) in enumerate(boxes):
         colour = style.method if place == len(rows) - 1 else style.control
-        look = {"color": colour, "linewidth": 1.2}
-        axes.bxp(
-            [{"whislo": low, "q1": lower, "med": middle, "q3": upper, "whishi": high, "fliers": []}],
-            positions=[place], widths=0.55, orientation="horizontal", showfliers=False, patch_artist=True,
-            boxprops={"facecolor": colour, "alpha": 0.35, "edgecolor": colour}, medianprops=look | {"linewidth": 2.0},
-            whiskerprops=look, capprops=look, manage_ticks=False,
-        )  # fmt: skip
+        # matplotlib's own box plots load pyplot and its global state
+        axes.hlines(place, low, high, color=colour, linewidth=1.2, zorder=2)
+        axes.vlines([low, high], place - 0.14, place + 0.14, color=colour, linewidth=1.2)
+        axes.barh(place, upper - lower, left=lower, height=0.55, color=style.paper, zorder=2)
+        axes.barh(place, upper - lower, left=lower, height=0.55, color=colour, alpha=0.35, zorder=3)
+        axes.vlines(middle, place - 0.275, place + 0.275, color=colour, linewidth=2.2, zorder=4)
     axes.set_yticks(range(len(rows)), rows)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
