@@ -1,28 +1,28 @@
 """The experiments of the paper: each a function from decisions or a score table to a small frozen result."""
 
 from unprior.baselines.controls.proposals import fixed_strength_answers
+from unprior.studies.alternative_priors import AlternativePriors, study_alternative_priors
 from unprior.studies.answer_directions import AnswerDirections, study_answer_directions
 from unprior.studies.answer_shifts import AnswerShifts, study_answer_shifts
-from unprior.studies.alternative_priors import AlternativePriors, study_alternative_priors
 from unprior.studies.attraction import Attraction, study_attraction
 from unprior.studies.claim_order import ClaimOrder, study_claim_order
 from unprior.studies.components import Components, study_components
 from unprior.studies.cost import Costs, study_cost
 from unprior.studies.frontier import Frontier, study_frontier
 from unprior.studies.image_free import ImageFreePolicies, study_image_free_policies
+from unprior.studies.joint_fitting import JointFitting, study_joint_fitting
 from unprior.studies.main import MainComparison, study_main
 from unprior.studies.method_versions import study_method_versions
-from unprior.studies.joint_fitting import JointFitting, study_joint_fitting
 from unprior.studies.methods import MethodRow, Methods, study_methods
-from unprior.studies.prior_direction import PriorDirection, study_prior_direction
-from unprior.studies.prior_favours import PriorFavours, study_prior_favours
-from unprior.studies.question_forms import QuestionForms, study_question_forms
 from unprior.studies.paired_fitting import PairedFitting, study_paired_fitting
 from unprior.studies.prior_agreement import PriorAgreement, study_prior_agreement
 from unprior.studies.prior_controls import PriorControls, study_prior_controls
+from unprior.studies.prior_direction import PriorDirection, study_prior_direction
+from unprior.studies.prior_favours import PriorFavours, study_prior_favours
+from unprior.studies.question_forms import QuestionForms, study_question_forms
 from unprior.studies.ranges import Ranges, study_ranges
-from unprior.studies.significance import Significance, study_significance
 from unprior.studies.repairs import Repairs, study_repairs
+from unprior.studies.significance import Significance, study_significance
 from unprior.studies.strengths import Strengths, study_strengths
 from unprior.studies.suite import Studies, StudyResult, run_studies
 from unprior.studies.sum_or_mean import SumOrMean, study_sum_or_mean
@@ -31,28 +31,28 @@ from unprior.studies.trade_off import TradeOff, trade_offs
 from unprior.studies.variants import Variant, Variants
 
 __all__ = [
+    "AlternativePriors",
     "AnswerDirections",
     "AnswerShifts",
-    "AlternativePriors",
     "Attraction",
     "ClaimOrder",
     "Components",
     "Costs",
     "Frontier",
     "ImageFreePolicies",
-    "MainComparison",
     "JointFitting",
+    "MainComparison",
     "MethodRow",
     "Methods",
-    "PriorDirection",
-    "PriorFavours",
-    "QuestionForms",
     "PairedFitting",
     "PriorAgreement",
     "PriorControls",
+    "PriorDirection",
+    "PriorFavours",
+    "QuestionForms",
     "Ranges",
-    "Significance",
     "Repairs",
+    "Significance",
     "Strengths",
     "Studies",
     "StudyResult",
@@ -63,28 +63,28 @@ __all__ = [
     "Variants",
     "fixed_strength_answers",
     "run_studies",
+    "study_alternative_priors",
     "study_answer_directions",
     "study_answer_shifts",
-    "study_alternative_priors",
     "study_attraction",
     "study_claim_order",
     "study_components",
     "study_cost",
     "study_frontier",
     "study_image_free_policies",
+    "study_joint_fitting",
     "study_main",
     "study_method_versions",
-    "study_joint_fitting",
     "study_methods",
-    "study_prior_direction",
-    "study_prior_favours",
-    "study_question_forms",
     "study_paired_fitting",
     "study_prior_agreement",
     "study_prior_controls",
+    "study_prior_direction",
+    "study_prior_favours",
+    "study_question_forms",
     "study_ranges",
-    "study_significance",
     "study_repairs",
+    "study_significance",
     "study_strengths",
     "study_sum_or_mean",
     "study_support_conditions",
