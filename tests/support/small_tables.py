@@ -89,3 +89,25 @@ def abstaining_calibrator() -> SelectivePriorCalibrator:
     calibrator = SelectivePriorCalibrator().fit(hopeless_table())
     assert calibrator.settings_ is None
     return calibrator
+
+
+def few_pairs(development: int = 2, test: int = 2, seed: int = 3) -> ScoreTable:
+    """Some pairs of one subcategory of each of the three categories, with both tasks."""
+    kept = []
+    rows = synthesize(seed=seed).arrow.to_pylist()
+    for subcategory in ("Body Parts", "Spatial", "Color"):
+        for split, count in (("dev", development), ("test", test)):
+            members = [row for row in rows if (row["subcategory"], row["split"]) == (subcategory, split)]
+            pairs = sorted({row["pair_id"] for row in members})[:count]
+            kept += [row for row in members if row["pair_id"] in pairs]
+    return ScoreTable.from_rows(kept)
+
+
+def with_other_answers(table: ScoreTable, **where: Any) -> ScoreTable:
+    """The same scores, but the next candidate is right in the rows chosen."""
+    rows = table.arrow.to_pylist()
+    for row in rows:
+        if all(row[name] == value for name, value in where.items()):
+            labels = row["candidates"]
+            row["answer"] = labels[(labels.index(row["answer"]) + 1) % len(labels)]
+    return ScoreTable.from_rows(rows)

@@ -8,9 +8,12 @@ from unprior.studies.attraction import Attraction, study_attraction
 from unprior.studies.claim_order import ClaimOrder, study_claim_order
 from unprior.studies.components import Components, study_components
 from unprior.studies.cost import Costs, study_cost
+from unprior.studies.development_size import DevelopmentSize, study_development_size
 from unprior.studies.frontier import Frontier, study_frontier
+from unprior.studies.held_out import HeldOut, study_held_out
 from unprior.studies.image_free import ImageFreePolicies, study_image_free_policies
 from unprior.studies.joint_fitting import JointFitting, study_joint_fitting
+from unprior.studies.less_or_shifted import LessOrShifted, study_less_or_shifted
 from unprior.studies.main import MainComparison, study_main
 from unprior.studies.method_versions import study_method_versions
 from unprior.studies.methods import MethodRow, Methods, study_methods
@@ -22,6 +25,7 @@ from unprior.studies.prior_favours import PriorFavours, study_prior_favours
 from unprior.studies.question_forms import QuestionForms, study_question_forms
 from unprior.studies.ranges import Ranges, study_ranges
 from unprior.studies.repairs import Repairs, study_repairs
+from unprior.studies.repeated_splits import RepeatedSplits, study_repeated_splits
 from unprior.studies.significance import Significance, study_significance
 from unprior.studies.strengths import Strengths, study_strengths
 from unprior.studies.suite import Studies, StudyResult, run_studies
@@ -38,9 +42,12 @@ __all__ = [
     "ClaimOrder",
     "Components",
     "Costs",
+    "DevelopmentSize",
     "Frontier",
+    "HeldOut",
     "ImageFreePolicies",
     "JointFitting",
+    "LessOrShifted",
     "MainComparison",
     "MethodRow",
     "Methods",
@@ -52,6 +59,7 @@ __all__ = [
     "QuestionForms",
     "Ranges",
     "Repairs",
+    "RepeatedSplits",
     "Significance",
     "Strengths",
     "Studies",
@@ -70,9 +78,12 @@ __all__ = [
     "study_claim_order",
     "study_components",
     "study_cost",
+    "study_development_size",
     "study_frontier",
+    "study_held_out",
     "study_image_free_policies",
     "study_joint_fitting",
+    "study_less_or_shifted",
     "study_main",
     "study_method_versions",
     "study_methods",
@@ -84,6 +95,7 @@ __all__ = [
     "study_question_forms",
     "study_ranges",
     "study_repairs",
+    "study_repeated_splits",
     "study_significance",
     "study_strengths",
     "study_sum_or_mean",

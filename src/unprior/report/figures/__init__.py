@@ -9,8 +9,11 @@ from unprior.report.figures.methods import MethodsDisplay
 from unprior.report.figures.prior_agreement import PriorAgreementDisplay
 from unprior.report.figures.prior_controls import PriorControlsDisplay
 from unprior.report.figures.ranges import RangesDisplay
+from unprior.report.figures.sizes import SizesDisplay
+from unprior.report.figures.splits import SplitsDisplay
 from unprior.report.figures.strengths import StrengthsDisplay
 from unprior.report.figures.variants import VariantsDisplay
+from unprior.report.figures.trade_offs import TradeOffsDisplay
 
 __all__ = [
     "AttractionDisplay",
@@ -22,8 +25,11 @@ __all__ = [
     "PriorAgreementDisplay",
     "PriorControlsDisplay",
     "RangesDisplay",
+    "SizesDisplay",
+    "SplitsDisplay",
     "StrengthsDisplay",
     "VariantsDisplay",
+    "TradeOffsDisplay",
     "side_by_side",
     "task_name",
 ]
