@@ -9,6 +9,7 @@ from unprior.studies.claim_order import ClaimOrder, study_claim_order
 from unprior.studies.components import Components, study_components
 from unprior.studies.cost import Costs, study_cost
 from unprior.studies.development_size import DevelopmentSize, study_development_size
+from unprior.studies.external import Transfers, study_external
 from unprior.studies.frontier import Frontier, study_frontier
 from unprior.studies.held_out import HeldOut, study_held_out
 from unprior.studies.image_free import ImageFreePolicies, study_image_free_policies
@@ -20,12 +21,14 @@ from unprior.studies.methods import MethodRow, Methods, study_methods
 from unprior.studies.paired_fitting import PairedFitting, study_paired_fitting
 from unprior.studies.prior_agreement import PriorAgreement, study_prior_agreement
 from unprior.studies.prior_controls import PriorControls, study_prior_controls
+from unprior.studies.option_orders import OptionOrders, study_option_orders
 from unprior.studies.prior_direction import PriorDirection, study_prior_direction
 from unprior.studies.prior_favours import PriorFavours, study_prior_favours
 from unprior.studies.question_forms import QuestionForms, study_question_forms
 from unprior.studies.ranges import Ranges, study_ranges
 from unprior.studies.repairs import Repairs, study_repairs
 from unprior.studies.repeated_splits import RepeatedSplits, study_repeated_splits
+from unprior.studies.revision_rules import RevisionRules, study_revision_rules
 from unprior.studies.significance import Significance, study_significance
 from unprior.studies.strengths import Strengths, study_strengths
 from unprior.studies.suite import Studies, StudyResult, run_studies
@@ -54,12 +57,14 @@ __all__ = [
     "PairedFitting",
     "PriorAgreement",
     "PriorControls",
+    "OptionOrders",
     "PriorDirection",
     "PriorFavours",
     "QuestionForms",
     "Ranges",
     "Repairs",
     "RepeatedSplits",
+    "RevisionRules",
     "Significance",
     "Strengths",
     "Studies",
@@ -69,6 +74,7 @@ __all__ = [
     "TradeOff",
     "Variant",
     "Variants",
+    "Transfers",
     "fixed_strength_answers",
     "run_studies",
     "study_alternative_priors",
@@ -79,6 +85,7 @@ __all__ = [
     "study_components",
     "study_cost",
     "study_development_size",
+    "study_external",
     "study_frontier",
     "study_held_out",
     "study_image_free_policies",
@@ -90,12 +97,14 @@ __all__ = [
     "study_paired_fitting",
     "study_prior_agreement",
     "study_prior_controls",
+    "study_option_orders",
     "study_prior_direction",
     "study_prior_favours",
     "study_question_forms",
     "study_ranges",
     "study_repairs",
     "study_repeated_splits",
+    "study_revision_rules",
     "study_significance",
     "study_strengths",
     "study_sum_or_mean",

@@ -110,8 +110,8 @@ class HeldOut:
             gains = np.sign([result.cf.repairs - result.cf.harms for result in self.of(task)])
             counts = [int((gains == sign).sum()) for sign in (1, 0, -1)]
             said.append(
-                f"{task.upper()} accuracy on counterfactual images is higher in {counts[0]}, the same in {counts[1]} and "
-                f"lower in {counts[2]} of {len(gains)} {plural}."
+                f"{task.upper()} accuracy on counterfactual images is higher in {counts[0]}, the same in {counts[1]} "
+                f"and lower in {counts[2]} of {len(gains)} {plural}."
             )
         abstaining = sum(fold.abstains for fold in self.folds)
         if abstaining:

@@ -1,0 +1,72 @@
+"""What answers change on one task of any benchmark, in the measures that apply to it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from unprior.evaluation import Change, compare, mcnemar
+from unprior.evaluation.metrics import correct
+from unprior.scores import ScoreTable
+from unprior.scores.schema import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One measure before and after."""
+
+    measure: str
+    """``cf`` and ``cs`` where images are paired; else ``accuracy``, and ``f1`` (yes is positive) for yes/no."""
+    before: float
+    after: float
+    delta: float
+    p: float | None
+    """Exact test of repairs against harms; None for F1."""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodEffect:
+    """What one method does to one task of one benchmark."""
+
+    method: str
+    label: str
+    """The name for people."""
+    change: Change
+    """Over all rows."""
+    effects: tuple[Effect, ...]
+
+    def dominates(self, other: MethodEffect) -> bool:
+        """Nowhere worse and somewhere better; what is undefined decides nothing."""
+        pairs = [(mine.after, theirs.after) for mine, theirs in zip(self.effects, other.effects, strict=True)]
+        defined = [(mine, theirs) for mine, theirs in pairs if not math.isnan(mine) and not math.isnan(theirs)]
+        return all(mine >= theirs for mine, theirs in defined) and any(mine > theirs for mine, theirs in defined)
+
+
+def method_effect(part: ScoreTable, method: str, label: str, answers: IntArray) -> MethodEffect:
+    """Measure answers to the rows of one task against the original answers."""
+    change = compare(part, answers, side=None)
+    if part.is_paired.all():
+        effects = [_accuracy(part, answers, side) for side in ("cf", "cs") if (part.is_cf == (side == "cf")).any()]
+    else:
+        effects = [_accuracy(part, answers, None)]
+        if all("yes" in candidates for candidates in part.column("candidates")):
+            before, after = _f1(part, part.original), _f1(part, answers)
+            effects.append(Effect("f1", before, after, after - before, None))
+    return MethodEffect(method, label, change, tuple(effects))
+
+
+def _accuracy(part: ScoreTable, answers: IntArray, side: str | None) -> Effect:
+    rows = np.ones(len(part), dtype=np.bool_) if side is None else part.is_cf == (side == "cf")
+    change = compare(part, answers, side=side)
+    before, after = (float(correct(part, given)[rows].mean()) for given in (part.original, answers))
+    return Effect(side or "accuracy", before, after, change.delta, mcnemar(change.repairs, change.harms).p_value)
+
+
+def _f1(part: ScoreTable, answers: IntArray) -> float:
+    """With yes as the positive answer; NaN where nobody says or should say yes."""
+    said = np.array([name == "yes" for name in part.candidate_names(answers)])
+    right = np.array([name == "yes" for name in part.column("answer")])
+    total = int(said.sum() + right.sum())
+    return 2 * int((said & right).sum()) / total if total else math.nan

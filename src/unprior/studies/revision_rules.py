@@ -1,0 +1,201 @@
+"""RQ3: does the way to form a proposal matter, or the way to accept it?"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from unprior.baselines.answers import MethodAnswers
+from unprior.baselines.controls import CONTROLS, run_controls
+from unprior.baselines.controls.proposals import FIXED_STRENGTH
+from unprior.calibration import SelectivePriorCalibrator
+from unprior.scores import ScoreTable
+from unprior.studies.method_records import in_words
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, listed, points
+from unprior.studies.study import Study
+from unprior.studies.trade_off import TradeOff, trade_offs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.report.style import FigureStyle
+
+PAPER = {
+    "nolan": "NoLan",
+    "ungated-adaptive": "Adaptive strength; always adopt proposal",
+    "spc": "SPC",
+    "fixed-strength": f"Fixed λ = {FIXED_STRENGTH:g}; always adopt proposal",
+    "selected-strength-gated": "Selected fixed strength; SPC revision rule",
+    "learned-rule-fixed": "Fixed strength; learned revision rule",
+    "learned-rule-direct": "Direct subtraction; learned revision rule",
+}
+"""The rows of the paper's table in its order, by name of the control."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """One way to form and to accept proposals."""
+
+    name: str
+    label: str
+    """The name for people."""
+    settings: dict[str, Any]
+    """What was chosen on the development rows."""
+    feasible: bool | None
+    """Whether the choice keeps ΔCF ≥ 0 and ΔCS ≥ −ε on every development task; None where nothing is chosen."""
+    abstains: bool
+    """Nothing was feasible, so every answer stays."""
+    tasks: tuple[TradeOff, ...]
+
+    @property
+    def utility(self) -> float:
+        """U_0.5, the mean over the tasks."""
+        return statistics.fmean(result.utility for result in self.tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRules:
+    """The correction × revision-rule matrix; rows of the paper first, then all other controls.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> calibrator = SelectivePriorCalibrator().fit(table)
+    >>> result = study_revision_rules(calibrator, table.where(split="dev"), table.where(split="test"))
+    >>> [row.name for row in result.rows][:3], len(result.rows)
+    (['ungated-adaptive', 'spc', 'fixed-strength'], 11)
+    """
+
+    epsilon: float
+    rows: tuple[RuleRow, ...]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Tasks of the test rows."""
+        return tuple(result.task for result in self.rows[0].tasks)
+
+    def row(self, name: str) -> RuleRow:
+        """One row by its name."""
+        return next(row for row in self.rows if row.name == name)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per row and task."""
+        return [
+            {
+                "method": row.name,
+                "label": row.label,
+                "epsilon": self.epsilon,
+                "settings": in_words(row.settings),
+                "feasible": row.feasible,
+                "abstains": row.abstains,
+            }
+            | result.record()
+            for row in self.rows
+            for result in row.tasks
+        ]
+
+    @property
+    def table(self) -> ResultTable:
+        """ΔCF/ΔCS by task."""
+        sections = []
+        for heading, wanted in ((None, True), ("Other controls", False)):
+            rows = tuple(
+                ResultRow(
+                    (row.label, *(both(result.cf.delta, result.cs.delta) for result in row.tasks)), row.name == "spc"
+                )
+                for row in self.rows
+                if (row.name in PAPER) == wanted
+            )
+            sections += [ResultSection(heading, rows)] if rows else []
+        return ResultTable(
+            "Correction strength and revision rule",
+            ("Method", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
+            tuple(sections),
+            f"Points of accuracy against the common original answers; ε = {self.epsilon:g}. Rows differ in how they "
+            f"form a proposal and in whether they always adopt it, ask SPC's rule, or ask a learned rule.",
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the gate and the adaptive strength are worth, and which row is best."""
+        said = []
+        if self.row("spc").abstains:
+            said.append("No setting of SPC is feasible on the development rows, so that it changes nothing.")
+        else:
+            said.append(f"Adopting every adaptive proposal instead of asking SPC's rule moves ΔCF/ΔCS by "
+                        f"{self._moved('ungated-adaptive')}.")  # fmt: skip
+        said.append(f"One selected strength in place of an adaptive one, under the same rule, moves ΔCF/ΔCS by "
+                    f"{self._moved('selected-strength-gated')}.")  # fmt: skip
+        said.append(f"The highest mean utility has {self._best(self.rows)}.")
+        within = [row for row in self.rows if row.feasible is not False]
+        if within and self._best(within) != self._best(self.rows):
+            said.append(f"Of the rows that keep the limit on the development rows it has {self._best(within)}.")
+        return tuple(said)
+
+    def _best(self, rows: Sequence[RuleRow]) -> str:
+        height = max(row.utility for row in rows)
+        return f"{listed([row.label for row in rows if row.utility == height])} ({points(height)})"
+
+    def _moved(self, name: str) -> str:
+        """From SPC to another row, in words."""
+        pairs = zip(self.row("spc").tasks, self.row(name).tasks, strict=True)
+        return listed(
+            [
+                f"{both(there.cf.delta - here.cf.delta, there.cs.delta - here.cs.delta)} on {here.task.upper()}"
+                for here, there in pairs
+            ]
+        )
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """ΔCF and ΔCS of every row."""
+        from unprior.report.figures.trade_offs import draw_trade_offs
+
+        return draw_trade_offs([(row.label, row.tasks) for row in self.rows], style, strong=("SPC",))
+
+
+def study_revision_rules(
+    calibrator: SelectivePriorCalibrator,
+    development: ScoreTable,
+    test: ScoreTable,
+    baselines: Sequence[MethodAnswers] = (),
+) -> RevisionRules:
+    """Compare ways to form and to accept proposals, all chosen on the same development rows under the same ε.
+
+    Parameters
+    ----------
+    calibrator
+        Fitted on ``development``; gives ε, version and grid.
+    development, test
+        Rows to choose on and rows to judge on.
+    baselines
+        Answers of other methods to the test rows; NoLan is taken if it is among them.
+    """
+    own = {} if calibrator.settings_ is None else asdict(calibrator.settings_)
+    settings = {name: value for name, value in own.items() if value is not None}
+    abstains = calibrator.settings_ is None
+    found = {"spc": RuleRow("spc", "SPC", settings, not abstains, abstains, trade_offs(test, calibrator.predict(test)))}
+    for each in baselines:
+        if each.info.name == "nolan":
+            results = trade_offs(test, each.answers)
+            found["nolan"] = RuleRow("nolan", each.info.label, each.info.settings, None, False, results)
+    for control in run_controls(development, test, calibrator=calibrator):
+        label = PAPER.get(control.name, control.label)
+        results = trade_offs(test, control.answers)
+        found[control.name] = RuleRow(
+            control.name, label, control.settings, control.feasible, control.abstains, results
+        )
+    order = [*PAPER, *(name for name in CONTROLS if name not in PAPER)]
+    return RevisionRules(calibrator.epsilon_cs, tuple(found[name] for name in order if name in found))
+
+
+STUDY = Study(
+    name="revision-rules",
+    question="rq3",
+    title="Correction strength and revision rule",
+    asks="Does the way to form a proposal matter, or the way to accept it?",
+    how="Standard SPC and every control are chosen on the same development pairs under ε = 0.04 and judged against the "
+    "common original answers; NoLan where its answers are at hand.",
+    needs=("scores",),
+    run=lambda inputs: study_revision_rules(inputs.fitted(), inputs.development, inputs.test, inputs.baselines),
+)
