@@ -4,7 +4,9 @@ import pytest
 
 from small_tables import abstaining_calibrator, corrected_winner, count_changes, twelve_pairs
 from unprior import SelectivePriorCalibrator
-from unprior.studies import study_components
+from unprior.evaluation import Change
+from unprior.studies import Components, TradeOff, study_components
+from unprior.studies.components import Component
 
 
 def test_every_row_against_plain_loops() -> None:
@@ -40,3 +42,20 @@ def test_an_abstaining_calibrator_has_no_ungated_row() -> None:
     result = study_components(abstaining_calibrator().predict(twelve_pairs()))
     assert [row.variant for row in result.rows] == ["no_subtraction", "fixed", "spc"]
     assert all(task.cf.changed == task.cs.changed == 0 for task in result.rows[-1].tasks)
+    assert result.sentences[-1] == "The calibrator abstains, so there is no proposal to adopt."
+
+
+def test_table_and_sentences_by_hand() -> None:
+    def row(variant: str, repairs: int, harms: int) -> Component:
+        tasks = (TradeOff("mc", Change(repairs, 0, repairs, 10), Change(0, harms, harms, 10)),)
+        return Component(variant, variant.upper(), tasks)
+
+    result = Components((row("no_subtraction", 1, 0), row("fixed", 4, 3), row("ungated", 4, 2), row("spc", 3, 1)))
+    assert [each.cells for each in result.table.rows][2:] == [("UNGATED", "+40.0/-20.0"), ("SPC", "+30.0/-10.0")]
+    assert [each.strong for each in result.table.rows] == [False, False, False, True]
+    assert result.sentences == (
+        "Choosing the best image-scored candidate without subtraction changes CF/CS accuracy by +10.0/+0.0 on MC.",
+        "SPC's CF change beyond that is +20.0 on MC.",
+        "The gate moves ΔCF/ΔCS of the learned proposals by -10.0/+10.0 on MC.",
+    )
+    assert result.figure() is not None

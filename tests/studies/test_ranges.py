@@ -4,12 +4,16 @@ import json
 import math
 from statistics import median
 
+import numpy as np
 import pytest
 
 import straightforward
-from small_tables import abstaining_calibrator, twelve_pairs
+from small_tables import abstaining_calibrator, few_pairs, twelve_pairs
 from unprior import Decisions, SelectivePriorCalibrator
-from unprior.studies import study_ranges
+from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.studies import Ranges, study_ranges
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.ranges import STUDY, TaskRanges
 
 
 @pytest.fixture(scope="module")
@@ -70,4 +74,41 @@ def test_records_are_plain(decisions: Decisions) -> None:
 
 
 def test_an_abstaining_calibrator_has_no_ranges() -> None:
-    assert study_ranges(abstaining_calibrator().predict(twelve_pairs())).tasks == ()
+    result = study_ranges(abstaining_calibrator().predict(twelve_pairs()))
+    assert result.tasks == ()
+    assert result.table.rows == ()
+    assert result.sentences == ("The calibrator abstains; it makes no proposals.",)
+    assert result.figure() is None
+
+
+def made_up(radius_of_harm: float) -> Ranges:
+    """Three examples with λ = 0.5: a repair with radius 0.3, a harm, and one without an upper end."""
+    one = TaskRanges(
+        task="mc",
+        low=np.array([0.2, 0.5 - radius_of_harm, 0.9]),
+        high=np.array([1.2, 1.5, np.inf]),
+        strength=np.array([0.5, 0.5, 1.0]),
+        repaired=np.array([True, False, False]),
+        harmed=np.array([False, True, False]),
+        without=0,
+        max_strength=1.0,
+        fixed_strength=0.8,
+    )
+    return Ranges((one,))
+
+
+def test_table_and_sentences_by_hand() -> None:
+    result = made_up(0.1)
+    # Widths 1.0 and 1.1; the cap of 1 lies in all three; 0.8 lies in the first two.
+    assert result.table.rows[0].cells == ("MC", "1.05", "33.3", "1", "100.0", "0.80", "33.3", "0.30/0.10")
+    assert result.sentences[1].endswith("repairs (0.30) is larger than that of its harms (0.10).")
+    assert made_up(0.4).sentences[1].endswith("is smaller than that of its harms (0.40).")
+    assert result.figure() is not None
+
+
+def test_the_study_takes_the_fixed_strength_of_the_development_rows() -> None:
+    table = few_pairs(development=3)
+    result = STUDY.run(StudyInputs(table))
+    control = FixedStrengthCalibrator().fit(table)
+    assert isinstance(result, Ranges)
+    assert result.tasks[0].fixed_strength == control.predict(table).strength[0]

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unprior.calibration import Decisions
+from unprior.calibration.fixed import FixedStrengthCalibrator
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import correct
 from unprior.scores.schema import BoolArray
 from unprior.scores.table import FloatArray
+from unprior.studies.frontier import selected_strength
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.result import ResultTable, percent
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.report.style import FigureStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,58 @@ class Ranges:
         """One summary per task."""
         return [task.record() for task in self.tasks]
 
+    @property
+    def table(self) -> ResultTable:
+        """The summary of every task."""
+        rows = [
+            (
+                task.task.upper(),
+                _shown(record["median_bounded_width"]),
+                percent(record["share_unbounded"]),
+                f"{task.max_strength:g}",
+                percent(record["share_max_strength_inside"]),
+                _shown(task.fixed_strength),
+                percent(record["share_fixed_strength_outside"]),
+                f"{_shown(record['median_radius_repaired'])}/{_shown(record['median_radius_harmed'])}",
+            )
+            for task, record in zip(self.tasks, self.records(), strict=True)
+        ]
+        return ResultTable.plain(
+            "Strengths that keep the same proposal",
+            ("Task", "Median width", "Unbounded (%)", "Cap λ", "Cap inside (%)", "One λ*", "λ* outside (%)",
+             "Median radius repaired/harmed"),
+            rows,
+            "The median width is that of bounded ranges. λ* is one strength for all examples, fitted on the "
+            "development pairs. The radius is the distance of λ to the nearer end of its range.",
+        )  # fmt: skip
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How wide the ranges are, and whether the radius tells repairs from harms."""
+        said = []
+        for task, record in zip(self.tasks, self.records(), strict=True):
+            width = record["median_bounded_width"]
+            words = "no range is bounded" if width is None else f"the median width of a bounded range is {width:.2f}"
+            said.append(
+                f"{task.task.upper()}: {words}, {percent(record['share_unbounded'])} % have no upper end, and the "
+                f"cap of {task.max_strength:g} lies inside for {percent(record['share_max_strength_inside'])} %."
+            )
+            repaired, harmed = record["median_radius_repaired"], record["median_radius_harmed"]
+            if repaired is not None and harmed is not None:
+                word = "larger than" if repaired > harmed else "smaller than" if repaired < harmed else "equal to"
+                said.append(f"The median radius of its repairs ({repaired:.2f}) is {word} that of its harms "
+                            f"({harmed:.2f}).")  # fmt: skip
+        return tuple(said) or ("The calibrator abstains; it makes no proposals.",)
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """One line per example, for every task."""
+        from unprior.report.figures import RangesDisplay, side_by_side
+        from unprior.report.style import LIGHT
+
+        chosen = style or LIGHT
+        draws = [lambda axes, task=task: RangesDisplay.from_results(task, ax=axes, style=chosen) for task in self.tasks]
+        return side_by_side(draws, 4.5, 4.6, chosen) if draws else None
+
 
 def study_ranges(decisions: Decisions, *, fixed_strength: float | None = None) -> Ranges:
     """Collect the stable ranges of all proposals, task by task."""
@@ -114,3 +176,24 @@ def _median(values: FloatArray) -> float | None:
 
 def _mean(flags: BoolArray) -> float | None:
     return float(flags.mean()) if len(flags) else None
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _run(inputs: StudyInputs) -> Ranges:
+    control = FixedStrengthCalibrator(epsilon_cs=inputs.epsilon).fit(inputs.development, split=None)
+    return study_ranges(inputs.decisions(), fixed_strength=selected_strength(control, inputs.test))
+
+
+STUDY = Study(
+    name="stable-ranges",
+    question="rq3",
+    title="Strengths that keep the same proposal",
+    asks="How far may the correction strength move before a proposal changes?",
+    how="For every test example the range of λ in which the proposal of standard SPC (ε = 0.04) stays first; λ* is the "
+    "selected fixed strength of the same development pairs.",
+    needs=("scores",),
+    run=_run,
+)

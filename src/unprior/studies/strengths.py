@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unprior.calibration import Decisions
 from unprior.evaluation.comparison import group_rows
 from unprior.scores.table import FloatArray
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, percent
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.report.style import FigureStyle
 
 
 @dataclass(frozen=True, slots=True)
 class StrengthGroup:
-    """The strengths of one side of one task."""
+    """The strengths of one side of one task, or of both."""
 
     task: str
     side: str
+    """``cf``, ``cs`` or ``both``."""
     values: FloatArray
     """λ of every example, in the order of the table."""
     at_cap: int
@@ -62,9 +70,73 @@ class Strengths:
         """Both sides of one task."""
         return tuple(group for group in self.groups if group.task == task)
 
+    def whole(self, task: str) -> StrengthGroup:
+        """Both sides of one task together."""
+        groups = self.of(task)
+        values = np.concatenate([group.values for group in groups])
+        return StrengthGroup(task, "both", values, sum(group.at_cap for group in groups))
+
     def records(self) -> list[dict[str, Any]]:
-        """One record per task and side."""
-        return [group.record() for group in self.groups]
+        """One record per task and side, then one per whole task."""
+        return [group.record() for group in (*self.groups, *map(self.whole, self.tasks))]
+
+    @property
+    def table(self) -> ResultTable:
+        """Quartiles and the share at the cap."""
+        rows = [
+            ResultRow(_cells(group), strong=group.side == "both")
+            for task in self.tasks
+            for group in (self.whole(task), *self.of(task))
+        ]
+        return ResultTable(
+            "Correction strengths of the test examples",
+            ("Task", "Images", "n", "Lower quartile", "Median", "Upper quartile", "At the cap (%)"),
+            (ResultSection(None, tuple(rows)),),
+            "The calibrator abstains; it gives no strengths." if self.max_strength is None else
+            f"λ is capped at {self.max_strength:g}. The calibrator never sees which side an image belongs to.",
+            text_columns=2,
+        )  # fmt: skip
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The middle half of the strengths, and whether counterfactual images get more."""
+        said = []
+        for task in self.tasks:
+            record = self.whole(task).record()
+            said.append(
+                f"The middle half of the {task.upper()} strengths lies between {record['lower_quartile']:.3f} and "
+                f"{record['upper_quartile']:.3f}; {percent(record['share_at_cap'])} % reach the cap of "
+                f"{self.max_strength:g}."
+            )
+            medians = {group.side: group.record()["median"] for group in self.of(task)}
+            if {"cf", "cs"} <= set(medians):
+                cf, cs = medians["cf"], medians["cs"]
+                word = "higher than" if cf > cs else "lower than" if cf < cs else "the same as"
+                said.append(f"On {task.upper()} the median strength on CF images ({cf:.3f}) is {word} on CS images "
+                            f"({cs:.3f}).")  # fmt: skip
+        return tuple(said) or ("The calibrator abstains; it gives no strengths.",)
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """Histograms by side, for every task."""
+        from unprior.report.figures import StrengthsDisplay, side_by_side
+        from unprior.report.style import LIGHT
+
+        chosen = style or LIGHT
+        draws = [
+            lambda axes, task=task: StrengthsDisplay.from_results(self, task=task, ax=axes, style=chosen)
+            for task in self.tasks
+        ]
+        return side_by_side(draws, 4.5, 3.1, chosen) if draws else None
+
+
+def _cells(group: StrengthGroup) -> tuple[str, ...]:
+    record = group.record()
+    quartiles = (f"{record[name]:.3f}" for name in ("lower_quartile", "median", "upper_quartile"))
+    names = {"both": "CF and CS"}
+    return (
+        group.task.upper(), names.get(group.side, group.side.upper()), str(record["n"]), *quartiles,
+        percent(record["share_at_cap"]),
+    )  # fmt: skip
 
 
 def study_strengths(decisions: Decisions) -> Strengths:
@@ -77,3 +149,15 @@ def study_strengths(decisions: Decisions) -> Strengths:
         values = decisions.strength[rows]
         groups.append(StrengthGroup(str(task), str(side), values, int((values >= cap).sum())))
     return Strengths(tuple(groups), cap)
+
+
+STUDY = Study(
+    name="strengths",
+    question="rq3",
+    title="Correction strengths",
+    asks="How strongly is the prior subtracted, and does that differ from example to example?",
+    how="The capped strength λ that standard SPC (ε = 0.04) gives to every test example: quartiles and the share that "
+    "reaches the selected cap.",
+    needs=("scores",),
+    run=lambda inputs: study_strengths(inputs.decisions()),
+)

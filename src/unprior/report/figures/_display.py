@@ -46,3 +46,10 @@ def side_by_side(draws: Sequence[Callable[[Axes], object]], width: float, height
         for axes, draw in zip(figure.subplots(1, len(draws), squeeze=False)[0], draws, strict=True):
             draw(axes)
     return figure
+
+
+def limits(values: Sequence[float]) -> tuple[float, float]:
+    """From the least to the greatest value and zero, with some room."""
+    low, high = min([*values, 0.0]), max([*values, 0.0])
+    room = max(0.09 * (high - low), 0.8)
+    return low - room, high + room

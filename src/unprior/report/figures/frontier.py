@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from unprior.report.figures._display import Display, task_name
+from unprior.report.figures._display import Display, limits, task_name
+from unprior.report.figures._labels import NEAR, Place, place_labels
 from unprior.report.style import LIGHT, FigureStyle
 from unprior.studies import Frontier
 from unprior.studies.frontier import FrontierPoint
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEAST_LOSS_SHOWN = -12.0
+_AREA = (310.0, 240.0)  # of the axes in points, near enough to keep labels apart
 
 Curve = tuple[tuple[float, float, str], ...]
 """ΔCS and ΔCF in points with a label, in the order of drawing; equal points are one, with joined labels."""
@@ -37,6 +40,9 @@ class FrontierDisplay(Display):
     """SPC with the ε of the calibrator under study, drawn as a star."""
     fixed: Curve
     selected: Curve
+    learned_fixed: Curve = ()
+    """Learned rules by ε, where all controls were fitted."""
+    learned_direct: Curve = ()
 
     @classmethod
     def from_results(cls, results: Frontier, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
@@ -46,9 +52,10 @@ class FrontierDisplay(Display):
         own = _curve([point for point in points if point.epsilon == results.epsilon], _epsilon)
         fixed = _curve(results.of(task, "fixed"), _strength)
         selected = _curve(results.of(task, "fixed_selected"), _strength)
+        learned = {name: _curve(results.of(task, name), _epsilon) for name in ("learned_fixed", "learned_direct")}
         with style.applied():
             axes = ax or style.new_axes(4.5, 3.9)
-            display = cls(axes_=axes, style=style, spc=spc, own=own, fixed=fixed, selected=selected)
+            display = cls(axes_=axes, style=style, spc=spc, own=own, fixed=fixed, selected=selected, **learned)
             display._draw(task)
         return display
 
@@ -59,26 +66,47 @@ class FrontierDisplay(Display):
         plots: tuple[tuple[Curve, str, dict[str, Any]], ...] = (
             (self.fixed, "fixed λ, no gate", {"color": style.quiet, "marker": ".", "linestyle": "--",
                                               "linewidth": 1.0}),
-            (self.selected, "selected λ, with gate", {"color": style.control, "marker": "D", "linestyle": "none",
-                                                      "markerfacecolor": style.paper, "markersize": 6.5}),
+            (self.learned_direct, "learned rule, direct", {"color": style.cs, "marker": "v", "linestyle": ":"}),
+            (self.learned_fixed, "learned rule, fixed λ", {"color": style.repaired, "marker": "^", "linestyle": ":"}),
+            (self.selected, "selected λ, with gate", {"color": style.control, "marker": "D", "markersize": 6.5,
+                                                      "linestyle": "none" if len(self.selected) == 1 else "-",
+                                                      "markerfacecolor": style.paper, "linewidth": 1.0}),
             (self.spc, "SPC by ε", {"color": style.method, "marker": "o", "markersize": 5}),
             (self.own, "SPC as chosen", {"color": style.method, "marker": "*", "linestyle": "none", "markersize": 13,
                                          "markeredgecolor": style.paper}),
         )  # fmt: skip
-        for level, (curve, name, look) in enumerate(plots, start=3):
+        for level, (curve, name, look) in enumerate((plot for plot in plots if plot[0]), start=3):
             axes.plot([cs for cs, _, _ in curve], [cf for _, cf, _ in curve], label=name, zorder=level, **look)
         for cs, cf, label in self.fixed:
             axes.annotate(label, (cs, cf), (5, -2), textcoords="offset points", color=style.quiet, fontsize=8, va="top")
-        ground = {"boxstyle": "round,pad=0.15", "facecolor": style.paper, "edgecolor": "none", "alpha": 0.85}
-        for cs, cf, label in self.spc:
-            axes.annotate(f"ε {label}", (cs, cf), (0, 9), textcoords="offset points", color=style.method, fontsize=8,
-                          ha="center", bbox=ground, zorder=8)  # fmt: skip
         axes.margins(0.09)
         axes.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
-        if self.outside:
+        offsets: list[Place] = [(0.0, 12.0)] * len(self.spc)
+        if self.learned_fixed:  # what has a gate lies close together; fixed strengths are the background
+            gated = (*self.spc, *self.selected, *self.learned_fixed, *self.learned_direct)
+            axes.set_xlim(limits([cs for cs, _, _ in gated]))
+            axes.set_ylim(limits([cf for _, cf, _ in gated]))
+            offsets = self._places(gated)
+        elif self.outside:
             best = max(cs for cs, _, _ in (*self.fixed, *self.spc, *self.selected))
             axes.set_xlim(self._worst_shown(), max(best, 0.0) + 1.0)
+        ground = {"boxstyle": "round,pad=0.15", "facecolor": style.paper, "edgecolor": "none", "alpha": 0.85}
+        line = {"arrowstyle": "-", "color": style.quiet, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
+        for (cs, cf, label), offset in zip(self.spc, offsets, strict=True):
+            far = math.hypot(*offset) > NEAR + 2.5 * (len(label) + 2)
+            axes.annotate(f"ε {label}", (cs, cf), offset, textcoords="offset points", color=style.method, fontsize=8,
+                          ha="center", va="center", bbox=ground, zorder=8,
+                          arrowprops=line if far else None)  # fmt: skip
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, handlelength=1.8)
+
+    def _places(self, gated: Curve) -> list[Place]:
+        """Where SPC's labels cover neither each other nor points."""
+        (left, right), (bottom, top) = self.axes_.get_xlim(), self.axes_.get_ylim()
+        points = [
+            ((cs - left) / (right - left) * _AREA[0], (cf - bottom) / (top - bottom) * _AREA[1]) for cs, cf, _ in gated
+        ]
+        texts = [f"ε {label}" for _, _, label in self.spc]
+        return place_labels(points, texts + [""] * (len(gated) - len(texts)), *_AREA)[: len(texts)]
 
     @property
     def outside(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from unprior.report.figures._display import Display, task_name
+from unprior.report.figures._display import Display, limits, task_name
 from unprior.report.figures._labels import NEAR, place_labels
 from unprior.report.style import LIGHT, FigureStyle
 from unprior.studies import Methods
@@ -80,7 +80,7 @@ class MethodsDisplay(Display):
     def _draw(self, task: str) -> None:
         axes, style = self.axes_, self.style
         shown = [point for point in self.points if point not in self.outside]
-        (left, right), (bottom, top) = (_limits([getattr(point, side) for point in shown]) for side in ("cs", "cf"))
+        (left, right), (bottom, top) = (limits([getattr(point, side) for point in shown]) for side in ("cs", "cf"))
         axes.set(xlim=(left, right), ylim=(bottom, top), title=task_name(task))
         axes.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)")
         axes.grid(visible=False)
@@ -141,10 +141,3 @@ class MethodsDisplay(Display):
             self.axes_.annotate(text, at, offset, textcoords="offset points", fontsize=7.8, ha="center", va="center",
                                 zorder=3, bbox=ground if text else None,
                                 arrowprops=line if far and text else None)  # fmt: skip
-
-
-def _limits(values: list[float]) -> tuple[float, float]:
-    """From the least to the greatest value and zero, with some room."""
-    low, high = min([*values, 0.0]), max([*values, 0.0])
-    room = max(0.09 * (high - low), 0.8)
-    return low - room, high + room
