@@ -106,10 +106,10 @@ def test_the_first_limit_is_shown_and_all_are_recorded(table: ScoreTable, calibr
     other = SelectivePriorCalibrator(uncertainty=True).fit(table)
     result = study_option_orders([calibrator, other], test, {"order-1230": reordered(test)})
     records = json.loads(json.dumps(result.records(), allow_nan=False))
-    assert [(each["kind"], each["epsilon"]) for each in records] == [
-        ("order", 0.1), ("order", 0.1), ("order", 0.04), ("order", 0.04),
-        ("agreement", None), ("agreement", 0.1), ("agreement", 0.04),
+    assert [(each["epsilon"], each["order"]) for each in records] == [
+        (0.1, "0123"), (0.1, "1230"), (0.04, "0123"), (0.04, "1230"),
     ]  # fmt: skip
+    assert {each["cf_spc_agreement"] for each in records} == {1.0}
     assert len(result.table.rows) == 3
     assert result.figure() is not None
     assert study_option_orders([calibrator, other], test, {"order-1230": reordered(test)}) == result

@@ -76,20 +76,21 @@ class OptionOrders:
         return tuple(row for row in self.rows if row.epsilon == epsilon)
 
     def records(self) -> list[dict[str, Any]]:
-        """One record per ε and order, then one per agreement."""
+        """One record per ε and order; agreement is over all orders, so that it is the same for all of one ε."""
         records: list[dict[str, Any]] = []
+        original = self.agreements[0]
         for row in self.rows:
-            record = {"kind": "order", "epsilon": row.epsilon, "order": "".join(map(str, row.order)),
-                      "label": row.label} | row.result.record()  # fmt: skip
+            ours = self._agreement(row.epsilon)
+            record = {"epsilon": row.epsilon, "order": "".join(map(str, row.order)), "label": row.label}
+            record |= row.result.record()
             for place, side in enumerate(_SIDES):
                 record |= {
                     f"{side}_before": row.before[place].value, f"{side}_after": row.after[place].value,
                     f"{side}_p": row.p[place], f"{side}_holm_p": row.holm_p[place],
+                    f"{side}_original_agreement": getattr(original, side).value,
+                    f"{side}_spc_agreement": getattr(ours, side).value,
                 }  # fmt: skip
             records.append(record)
-        for each in self.agreements:
-            shares = {f"{side}_agreement": getattr(each, side).value for side in _SIDES}
-            records.append({"kind": "agreement", "epsilon": each.epsilon} | shares)
         return records
 
     @property

@@ -126,7 +126,7 @@ class Strengths:
             lambda axes, task=task: StrengthsDisplay.from_results(self, task=task, ax=axes, style=chosen)
             for task in self.tasks
         ]
-        return side_by_side(draws, 4.5, 3.1, chosen) if draws else None
+        return side_by_side(draws, 5.4, 3.1, chosen) if draws else None
 
 
 def _cells(group: StrengthGroup) -> tuple[str, ...]:
