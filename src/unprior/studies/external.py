@@ -79,41 +79,27 @@ class Transfers:
 
     @property
     def table(self) -> ResultTable:
-        """Answers changed, repairs and harms, and effects; nondominated effects marked."""
-        columns = ["Benchmark", "Change", "n"]
-        for label in self.methods.values():
-            columns += [f"{label}: changed", "repairs/harms", "effect"]
+        """By benchmark and method: answers changed, repairs and harms, and effects; nondominated ones marked."""
         sections = []
-        for heading, own in (("Where SPC was fitted", True), ("Without retuning", False)):
-            rows = tuple(self._row(row) for row in self.rows if row.own == own)
-            sections += [ResultSection(heading, rows)] if rows else []
+        for row in self.rows:
+            measures = "/".join(_NAMES[effect.measure] for effect in row.methods[0].effects)
+            fitted = ", where SPC was fitted" if row.own else ""
+            heading = f"{row.benchmark} {row.task.upper()}{fitted}: {measures} of {row.methods[0].change.total} answers"
+            lines = tuple(
+                ResultRow(
+                    (each.label, str(each.change.changed), repairs(each.change), _deltas(each)),
+                    strong_cells=(3,) if each.method in row.nondominated else (),
+                )
+                for each in row.methods
+            )
+            sections.append(ResultSection(heading, lines))
         return ResultTable(
             "Performance on other benchmarks",
-            tuple(columns),
+            ("Method", "Changed", "Repairs/harms", "Effect"),
             tuple(sections),
             "Points; standard SPC, fitted and selected on its own development pairs alone. Within a benchmark, effects "
             "that no other method dominates are marked. F1 takes yes as positive.",
-            text_columns=2,
         )
-
-    def _row(self, row: Transfer) -> ResultRow:
-        first = row.methods[0]
-        cells = [
-            f"{row.benchmark} {row.task.upper()}",
-            "/".join(_NAMES[effect.measure] for effect in first.effects),
-            str(first.change.total),
-        ]
-        strong = []
-        for method in self.methods:
-            found = row.of(method)
-            if found is None:
-                cells += ["–", "–", "–"]
-                continue
-            shown = "/".join(points(effect.delta) for effect in found.effects)
-            cells += [str(found.change.changed), repairs(found.change), shown]
-            if method in row.nondominated:
-                strong.append(len(cells) - 1)
-        return ResultRow(tuple(cells), strong_cells=tuple(strong))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -124,11 +110,10 @@ class Transfers:
         for row in others:
             found = row.of(first)
             assert found is not None  # SPC answers everywhere
-            effects = "/".join(points(effect.delta) for effect in found.effects)
             names = "/".join(_NAMES[effect.measure] for effect in found.effects)
             said.append(
                 f"On {row.benchmark} {row.task.upper()} {label} changes {found.change.changed} of {found.change.total} "
-                f"answers (repairs/harms {repairs(found.change)}, {names} {effects})."
+                f"answers (repairs/harms {repairs(found.change)}, {names} {_deltas(found)})."
             )
         compared = [row for row in others if row.of("nolan") is not None]
         if compared:
@@ -143,6 +128,10 @@ class Transfers:
     def figure(self, style: object = None) -> None:
         """There is none: the measures differ from benchmark to benchmark."""
         return
+
+
+def _deltas(found: MethodEffect) -> str:
+    return "/".join(points(effect.delta) for effect in found.effects)
 
 
 def _changed(row: Transfer, method: str) -> int:
