@@ -18,10 +18,10 @@ from unprior.studies.less_or_shifted import LessOrShifted, study_less_or_shifted
 from unprior.studies.main import MainComparison, study_main
 from unprior.studies.method_versions import study_method_versions
 from unprior.studies.methods import MethodRow, Methods, study_methods
+from unprior.studies.option_orders import OptionOrders, study_option_orders
 from unprior.studies.paired_fitting import PairedFitting, study_paired_fitting
 from unprior.studies.prior_agreement import PriorAgreement, study_prior_agreement
 from unprior.studies.prior_controls import PriorControls, study_prior_controls
-from unprior.studies.option_orders import OptionOrders, study_option_orders
 from unprior.studies.prior_direction import PriorDirection, study_prior_direction
 from unprior.studies.prior_favours import PriorFavours, study_prior_favours
 from unprior.studies.question_forms import QuestionForms, study_question_forms
@@ -54,10 +54,10 @@ __all__ = [
     "MainComparison",
     "MethodRow",
     "Methods",
+    "OptionOrders",
     "PairedFitting",
     "PriorAgreement",
     "PriorControls",
-    "OptionOrders",
     "PriorDirection",
     "PriorFavours",
     "QuestionForms",
@@ -72,9 +72,9 @@ __all__ = [
     "SumOrMean",
     "SupportConditions",
     "TradeOff",
+    "Transfers",
     "Variant",
     "Variants",
-    "Transfers",
     "fixed_strength_answers",
     "run_studies",
     "study_alternative_priors",
@@ -94,10 +94,10 @@ __all__ = [
     "study_main",
     "study_method_versions",
     "study_methods",
+    "study_option_orders",
     "study_paired_fitting",
     "study_prior_agreement",
     "study_prior_controls",
-    "study_option_orders",
     "study_prior_direction",
     "study_prior_favours",
     "study_question_forms",

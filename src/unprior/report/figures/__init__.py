@@ -12,8 +12,8 @@ from unprior.report.figures.ranges import RangesDisplay
 from unprior.report.figures.sizes import SizesDisplay
 from unprior.report.figures.splits import SplitsDisplay
 from unprior.report.figures.strengths import StrengthsDisplay
-from unprior.report.figures.variants import VariantsDisplay
 from unprior.report.figures.trade_offs import TradeOffsDisplay
+from unprior.report.figures.variants import VariantsDisplay
 
 __all__ = [
     "AttractionDisplay",
@@ -28,8 +28,8 @@ __all__ = [
     "SizesDisplay",
     "SplitsDisplay",
     "StrengthsDisplay",
-    "VariantsDisplay",
     "TradeOffsDisplay",
+    "VariantsDisplay",
     "side_by_side",
     "task_name",
 ]
