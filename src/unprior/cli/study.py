@@ -137,14 +137,15 @@ def _print_list(run: Path, as_json: bool) -> None:
 def _print_results(finished: Sequence[FinishedStudy]) -> None:
     from rich.padding import Padding
 
-    from unprior.report.result_tables import as_rich
+    from unprior.report.result_tables import as_rich, fitting
 
     for each in finished:
         if each.result is None:
             errors.print(f"left out: {each.lacks}", style="yellow", soft_wrap=True)
             errors.print()
             continue
-        output.print(as_rich(each.result.table))
+        for part in fitting(each.result.table, output.width - 1):
+            output.print(as_rich(part))
         output.print(Padding(" ".join(each.result.sentences), (0, 0, 1, 0)))
 
 

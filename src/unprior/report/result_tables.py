@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from unprior.report.tables import plain_table
-from unprior.studies.result import ResultRow, ResultTable
+from unprior.studies.result import ResultRow, ResultSection, ResultTable
 
 _COMMANDS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -23,6 +25,7 @@ _COMMANDS = {
     "†": r"$\dagger$", "‡": r"$\ddagger$", "§": r"\S{}", "¶": r"\P{}", "½": r"$\frac12$", "·": r"$\cdot$",
     "∈": r"$\in$", "≠": r"$\neq$", "∞": r"$\infty$", "²": r"$^2$", "\N{NO-BREAK SPACE}": "~", "\n": " ",
 }  # fmt: skip
+_NARROW, _WIDE = 12, 28
 _SPECIAL = re.compile("|".join(re.escape(character) for character in _COMMANDS))
 _NEGATIVE = re.compile(r"(?<![\w.])-(?=\d)")
 _POWER = re.compile(r"(?<=\d)e([+-])0*(\d+)\b")
@@ -36,7 +39,15 @@ def as_rich(table: ResultTable) -> Table:
     """
     shown = plain_table(table.title)
     for place, name in enumerate(table.columns):
-        shown.add_column(name, justify="left" if place < table.text_columns else "right", no_wrap=place > 0)
+        words = place < table.text_columns
+        longest = max((len(row.cells[place]) for row in table.rows), default=0)
+        shown.add_column(
+            name if words else _wrapped(name, longest),
+            justify="left" if words else "right",
+            no_wrap=not words,
+            overflow="fold",
+            min_width=None if words else longest,
+        )
     for number, section in enumerate(table.sections):
         if section.heading:
             shown.add_row(Text(section.heading), *[""] * (len(table.columns) - 1), style="bold")
@@ -45,6 +56,52 @@ def as_rich(table: ResultTable) -> Table:
             shown.add_row(*_cells(row), style="bold" if row.strong else None, end_section=last)
     shown.caption = table.caption
     return shown
+
+
+def fitting(table: ResultTable, width: int) -> list[ResultTable]:
+    """The table in parts that fit so many columns of a terminal, each with the words on the left.
+
+    >>> wide = ResultTable.plain("Wide", ("Task", "one", "two", "three"), [("MC", "+10.0", "+20.0", "+30.0")], "End.")
+    >>> [part.columns for part in fitting(wide, 26)]
+    [('Task', 'one', 'two'), ('Task', 'three')]
+    """
+    words = list(range(table.text_columns))
+    groups: list[list[int]] = [[]]
+    taken = base = sum(_width(table, place) for place in words)
+    for place in range(table.text_columns, len(table.columns)):
+        needed = _width(table, place)
+        if groups[-1] and taken + needed > width:
+            groups.append([])
+            taken = base
+        groups[-1].append(place)
+        taken += needed
+    if len(groups) == 1:
+        return [table]
+    return [
+        _columns(table, [*words, *group], first=number == 0, last=number == len(groups) - 1)
+        for number, group in enumerate(groups)
+    ]
+
+
+def _columns(table: ResultTable, places: list[int], *, first: bool, last: bool) -> ResultTable:
+    """Some columns of a table; the caption stands below the last part."""
+    sections = tuple(
+        ResultSection(
+            section.heading,
+            tuple(
+                replace(
+                    row,
+                    cells=tuple(row.cells[place] for place in places),
+                    strong_cells=tuple(number for number, place in enumerate(places) if place in row.strong_cells),
+                )
+                for row in section.rows
+            ),
+        )
+        for section in table.sections
+    )
+    columns = tuple(table.columns[place] for place in places)
+    title = table.title if first else f"{table.title} (continued)"
+    return ResultTable(title, columns, sections, table.caption if last else "", table.text_columns)
 
 
 def as_latex(table: ResultTable, label: str) -> str:
@@ -114,6 +171,26 @@ def as_csv(records: Sequence[Mapping[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(records)
     return stream.getvalue()
+
+
+def _wrapped(header: str, width: int) -> str:
+    """A header in several lines, hardly wider than the numbers below it.
+
+    >>> _wrapped("Repairs/harms (CF; CS)", 10)
+    'Repairs/\\nharms (CF;\\nCS)'
+    """
+    parts = textwrap.wrap(header.replace("/", "/ "), max(width, _NARROW - 2), break_long_words=False)
+    return "\n".join(parts).replace("/ ", "/")
+
+
+def _width(table: ResultTable, place: int) -> int:
+    """Room that a column takes, with the space beside it."""
+    longest = max((len(row.cells[place]) for row in table.rows), default=0)
+    if place == 0:  # headings of sections stand here, too
+        longest = max([longest, *(len(section.heading or "") for section in table.sections)])
+    if place < table.text_columns:
+        return min(max(longest, len(table.columns[place])), _WIDE if place == 0 else _NARROW) + 2
+    return max(longest, *(len(line) for line in _wrapped(table.columns[place], longest).split("\n"))) + 2
 
 
 def _cells(row: ResultRow) -> list[Text]:
