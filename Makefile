@@ -7,7 +7,7 @@ DEMO := demo
 TRAINING := build/embedded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench bench-core bench-engine bench-baselines train-embedded document-embedded clean
+.PHONY: help demo test test-slow lint bench bench-core bench-engine bench-baselines bench-studies train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,7 +43,7 @@ test: lint  ## Check style and types, then run all tests and the examples in the
 test-slow: $(VENV)/dev.stamp  ## The tests that need minutes or large tools, such as TeX.
 	$(BIN)/pytest -m slow
 
-bench: bench-core bench-engine bench-baselines  ## Measure speed side by side with the straightforward way; updates the README.
+bench: bench-core bench-engine bench-baselines bench-studies  ## Measure speed side by side with the straightforward way; updates the README.
 
 bench-core: $(VENV)/dev.stamp  ## The calibration core against a row-by-row implementation.
 	$(BIN)/python bench/core.py --update README.md
@@ -53,6 +53,9 @@ bench-engine: $(VENV)/dev.stamp  ## The transformers engine against the plain re
 
 bench-baselines: $(VENV)/dev.stamp  ## Every method on the embedded model; updates docs/baselines.md.
 	$(BIN)/python bench/baselines.py --update docs/baselines.md --image docs/images/baseline-views.jpg
+
+bench-studies: $(VENV)/dev.stamp  ## Every study over existing scores; updates the README.
+	OMP_NUM_THREADS=1 $(BIN)/python bench/studies.py --update README.md
 
 train-embedded: $(VENV)/dev.stamp  ## Train the embedded model from scratch and put the chosen one into the package (over an hour).
 	$(BIN)/python training/train.py --out $(TRAINING)
