@@ -64,10 +64,8 @@ def _measure(run: Path, out: Path) -> str:
         ["`unprior study all` with tables, figures, LaTeX and page", f"{whole:.1f} s"],
     ]
     title = f"{len(seconds)} studies over existing scores, {fits[0]} fits of SPC and its controls"
-    return (
-        f"{markdown([title, 'time'], lines)}\n\nMeasured by `make bench-studies` in one run: the embedded model's 1,200 "
-        f"examples and their variants, {os.cpu_count()} cores."
-    )
+    measured = f"1,200 examples of the embedded model and their variants, {os.cpu_count()} cores"
+    return f"{markdown([title, 'time'], lines)}\n\nMeasured by `make bench-studies` in one run: {measured}."
 
 
 @contextmanager
