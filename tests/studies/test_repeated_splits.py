@@ -46,6 +46,7 @@ def made_up(*gains: int) -> RepeatedSplits:
     lost = Change(0, 1, 1, 10)
     return RepeatedSplits(
         0.04,
+        5,
         tuple(
             SplitResult(seed, 5, False, (TradeOff("mc", Change(max(gain, 0), max(-gain, 0), 3, 10), lost),))
             for seed, gain in enumerate(gains)
@@ -66,3 +67,9 @@ def test_every_split_is_a_point() -> None:
     assert display.points == ((-10.0, 10.0), (-10.0, 30.0))
     assert display.mean == (-10.0, pytest.approx(20.0))
     assert made_up(1).figure() is not None, "one split has no deviation to draw"
+
+
+def test_as_many_pairs_are_drawn_as_the_own_split_has() -> None:
+    result = study_repeated_splits(few_pairs(development=2, test=2), seeds=(0,))
+    assert (result.per_subcategory, result.splits[0].development_pairs) == (2, 6)
+    assert "2 of the pairs" in result.table.caption

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from unprior.benchmarks.splits import REPEATED_SEEDS, split_by_seed
+from unprior.benchmarks.splits import DEV, REPEATED_SEEDS, split_by_seed
 from unprior.scores import ScoreTable
 from unprior.studies.resplit import fold, outline
 from unprior.studies.result import ResultTable, listed
@@ -42,6 +43,8 @@ class RepeatedSplits:
     """
 
     epsilon: float
+    per_subcategory: int
+    """Development pairs drawn from every subcategory."""
     splits: tuple[SplitResult, ...]
 
     @property
@@ -78,8 +81,8 @@ class RepeatedSplits:
             f"Variation across {len(self.splits)} independent data splits",
             ("Task", "ΔCF mean ± std [range]", "ΔCS mean ± std [range]"),
             rows,
-            f"Points of accuracy; uncertainty-aware SPC, ε = {self.epsilon:g}. In every split five pairs of each "
-            f"subcategory are drawn for development and all others are tested.",
+            f"Points of accuracy; uncertainty-aware SPC, ε = {self.epsilon:g}. In every split "
+            f"{self.per_subcategory} of the pairs of each subcategory are drawn for development and all others tested.",
         )
 
     @property
@@ -113,15 +116,20 @@ class RepeatedSplits:
 def study_repeated_splits(
     table: ScoreTable, *, seeds: Sequence[int] = REPEATED_SEEDS, epsilon: float = 0.04
 ) -> RepeatedSplits:
-    """Draw five development pairs of every subcategory anew for every seed and fit uncertainty-aware SPC again."""
+    """Draw the development pairs of every subcategory anew for every seed and fit uncertainty-aware SPC again.
+
+    As many are drawn as the table's own split has in a subcategory; in the paper these are five.
+    """
     whole = outline(table)
+    own = Counter(subcategory for _, subcategory in {(e.pair_id, e.subcategory) for e in whole if e.split == DEV})
+    per_subcategory = max(own.values())
     splits = []
     for seed in seeds:
-        drawn = fold(table, split_by_seed(whole, seed))
+        drawn = fold(table, split_by_seed(whole, seed, per_subcategory))
         decisions = drawn.decisions(epsilon, uncertainty=True)
         results = trade_offs(drawn.test, decisions)
         splits.append(SplitResult(seed, drawn.development_pairs, decisions.settings is None, results))
-    return RepeatedSplits(epsilon, tuple(splits))
+    return RepeatedSplits(epsilon, per_subcategory, tuple(splits))
 
 
 STUDY = Study(
@@ -129,7 +137,8 @@ STUDY = Study(
     question="rq4",
     title="Repeated data splits",
     asks="Does the result depend on which pairs happened to be for development?",
-    how="Ten seeds; each draws five pairs of every subcategory for development, uncertainty-aware SPC (ε = 0.04) is "
+    how="Ten seeds; each draws as many development pairs of every subcategory as the run has (five in the paper), "
+    "uncertainty-aware SPC (ε = 0.04) is "
     "fitted on these and judged on all others. The standard deviation is that of a sample (n − 1).",
     needs=("scores",),
     run=lambda inputs: study_repeated_splits(inputs.table, epsilon=inputs.epsilon),
