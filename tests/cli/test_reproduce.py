@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from unprior import synthesize
+from unprior.cli.console import output
 from unprior.reproduction import MODELS, find_scores
 
 
@@ -37,13 +38,26 @@ def test_cells_stand_beside_the_papers_with_a_verdict(run: Callable, folder: Pat
     result = run("reproduce", folder, "--table", "tab:main", "--table", "tab:equivariance")
     assert result.code == 0  # a report, even where all differs
     assert "Qwen3-VL-32B: 1,200 rows from 4 files" in result.out
-    line = next(line for line in result.out.splitlines() if "LLaVA" in line and " SPC " in line and "ΔCF" in line)
+    of_llava = result.out.partition(" LLaVA-1.6-34B ")[2].splitlines()
+    line = next(line for line in of_llava if line.split()[:1] == ["ΔCF"])  # its row, SPC, is named once
     *_, ours, paper, difference, verdict = line.split()
     assert (paper, verdict) == ("7.0", "differs")
     assert float(difference) == pytest.approx(float(ours) - 7.0, abs=0.11)
     assert "38 cells not recomputed: needs scores of other question forms" in result.out
     assert "not recomputed\n" in result.out.splitlines(keepends=True)[-1]
     assert "these scores are synthetic" in result.err
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_word_or_number_is_cut_off(run: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr(output, "_width", width)
+    labels = ("tab:primary-holm", "tab:paired-calibration-full", "tab:matched-gate-four", "tab:official-cdh-full")
+    out = run("reproduce", folder, *(word for label in labels for word in ("--table", label))).out
+    tables = [line for line in out.splitlines() if line.startswith(" ")]
+    assert 80 - 2 < max(map(len, tables)) <= width  # the widest needs more than 80 columns
+    assert "…" not in out
+    for word in ("Direct subtraction,", "MC CF repairs", "-83.04", "8.55e-14", "0.123535"):
+        assert word in out, word
 
 
 def test_slips_and_notes_are_told(run: Callable, folder: Path) -> None:
@@ -53,7 +67,9 @@ def test_slips_and_notes_are_told(run: Callable, folder: Path) -> None:
 
 
 def test_json_holds_every_cell_and_the_counts(run: Callable, folder: Path) -> None:
-    record = run("reproduce", folder, "--json", "--model", "llava").json
+    record = run(
+        "reproduce", folder, "--json", "--model", "llava", "--table", "tab:components", "--table", "tab:main"
+    ).json
     assert list(record["models"]) == ["LLaVA-1.6-34B"]
     assert sum(record["counts"].values()) == len(record["cells"])
     assert record["tables"]["tab:components"]["counts"]["not recomputed"] == 16  # those of Qwen

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +17,8 @@ from unprior.cli.tables import list_skipped
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from unprior.reproduction import ComparedCell, PublishedScores, PublishedTable, ReproductionResult
 
 _STYLES = {"equal": "green", "close": "yellow", "differs": "red"}
@@ -67,23 +71,11 @@ def _of_model(found: dict[str, PublishedScores], wanted: str | None) -> dict[str
 
 
 def _print_table(table: PublishedTable, cells: tuple[ComparedCell, ...]) -> None:
-    from unprior.report import plain_table
-
     computed = [cell for cell in cells if cell.ours is not None]
     output.print()
     output.print(f"{table.label}  {table.title} ({table.unit})", style="bold", soft_wrap=True)
     if computed:
-        shown = plain_table()
-        for name in ("Model", "Row", "Column"):
-            shown.add_column(name)
-        for name in ("Ours", "Paper", "Difference"):
-            shown.add_column(name, justify="right", no_wrap=True)
-        shown.add_column("Verdict", no_wrap=True)
-        for cell in computed:
-            about, verdict = cell.published, str(cell.verdict)
-            values = [_number(value, about.digits) for value in (cell.ours, about.value, cell.difference)]
-            shown.add_row(about.model, about.row, about.column, *values, verdict, style=_STYLES.get(verdict))
-        output.print(shown)
+        output.print(_beside(computed))
     for reason, count in Counter(cell.reason for cell in cells if cell.ours is None).items():
         output.print(f"{count} cells not recomputed: {reason}", soft_wrap=True)
     for cell in cells:
@@ -92,6 +84,28 @@ def _print_table(table: PublishedTable, cells: tuple[ComparedCell, ...]) -> None
             output.print(f"Slip in {about.model}, {about.row}, {about.column}: {about.slip}", soft_wrap=True)
     if table.note:
         output.print(f"Note: {table.note}", soft_wrap=True)
+
+
+def _beside(cells: Sequence[ComparedCell]) -> Table:
+    """Ours and the paper's under the name of the model; a row is named once, so that words leave room for numbers."""
+    from unprior.report import plain_table
+
+    shown = plain_table()
+    for name in ("Row", "Column"):
+        shown.add_column(name, overflow="fold")
+    for name in ("Ours", "Paper", "Difference"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    shown.add_column("Verdict", no_wrap=True)
+    for model, of_model in groupby(cells, lambda cell: cell.published.model):
+        shown.add_section()
+        shown.add_row(model, style="bold")
+        for row, of_row in groupby(of_model, lambda cell: cell.published.row):
+            for place, cell in enumerate(of_row):
+                about, verdict = cell.published, str(cell.verdict)
+                values = [_number(value, about.digits) for value in (cell.ours, about.value, cell.difference)]
+                words = (row if place == 0 else "", about.column)
+                shown.add_row(*words, *values, verdict, style=_STYLES.get(verdict))
+    return shown
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from numpy.typing import ArrayLike
 
 from unprior.calibration import Decisions
+from unprior.errors import UnpriorError
 from unprior.evaluation import Change, Evaluation, Metrics, evaluate
 from unprior.scores import ScoreTable
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.trade_off import trade_offs
+from unprior.studies.trade_off import TradeOff, trade_offs
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +36,44 @@ class OwnCell:
         return self.model, self.row, self.column
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Scores that a table cannot be computed from, such as rows without categories."""
+
+    model: str
+    reason: str
+
+
+Result = TypeVar("Result")
 Cells = Iterator[OwnCell]
 OneModel = Callable[[StudyInputs], Cells]
-Recomputer = Callable[[Mapping[str, StudyInputs]], Cells]
+Recomputer = Callable[[Mapping[str, StudyInputs]], Iterator[OwnCell | Refused]]
 
 
 def each_model(*computes: OneModel) -> Recomputer:
     """Compute the cells of every model from its own scores."""
 
-    def recompute(models: Mapping[str, StudyInputs]) -> Cells:
+    def recompute(models: Mapping[str, StudyInputs]) -> Iterator[OwnCell | Refused]:
         for model, inputs in models.items():
             for compute in computes:
-                yield from (replace(cell, model=model) for cell in compute(inputs))
+                try:
+                    yield from (replace(cell, model=model) for cell in compute(inputs))
+                except UnpriorError as error:  # one study that scores do not suffice for must not stop the others
+                    yield Refused(model, str(error))
 
     return recompute
+
+
+def once(study: Callable[[StudyInputs], Result]) -> Callable[[StudyInputs], Result]:
+    """Compute a study that several tables share once for the same scores."""
+    results: WeakKeyDictionary[StudyInputs, Result] = WeakKeyDictionary()
+
+    def computed(inputs: StudyInputs) -> Result:
+        if inputs not in results:
+            results[inputs] = study(inputs)
+        return results[inputs]
+
+    return computed
 
 
 def change_cells(row: str, change: Change, column: str) -> Cells:
@@ -62,9 +89,20 @@ def delta_cells(row: str, table: ScoreTable, answers: ArrayLike | Decisions) -> 
     >>> [(cell.column, cell.value) for cell in delta_cells("nothing", table, table.original)][:2]
     [('MC ΔCF', 0.0), ('MC ΔCS', 0.0)]
     """
-    for result in trade_offs(table, answers):
+    return trade_off_cells(row, trade_offs(table, answers))
+
+
+def trade_off_cells(row: str, tasks: Iterable[TradeOff]) -> Cells:
+    """``MC ΔCF``, ``MC ΔCS``, ``QA ΔCF`` and ``QA ΔCS`` that a study has, in points."""
+    for result in tasks:
         yield from change_cells(row, result.cf, f"{result.task.upper()} ΔCF")
         yield from change_cells(row, result.cs, f"{result.task.upper()} ΔCS")
+
+
+def count_cells(row: str, change: Change, prefix: str = "") -> Cells:
+    """Repairs and harms."""
+    yield OwnCell(row, f"{prefix}repairs", change.repairs, 1)
+    yield OwnCell(row, f"{prefix}harms", change.harms, 1)
 
 
 def metric_cells(row: str, metrics: Metrics) -> Cells:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from unprior.errors import UnpriorError
-from unprior.reproduction.cells import OwnCell
+from unprior.reproduction.cells import OwnCell, Refused
 from unprior.reproduction.compute import RECOMPUTERS
 from unprior.reproduction.paper import MODELS, PublishedCell, PublishedTable, published_tables
 from unprior.scores import ScoreTable
@@ -141,20 +141,26 @@ def reproduce(
 
 
 def _compared(table: PublishedTable, inputs: Mapping[str, StudyInputs]) -> list[ComparedCell]:
-    given = RECOMPUTERS[table.label](inputs) if table.label in RECOMPUTERS else ()
-    own = {cell.key: cell for cell in given}
-    return [_comparison(cell, own.get(cell.key), inputs) for cell in table.cells]
+    printed = {cell.model for cell in table.cells}
+    models = {model: each for model, each in inputs.items() if model in printed or "both" in printed}
+    given = list(RECOMPUTERS[table.label](models)) if table.label in RECOMPUTERS else []
+    own = {cell.key: cell for cell in given if isinstance(cell, OwnCell)}
+    refused = {each.model: each.reason for each in given if isinstance(each, Refused)}
+    return [
+        _recomputed(cell, own[cell.key])
+        if cell.key in own
+        else ComparedCell(cell, None, Verdict.NOT_RECOMPUTED, _reason(cell, inputs, refused))
+        for cell in table.cells
+    ]
 
 
-def _comparison(cell: PublishedCell, own: OwnCell | None, inputs: Mapping[str, StudyInputs]) -> ComparedCell:
-    if own is None:
-        return ComparedCell(cell, None, Verdict.NOT_RECOMPUTED, _reason(cell, inputs))
+def _recomputed(cell: PublishedCell, own: OwnCell) -> ComparedCell:
     if math.isnan(own.value):
         return ComparedCell(cell, None, Verdict.NOT_RECOMPUTED, "undefined on these scores")
     return ComparedCell(cell, float(own.value), judge(cell, own))
 
 
-def _reason(cell: PublishedCell, inputs: Mapping[str, StudyInputs]) -> str:
+def _reason(cell: PublishedCell, inputs: Mapping[str, StudyInputs], refused: Mapping[str, str]) -> str:
     if cell.needs:
         return "needs " + " and ".join(_NEEDS[need] for need in cell.needs)
     wanted: Sequence[str] = [cell.model]
@@ -163,4 +169,6 @@ def _reason(cell: PublishedCell, inputs: Mapping[str, StudyInputs]) -> str:
     elif cell.model == "both":
         wanted = MODELS[:2]
     absent = [model for model in wanted if model not in inputs]
-    return f"needs scores of {' and '.join(absent)}" if absent else "no study gives it"
+    if absent:
+        return f"needs scores of {' and '.join(absent)}"
+    return refused.get(cell.model, "these scores do not give it")

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
-from unprior.baselines.controls import fixed_strength_answers, run_controls
-from unprior.evaluation import prior_winners
+from unprior.baselines.controls import ControlResult, run_controls
 from unprior.evaluation.comparison import group_rows
-from unprior.evaluation.metrics import correct
-from unprior.reproduction.cells import Cells, OwnCell, change_cells, delta_cells, evaluated, spc
+from unprior.reproduction.cells import Cells, OwnCell, delta_cells, evaluated, once, trade_off_cells
 from unprior.reproduction.main_tables import changes
 from unprior.reproduction.paper import MODELS
-from unprior.scores.schema import BoolArray
 from unprior.studies.components import study_components
 from unprior.studies.inputs import StudyInputs
+from unprior.studies.repairs import Repairs, study_repairs
 
 _COMPONENTS = {
     "no_subtraction": "No prior subtraction",
@@ -29,23 +27,7 @@ _COMPONENTS = {
 def components(inputs: StudyInputs) -> Cells:
     """SPC taken apart."""
     for variant in study_components(inputs.decisions(0.04)).rows:
-        for result in variant.tasks:
-            for side, change in (("CF", result.cf), ("CS", result.cs)):
-                yield from change_cells(_COMPONENTS[variant.variant], change, f"{result.task.upper()} Δ{side}")
-
-
-def no_subtraction(inputs: StudyInputs) -> Cells:
-    """Image scores alone."""
-    return delta_cells("No prior subtraction", inputs.test, fixed_strength_answers(inputs.test, 0.0))
-
-
-def paired(inputs: StudyInputs) -> Cells:
-    """Fitting and selection on both sides, which is SPC itself."""
-    row = "Fit and select on CF and CS"
-    yield from spc(row, 0.04)(inputs)
-    for task in evaluated(inputs).tasks:
-        yield OwnCell(row, f"{task.task.upper()} CF repairs", task.cf.change.repairs, 1)
-        yield OwnCell(row, f"{task.task.upper()} CF harms", task.cf.change.harms, 1)
+        yield from trade_off_cells(_COMPONENTS[variant.variant], variant.tasks)
 
 
 def summed(inputs: StudyInputs) -> Cells:
@@ -54,42 +36,34 @@ def summed(inputs: StudyInputs) -> Cells:
         yield from changes(f"{task.task.upper()} summed", task.cf.change, task.cs.change)
 
 
-def _originals_and_scores(inputs: StudyInputs) -> Iterator[tuple[str, dict[str, BoolArray], BoolArray]]:
-    """By task: do original and image-scored answer agree on each side; and of every CF repair, was the image's winner
-    already right, and did original, image and prior all say the same?
-    """
-    test, final = inputs.test, inputs.decisions(0.04).final
-    image, prior = fixed_strength_answers(test, 0.0), prior_winners(test)
-    agree, same = test.original == image, (test.original == image) & (image == prior)
-    repaired = test.is_cf & correct(test, final) & ~correct(test, test.original)
-    for (task,), rows in group_rows(test, "task").items():
-        sides = {"CF": agree[rows[test.is_cf[rows]]], "CS": agree[rows[~test.is_cf[rows]]]}
-        chosen = rows[repaired[rows]]
-        yield str(task), sides, np.stack([correct(test, image)[chosen], same[chosen]], axis=1)
+@once
+def _repairs(inputs: StudyInputs) -> Repairs:
+    return study_repairs(inputs.decisions(0.04))
 
 
 def native(inputs: StudyInputs) -> Cells:
     """Original answers beside the winners of candidate scoring."""
-    for task, sides, repairs in _originals_and_scores(inputs):
-        row, total = task.upper(), len(repairs)
-        for side, agree in sides.items():
-            yield OwnCell(row, f"{side} agreement (%)", 100 * float(agree.mean()), 100 / len(agree))
-        yield OwnCell(row, "CF repairs", total, 1)
-        for column, name in enumerate(("image already correct (%)", "all three the same (%)")):
-            share = 100 * float(repairs[:, column].mean()) if total else math.nan
-            yield OwnCell(row, name, share, 100 / total if total else 0.0)
+    for task in _repairs(inputs).tasks:
+        row = task.task.upper()
+        yield OwnCell(row, "CF repairs", task.image_right.total, 1)
+        for column, share in (
+            ("CF agreement (%)", task.same_cf),
+            ("CS agreement (%)", task.same_cs),
+            ("image already correct (%)", task.image_right),
+            ("all three the same (%)", task.all_wrong_alike),
+        ):
+            yield OwnCell(row, column, 100 * share.value, 100 / share.total if share.total else 0.0)
 
 
 def native_sums(models: Mapping[str, StudyInputs]) -> Cells:
     """The repairs of both main models and both tasks together."""
     if not set(MODELS[:2]) <= set(models):
         return
-    parts = [repairs for model in MODELS[:2] for _, _, repairs in _originals_and_scores(models[model])]
-    repairs = np.concatenate(parts)
+    tasks = [task for model in MODELS[:2] for task in _repairs(models[model]).tasks]
     for name, value in (
-        ("CF repairs", len(repairs)),
-        ("image already correct", int(repairs[:, 0].sum())),
-        ("all three the same", int(repairs[:, 1].sum())),
+        ("CF repairs", sum(task.image_right.total for task in tasks)),
+        ("image already correct", sum(task.image_right.count for task in tasks)),
+        ("all three the same", sum(task.all_wrong_alike.count for task in tasks)),
     ):
         yield OwnCell("repairs", name, value, 1, model="both")
 
@@ -103,17 +77,22 @@ _CONTROLS = {
 }
 
 
+@once
+def _controls(inputs: StudyInputs) -> dict[str, ControlResult]:
+    names = [*_CONTROLS, "cfg-score"]
+    results = run_controls(inputs.development, inputs.test, calibrator=inputs.fitted(0.04), names=names)
+    return {result.name: result for result in results}
+
+
 def controls(inputs: StudyInputs) -> Cells:
     """Other ways to form and to accept a proposal."""
-    fitted = inputs.fitted(0.04)
-    for result in run_controls(inputs.development, inputs.test, calibrator=fitted, names=list(_CONTROLS)):
-        yield from delta_cells(_CONTROLS[result.name], inputs.test, result.answers)
+    for name, row in _CONTROLS.items():
+        yield from delta_cells(row, inputs.test, _controls(inputs)[name].answers)
 
 
 def guidance(inputs: StudyInputs) -> Cells:
     """CFG on scores: chosen scales and what they give."""
-    fitted = inputs.fitted(0.04)
-    (result,) = run_controls(inputs.development, inputs.test, calibrator=fitted, names=["cfg-score"])
+    result = _controls(inputs)["cfg-score"]
     for task, scale in result.settings["scale"].items():
         yield OwnCell("CFG", f"{task.upper()} γ", scale)
     yield from delta_cells("CFG", inputs.test, result.answers)
@@ -121,11 +100,10 @@ def guidance(inputs: StudyInputs) -> Cells:
 
 def learned_rules(inputs: StudyInputs) -> Cells:
     """What the learned revision rules chose."""
-    names = ["learned-rule-fixed", "learned-rule-direct"]
-    for result in run_controls(inputs.development, inputs.test, calibrator=inputs.fitted(0.04), names=names):
+    for row in ("fixed", "direct"):
+        result = _controls(inputs)[f"learned-rule-{row}"]
         for setting, column in (("scale", "scale"), ("penalty", "ℓ2"), ("threshold", "threshold")):
-            value = math.nan if result.abstains else result.settings[setting]
-            yield OwnCell(result.name.removeprefix("learned-rule-"), column, value)
+            yield OwnCell(row, column, math.nan if result.abstains else result.settings[setting])
 
 
 def strengths(inputs: StudyInputs) -> Cells:
@@ -139,10 +117,3 @@ def strengths(inputs: StudyInputs) -> Cells:
         yield OwnCell(row, "upper quartile", high)
         at_cap = math.nan if math.isnan(cap) else 100 * float((values >= cap).mean())
         yield OwnCell(row, "at the cap (%)", at_cap, 100 / len(values))
-
-
-def all_development_pairs(inputs: StudyInputs) -> Cells:
-    """With all pairs there is nothing to draw, so that nothing varies."""
-    for cell in spc("70 pairs", 0.10, uncertainty=True)(inputs):
-        yield cell
-        yield OwnCell(cell.row, f"{cell.column} std", 0.0)

@@ -11,9 +11,10 @@ import numpy as np
 from unprior.evaluation import Change, compare, holm, prior_winners
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import correct, measure
-from unprior.reproduction.cells import Cells, OneModel, OwnCell, change_cells, evaluated, metric_cells
+from unprior.reproduction.cells import Cells, OneModel, OwnCell, change_cells, count_cells, evaluated, metric_cells
 from unprior.reproduction.paper import MODELS
 from unprior.scores import ScoreTable
+from unprior.studies.answer_directions import study_answer_directions
 from unprior.studies.attraction import study_attraction
 from unprior.studies.inputs import StudyInputs
 
@@ -58,8 +59,7 @@ def changes(row: str, cf: Change, cs: Change) -> Cells:
     """Both Δ in points, repairs and harms on counterfactual images."""
     yield from change_cells(row, cf, "ΔCF")
     yield from change_cells(row, cs, "ΔCS")
-    yield OwnCell(row, "repairs", cf.repairs, 1)
-    yield OwnCell(row, "harms", cf.harms, 1)
+    yield from count_cells(row, cf)
 
 
 def official(inputs: StudyInputs) -> Cells:
@@ -135,8 +135,7 @@ def spectrum(epsilon: float) -> OneModel:
             row, change = f"CDH-Bench {task.upper()}, SPC ε = .{100 * epsilon:02.0f}", compare(part, given, side=None)
             yield OwnCell(row, "instances", change.total, 1)
             yield OwnCell(row, "changed", change.changed, 1)
-            yield OwnCell(row, "repairs", change.repairs, 1)
-            yield OwnCell(row, "harms", change.harms, 1)
+            yield from count_cells(row, change)
             for side in ("cf", "cs"):
                 yield from change_cells(row, compare(part, given, side=side), f"Δ{side.upper()}")
 
@@ -145,11 +144,7 @@ def spectrum(epsilon: float) -> OneModel:
 
 def answer_groups(inputs: StudyInputs) -> Cells:
     """Yes/no questions by side and right answer."""
-    decisions = inputs.decisions(0.10, uncertainty=True)
-    right = np.array([str(answer).casefold() for answer in inputs.test.column("answer")])
-    for (task, side), rows in group_rows(inputs.test, "task", "side").items():
-        for answer in ("yes", "no") if task == "qa" else ():
-            chosen = rows[right[rows] == answer]
-            change = compare(inputs.test.take(chosen), decisions.final[chosen], side=None)
-            yield from change_cells("Δ", change, f"{side.upper()} {answer}")
-            yield OwnCell("examples", f"{side.upper()} {answer}", change.total, 1)
+    for group in study_answer_directions({"SPC": inputs.decisions(0.10, uncertainty=True)}).rows:
+        column = f"{group.side.upper()} {group.answer.casefold()}"
+        yield from change_cells("Δ", group.change, column)
+        yield OwnCell("examples", column, group.change.total, 1)
