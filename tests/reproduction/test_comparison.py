@@ -165,6 +165,8 @@ def test_tables_that_share_a_quantity_agree(result: ReproductionResult) -> None:
             ]
         )
         assert own["tab:matched-shift", model, "Target category excluded", "SPC"] == pytest.approx(utility)
+    widths = [own["text:stable-ranges", "both", f"{end} of four", "median width"] for end in ("least", "most")]
+    assert 0 < widths[0] < widths[1]
     one_sided = own["tab:paired-calibration-full", QWEN, "Fit and select on CF", "MC ΔCS"]
     repairs, harms = (own["text:cf-only-fitting", QWEN, "MC", f"CS {what}"] for what in ("repairs", "harms"))
     assert one_sided == pytest.approx(100 * (repairs - harms) / 230)
@@ -283,6 +285,8 @@ def test_a_calibrator_that_abstains_has_no_settings_and_changes_nothing() -> Non
     both = concatenate([development, development.with_columns(split="test")])
     settings = reproduce({QWEN: both}).of("tab:spc-primary-settings")
     assert {cell.reason for cell in settings if cell.published.model == QWEN} == {"undefined on these scores"}
+    ranges = reproduce({QWEN: both, LLAVA: both}, labels=["text:stable-ranges"])
+    assert ranges.counts()[Verdict.NOT_RECOMPUTED] == len(ranges.cells) == 12  # no proposals, no ranges
     result = reproduce({MOE: both}, labels=["text:third-model"])
     changes = {cell.published.column: cell.ours for cell in result.of("text:third-model")}
     assert changes == {"ΔCF": 0.0, "ΔCS": 0.0, "repairs": 0, "harms": 0}

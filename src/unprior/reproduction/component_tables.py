@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,6 +15,7 @@ from unprior.reproduction.main_tables import changes
 from unprior.reproduction.paper import MODELS
 from unprior.studies.components import study_components
 from unprior.studies.inputs import StudyInputs
+from unprior.studies.ranges import fitted_ranges
 from unprior.studies.repairs import Repairs, study_repairs
 
 _COMPONENTS = {
@@ -117,3 +119,29 @@ def strengths(inputs: StudyInputs) -> Cells:
         yield OwnCell(row, "upper quartile", high)
         at_cap = math.nan if math.isnan(cap) else 100 * float((values >= cap).mean())
         yield OwnCell(row, "at the cap (%)", at_cap, 100 / len(values))
+
+
+_stable_ranges = once(fitted_ranges)
+
+
+def ranges(models: Mapping[str, StudyInputs]) -> Cells:
+    """Strengths that keep a proposal: of every task, and over both main models and both tasks."""
+    for model, inputs in models.items():
+        for record in _stable_ranges(inputs).records():
+            row, one, outside = record["task"].upper(), 100 / record["n"], record["share_fixed_strength_outside"]
+            yield OwnCell(row, "λ_max inside (%)", 100 * record["share_max_strength_inside"], one, model)
+            if outside is not None:
+                yield OwnCell(row, "λ*", record["fixed_strength"], model=model)
+                yield OwnCell(row, "λ* outside (%)", 100 * outside, one, model)
+    if not set(MODELS[:2]) <= set(models):
+        return
+    tasks = [task for model in MODELS[:2] for task in _stable_ranges(models[model]).tasks]
+    records = [task.record() for task in tasks]
+    widths = [record["median_bounded_width"] for record in records if record["median_bounded_width"] is not None]
+    unbounded = [100 * record["share_unbounded"] for record in records]
+    for row, extreme in (("least of four", min), ("most of four", max)):
+        for column, values in (("median width", widths), ("unbounded (%)", unbounded)):
+            yield OwnCell(row, column, extreme(values, default=math.nan), model="both")
+    for column in ("repaired", "harmed"):
+        radii = [radius for task in tasks for radius in task.radius[getattr(task, column)].tolist()]
+        yield OwnCell("median radius", column, statistics.median(radii) if radii else math.nan, model="both")

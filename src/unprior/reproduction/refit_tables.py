@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from unprior.errors import UnpriorError
-from unprior.reproduction.cells import Cells, OwnCell, count_cells, once, trade_off_cells
+from unprior.reproduction.cells import Cells, OwnCell, change_cells, count_cells, once, trade_off_cells
 from unprior.scores import ScoreTable
 from unprior.studies.development_size import study_development_size
 from unprior.studies.held_out import HeldOut, study_held_out
@@ -16,6 +16,7 @@ from unprior.studies.paired_fitting import PairedFitting, study_paired_fitting
 from unprior.studies.prior_controls import study_prior_controls
 from unprior.studies.repeated_splits import study_repeated_splits
 from unprior.studies.spread import Spread
+from unprior.studies.support_conditions import AGAIN, study_support_conditions
 
 _PRIORS = {
     "none": "No prior subtraction",
@@ -78,6 +79,17 @@ def joint(inputs: StudyInputs) -> Cells:
     """One model for both tasks, and one for each."""
     for variant in study_joint_fitting(inputs.development, inputs.test, epsilon=0.04).variants:
         yield from trade_off_cells(variant.label, variant.tasks)
+
+
+def support_conditions(inputs: StudyInputs) -> Cells:
+    """What is lost without a condition, and what the other alone repairs."""
+    study = study_support_conditions(inputs.development, inputs.test, epsilon=0.10)
+    full, absorption, conflict = (study.of(name, AGAIN) for name in ("full", "absorption", "conflict"))
+    for lost, kept in zip(absorption.tasks, full.tasks, strict=True):
+        loss = 100 * (lost.cs.delta - kept.cs.delta)
+        yield OwnCell("Without conflict", f"{lost.task.upper()} ΔCS minus SPC's", loss, 100 / lost.cs.total)
+    most = max((result.cf for result in conflict.tasks), key=lambda change: change.delta)
+    yield from change_cells("Only conflict", most, "larger ΔCF of MC and QA")
 
 
 def sizes(inputs: StudyInputs) -> Cells:

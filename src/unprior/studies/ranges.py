@@ -47,11 +47,15 @@ class TaskRanges:
     fixed_strength: float | None
     """λ*, the one strength fitted for all examples, if known."""
 
+    @property
+    def radius(self) -> FloatArray:
+        """Distance of λ to the nearer end of its range."""
+        return np.minimum(self.strength - self.low, self.high - self.strength)
+
     def record(self) -> dict[str, Any]:
         """The paper's summary of the ranges."""
         width = self.high - self.low
         bounded = np.isfinite(width)
-        radius = np.minimum(self.strength - self.low, self.high - self.strength)
         return {
             "task": self.task,
             "n": len(self.low),
@@ -64,8 +68,8 @@ class TaskRanges:
             "share_fixed_strength_outside": (
                 None if self.fixed_strength is None else _mean(~self._inside(self.fixed_strength))
             ),
-            "median_radius_repaired": _median(radius[self.repaired]),
-            "median_radius_harmed": _median(radius[self.harmed]),
+            "median_radius_repaired": _median(self.radius[self.repaired]),
+            "median_radius_harmed": _median(self.radius[self.harmed]),
         }
 
     def _inside(self, strength: float) -> BoolArray:
@@ -182,7 +186,8 @@ def _shown(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _run(inputs: StudyInputs) -> Ranges:
+def fitted_ranges(inputs: StudyInputs) -> Ranges:
+    """The stable ranges of SPC's proposals, beside the one strength that the same development rows select."""
     control = FixedStrengthCalibrator(epsilon_cs=inputs.epsilon).fit(inputs.development, split=None)
     return study_ranges(inputs.decisions(), fixed_strength=selected_strength(control, inputs.test))
 
@@ -195,5 +200,5 @@ STUDY = Study(
     how="For every test example the range of λ in which the proposal of standard SPC (ε = 0.04) stays first; λ* is the "
     "selected fixed strength of the same development pairs.",
     needs=("scores",),
-    run=_run,
+    run=fitted_ranges,
 )
