@@ -190,9 +190,9 @@ def test_a_batch_needs_a_size(llava: TransformersEngine, benchmark: Benchmark, s
 
 
 def test_a_killed_command_loses_nothing_that_was_stored(model_folder: Callable[[str], Path], tmp_path: Path) -> None:
-    questions = write_benchmark(tmp_path, pairs=6)
+    questions = write_benchmark(tmp_path, pairs=4)
     command: list[Any] = [
-        Path(sys.executable).parent / "unprior", "baseline", "vcd", "nolan", "--model", model_folder("llava"),
+        Path(sys.executable).parent / "unprior", "baseline", "nolan", "--model", model_folder("llava"),
         "--benchmark", questions, "--batch-size", 1, "--cost-examples", 1,
     ]  # fmt: skip
     killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"

@@ -19,7 +19,7 @@ from unprior.benchmarks.user_file import write_questions
 from unprior.cli import main
 
 Rows = list[dict[str, Any]]
-_PAIRS_PER_SUBCATEGORY = 2
+_PAIRS_PER_SUBCATEGORY = 1
 
 
 @dataclass(frozen=True)

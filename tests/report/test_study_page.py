@@ -57,6 +57,7 @@ def test_every_study_leaves_its_files(finished: list[FinishedStudy], folder: Pat
         assert drawn == [each.result.figure() is not None] * 3
 
 
+@pytest.mark.slow
 def test_the_same_numbers_give_the_same_bytes(table: ScoreTable, tmp_path: Path) -> None:
     for name in ("first", "second"):
         inputs = StudyInputs(table, resamples=200)

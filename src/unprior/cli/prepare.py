@@ -53,7 +53,10 @@ class _Preparation:
     def prepare(self, needs: dict[str, tuple[str, ...]]) -> None:
         """Meet the needs, the cheapest first."""
         for variant in (*needs.get("orders", ()), *needs.get("forms", ())):
-            self._variant(variant)
+            try:
+                self._variant(variant)
+            except UnpriorError as error:  # a benchmark need not have what the variant is made of
+                warn(f"{variant} cannot be prepared: {error}")
         if "views" in needs:
             whole = self._load(None)
             self._score(whole, whole, None, views=("white", "black", "mean"))
