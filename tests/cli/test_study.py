@@ -60,6 +60,16 @@ def test_studies_are_chosen_by_name_and_by_question(run: Callable, scored: Path,
     assert json.loads((tmp_path / "other" / "attraction.json").read_text()) == records[0]
 
 
+def test_the_limits_that_were_chosen_are_the_limits_that_are_told(run: Callable, scored: Path) -> None:
+    given = ("--epsilon-cs", 0.025, "--wide-epsilon-cs", 0.2)
+    components, support = run("study", "components", "support-conditions", "--run", scored, *given, "--json").json
+    assert "ε = 0.025" in components["how"]
+    assert "ε = 0.20" in support["how"]
+    page = (scored / "study" / "index.html").read_text(encoding="utf-8")
+    assert components["how"] in page
+    assert support["how"].split(".")[0] in page
+
+
 def test_mistakes_are_named(run: Callable, scored: Path, tmp_path: Path) -> None:
     run("study", "rq9", "--run", scored).refused("no study 'rq9'", "rq5", "attraction")
     run("study", "all", "--run", tmp_path / "nowhere").refused("no scores.parquet", "unprior run")

@@ -70,7 +70,7 @@ def test_sentences_name_the_best(result: AlternativePriors) -> None:
     for task, sentence in zip(result.tasks, result.sentences, strict=True):
         assert all(LABELS[name] in sentence for name in result.best(task))
     only = AlternativePriors((result.of("text"),))
-    assert "0 of the 0 other" in only.sentences[0]
+    assert "none of the 0 other" in only.sentences[0]
     assert is_plain(result)
 
 

@@ -35,10 +35,12 @@ def test_sentences_follow_the_numbers() -> None:
     assert f"No loses accuracy in {len(yes)} of {len(result.rows)} groups" in result.sentences[-1]
     decisions.final[:] = decisions.table.original
     assert "loses accuracy in 0 of" in study_answer_directions({"Keep": decisions}).sentences[-1]
-    most = max((row for row in result.rows if row.side == "cf"), key=lambda row: row.change.total)
+    cf, cs = (max((row for row in result.rows if row.side == side), key=lambda row: row.change.total)
+              for side in ("cf", "cs"))  # fmt: skip
     assert result.sentences[0] == (
-        f"The right answer is {most.answer} for {most.change.total} of 12 CF examples."
-    )  # fmt: skip
+        f"The right answer is {cf.answer} for {cf.change.total} of 12 CF examples and {cs.answer} for "
+        f"{cs.change.total} of 12 CS examples."
+    )
 
 
 def test_every_version_is_a_section() -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from small_tables import hand_made_rows, hand_made_table
 from unprior import ScoreTable, measure
+from unprior.evaluation import Share
 from unprior.studies import study_attraction
+from unprior.studies.attraction import Attraction, AttractionCell
 
 
 def test_whole_tasks_by_hand() -> None:
@@ -50,3 +52,23 @@ def test_without_subcategories_there_is_no_matrix() -> None:
     assert result.cells == ()
     assert result.subcategories == ()
     assert len(result.records()) == 2
+
+
+def test_sentences_know_that_two_candidates_leave_no_choice_and_count_ties() -> None:
+    def cells(**counts: int) -> Attraction:
+        found = [AttractionCell(task, "c", name, Share(count, 8), 1 / 3, Share(1, 1)) for task in ("mc",)
+                 for name, count in counts.items()]  # fmt: skip
+        return Attraction((), tuple(found))
+
+    mc, qa, *_ = study_attraction(hand_made_table()).sentences
+    assert mc.endswith("against 25.0 % expected by chance.")
+    assert qa.endswith("but with two candidates an error has no choice.")
+    assert (
+        cells(Hands=8, Hats=2).sentences[0].endswith("highest in Hands (MC, 100.0 %) and lowest in Hats (MC, 25.0 %).")
+    )
+    assert (
+        cells(Hands=8, Hats=8, Shoes=2)
+        .sentences[0]
+        .endswith("highest in 2 of them (100.0 %) and lowest in Shoes (MC, 25.0 %).")
+    )
+    assert cells(Hands=8, Hats=8).sentences[0].endswith("the rate is 100.0 % everywhere.")

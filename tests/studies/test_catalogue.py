@@ -37,5 +37,5 @@ def test_records_sentences_and_captions_are_fit_to_be_written(name: str, inputs:
     assert records
     assert {tuple(record) for record in records} == {tuple(records[0])}, "every record has the same fields"
     assert all(isinstance(value, str | int | float | None) for record in records for value in record.values())
-    assert all(sentence.endswith(".") for sentence in (*result.sentences, result.table.caption, study.how))
+    assert all(sentence.endswith(".") for sentence in (*result.sentences, result.table.caption, study.explained()))
     assert result.table.rows

@@ -66,10 +66,10 @@ def test_words_about_intervals_follow_them(result: ClaimOrder) -> None:
         )
         return ClaimOrder((dataclasses.replace(method, effects=effects),), 8).sentences[0]
 
-    assert with_intervals((0.1, 0.2), (-0.2, -0.1)).endswith("both intervals leave zero out.")
-    assert with_intervals((0.1, 0.2), (0.0, 0.1)).endswith("only the first interval leaves zero out.")
-    assert with_intervals((0.0, 0.2), (0.1, 0.1)).endswith("only the second interval leaves zero out.")
-    assert with_intervals((-0.1, 0.2), (0.0, 0.0)).endswith("neither interval leaves zero out.")
+    assert with_intervals((0.1, 0.2), (-0.2, -0.1)).endswith("(both intervals leave zero out).")
+    assert with_intervals((0.1, 0.2), (0.0, 0.1)).endswith("(only the first interval leaves zero out).")
+    assert with_intervals((0.0, 0.2), (0.1, 0.1)).endswith("(only the second interval leaves zero out).")
+    assert with_intervals((-0.1, 0.2), (0.0, 0.0)).endswith("(neither interval leaves zero out).")
 
 
 def test_calibrators_that_abstain_are_named_and_change_nothing() -> None:

@@ -103,10 +103,11 @@ def test_sentences_compare_how_much_is_changed() -> None:
     said = Transfers((Transfer("other", "mc", False, (few, many)),)).sentences
     assert said[0] == "On other MC SPC-0.04 changes 2 of 10 answers (repairs/harms 1/0, ΔCF/ΔCS +10.0/+0.0)."
     assert said[1] == (
-        "NoLan changes more answers than SPC-0.04 in 1 of 1 settings; SPC-0.04 is not dominated in 1 of them."
+        "NoLan changes more answers than SPC-0.04 in 1 of 1 combinations of benchmark and task; SPC-0.04 is not "
+        "dominated in 1."
     )
     fewer = Transfers((Transfer("other", "mc", False, (few, effect("nolan", 0.2, 0.1, changed=1))),)).sentences
-    assert "in 0 of 1 settings; SPC-0.04 is not dominated in 0" in fewer[1]
+    assert "in 0 of 1 combinations of benchmark and task; SPC-0.04 is not dominated in 0" in fewer[1]
     assert Transfers((Transfer("own", "mc", True, (few,)),)).sentences == ("There are no other benchmarks.",)
 
 

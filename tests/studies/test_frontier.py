@@ -122,7 +122,7 @@ def test_sentences_follow_the_numbers() -> None:
     points = (point("spc", 0.0, 2, 0), point("spc", 0.04, 5, 4), point("fixed_selected", 0.04, 3, 1))
     said = Frontier(points, 0.04).sentences
     assert said == (
-        "On MC SPC goes from +2.0/+0.0 points at ε = 0 to +5.0/-4.0 at ε = 0.04; 2 limits give 2 different results.",
+        "On MC SPC goes from +2.0/+0.0 points at ε = 0.00 to +5.0/-4.0 at ε = 0.04; 2 limits give 2 different results.",
         "The loss on the test pairs exceeds its limit in 0 of 2 cases.",
         "At ε = 0.04 SPC gives +5.0/-4.0 (+3.0/-1.0 with one selected strength) on MC.",
     )

@@ -71,12 +71,9 @@ def test_sentences_count_improved_unchanged_and_declined() -> None:
         "Fitted without the subcategory it is tested on, SPC changes CF/CS accuracy by +20.0/-10.0 on MC over 3 "
         "subcategories."
     )
-    assert second.endswith("is higher in 1, the same in 1 and lower in 1 of 3 subcategories.")
-    assert (
-        made_up((0, 0), (2, 1), (3, 1))
-        .sentences[1]
-        .endswith("higher in 2, the same in 1 and lower in 0 of 3 subcategories.")
-    )
+    assert second.endswith(" rises in 1, stays in 1 and falls in 1 of 3 subcategories.")
+    assert made_up((0, 0), (2, 1), (3, 1)).sentences[1].endswith(" rises in 2 and stays in 1 of 3 subcategories.")
+    assert made_up((2, 0), (2, 1)).sentences[1].endswith(" rises in all 2 subcategories.")
 
 
 def test_table_and_records_have_the_pooled_row(result: HeldOut) -> None:

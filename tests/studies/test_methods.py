@@ -148,7 +148,7 @@ def test_sentences_name_the_best_and_the_best_of_the_other_side() -> None:
     ahead = study_method_versions({"SPC": DECISIONS}, [perfect, worst], resamples=20).sentences
     assert ahead[0].startswith("On MC One has the highest U (")
     assert ahead[0].endswith("of SPC.")
-    assert ahead[1] == "Two lowers CF accuracy there."
+    assert ahead[-1] == "CF accuracy falls with Two (on MC and QA)."
     behind = study_method_versions({"SPC": replace(DECISIONS, final=TEST.answer)}, [worst], resamples=20).sentences
     assert behind[0].startswith("On MC SPC has the highest U (")
     assert behind[0].endswith("of Two.")

@@ -94,11 +94,14 @@ def test_sentences_follow_the_numbers(table: ScoreTable, calibrator: SelectivePr
     assert "as often as" in result.sentences[-1]
     less = replace(result.agreements[1], cf=Share(3, 6))
     assert "less often than" in replace(result, agreements=(result.agreements[0], less)).sentences[-1]
-    assert "With ε = 0.1, 0 of 2 CF gains" in result.sentences[-2], "six pairs are too few"
+    assert "With ε = 0.10 CF accuracy rises significantly in 0 and" in result.sentences[-2], "six pairs are too few"
     sure = replace(result.rows[0], holm_p=(0.01, 0.2))
     gained = result.rows[0].result.cf.delta > 0
     assert gained
-    assert "1 of 2 CF gains and 0 of 2 CS" in replace(result, rows=(sure, result.rows[1])).sentences[-2]
+    assert (
+        "significantly in 1 and CS accuracy falls significantly in 0 of 2 orders"
+        in replace(result, rows=(sure, result.rows[1])).sentences[-2]
+    )
 
 
 def test_the_first_limit_is_shown_and_all_are_recorded(table: ScoreTable, calibrator: SelectivePriorCalibrator) -> None:

@@ -37,7 +37,7 @@ def test_sentences_name_the_least_consistent_source() -> None:
     said = study_prior_direction(ScoreTable.from_rows(always_yes)).sentences
     assert "highest for the original answer" in said[0]
     assert "lowest for the text-only winner (0.0 %)" in said[0]
-    assert "100.0 % of CF examples with the ordinary claim first and on 0.0 % with the atypical one first" in said[2]
+    assert "favour the ordinary answer on 100.0/0.0 % of CF examples" in said[2]
     never = [row | {"prior_scores": [-0.1, -3.0], "image_scores": [-0.1, -3.0], "original": "yes"} for row in ROWS]
     said = study_prior_direction(ScoreTable.from_rows(never)).sentences
     assert "is 0.0 % for the original answer, the image-conditioned winner and the text-only winner" in said[0]

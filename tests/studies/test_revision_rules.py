@@ -83,10 +83,11 @@ def test_sentences_name_the_best_row_and_whether_it_keeps_the_limit(table: Score
     result = run(table)
     spc = with_gains(result, "spc", 20).sentences
     assert spc[0].endswith("SPC's rule moves ΔCF/ΔCS by -15.0/-2.0 on MC.")
-    assert spc[-1] == "The highest mean utility has SPC (+20.0)."
+    assert spc[-1] == "SPC (+20.0) has the highest U, averaged over the tasks."
     beyond = with_gains(result, "direct-subtraction", 20, feasible=False).sentences
-    assert beyond[-2] == "The highest mean utility has Direct (PMI, λ = 1) (+20.0)."
-    assert beyond[-1].startswith("Of the rows that keep the limit on the development rows it has NoLan, ")
+    assert beyond[-2] == "“Direct (PMI, λ = 1)” (+20.0) has the highest U, averaged over the tasks."
+    others = len(result.rows) - 1
+    assert beyond[-1].endswith(f"the limit on the development pairs, {others} rows (+4.0) have the highest.")
 
 
 def test_what_abstains_says_so() -> None:

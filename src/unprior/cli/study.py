@@ -76,17 +76,18 @@ def run_studies(chosen: Sequence[Study], inputs: StudyInputs, run: Path) -> list
     from unprior.report.study_page import FinishedStudy
 
     finished = []
+    limits = inputs.epsilon, inputs.wide_epsilon
     with errors.status("") as status:
         for number, each in enumerate(chosen, start=1):
             status.update(f"{number} of {len(chosen)}: {each.title} …")
             lacking = each.missing(inputs)
             if lacking:
-                finished.append(FinishedStudy(each, None, _lacks(each, lacking, inputs, run)))
+                finished.append(FinishedStudy(each, None, _lacks(each, lacking, inputs, run), limits))
                 continue
             try:
-                finished.append(FinishedStudy(each, each.run(inputs)))
+                finished.append(FinishedStudy(each, each.run(inputs), None, limits))
             except UnpriorError as error:
-                finished.append(FinishedStudy(each, None, str(error)))
+                finished.append(FinishedStudy(each, None, str(error), limits))
     return finished
 
 

@@ -33,6 +33,13 @@ class FinishedStudy:
     result: StudyResult | None
     lacks: str | None = None
     """Why there is no result, and what to do about it."""
+    limits: tuple[float, float] = (0.04, 0.10)
+    """The primary and the wider limit of commonsense loss that it was computed with."""
+
+    @property
+    def how(self) -> str:
+        """How the numbers were computed, with these limits."""
+        return self.study.explained(*self.limits)
 
 
 def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
@@ -45,7 +52,7 @@ def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
         "question": study.question,
         "title": study.title,
         "asks": study.asks,
-        "how": study.how,
+        "how": finished.how,
         "sentences": list(result.sentences),
         "records": result.records(),
     }
@@ -96,7 +103,7 @@ class _Chapter:
 
 def _entry(finished: FinishedStudy) -> _Entry:
     study, result = finished.study, finished.result
-    common: dict[str, Any] = {"name": study.name, "title": study.title, "asks": study.asks, "how": study.how}
+    common: dict[str, Any] = {"name": study.name, "title": study.title, "asks": study.asks, "how": finished.how}
     if result is None:
         return _Entry(**common, sentences=(), table=None, numbers=None, light=None, dark=None, width=0,
                       lacks=finished.lacks)  # fmt: skip

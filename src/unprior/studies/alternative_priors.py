@@ -59,9 +59,10 @@ class AlternativePriors(Variants):
             gaining = sum(each.on(task).cf.delta > 0 for each in self.variants)
             said.append(
                 f"On {task.upper()} U₀.₅ is highest with {listed([f'“{label}”' for label in best])} "
-                f"({both(top.cf.delta, top.cs.delta)}); {more} of the {len(others)} other estimates "
-                f"{'repairs' if more == 1 else 'repair'} more than text only ({both(text.cf.delta, text.cs.delta)}), "
-                f"and {gaining} of all {len(self.variants)} {'has' if gaining == 1 else 'have'} a positive ΔCF."
+                f"({both(top.cf.delta, top.cs.delta)}); {more or 'none'} of the {len(others)} other estimates "
+                f"{'repair' if more > 1 else 'repairs'} more than text only ({both(text.cf.delta, text.cs.delta)}), "
+                f"and ΔCF is positive with {'all' if gaining == len(self.variants) else gaining or 'none'} of the "
+                f"{len(self.variants)}."
             )
         return tuple(said)
 
@@ -84,8 +85,9 @@ STUDY = Study(
     question="rq3",
     title="Alternative estimates of the prior",
     asks="Does the repair depend on removing the image, or do blank images estimate the prior as well?",
-    how="Standard SPC is fitted with the text-only prior (ε = 0.04); its strength model and settings stay fixed while "
-    "the prior scores of the test rows are replaced by those of a white, black or mean image or of a combination.",
+    how="Standard SPC is fitted with the text-only prior (ε = {epsilon}); its strength model and settings stay fixed "
+    "while the prior scores of the test rows are replaced by those of a white, black or mean image or of a "
+    "combination.",
     needs=("scores", "views"),
     run=lambda inputs: study_alternative_priors(inputs.fitted(), inputs.test),
 )

@@ -10,7 +10,7 @@ from unprior.calibration import Decisions
 from unprior.errors import UnpriorError
 from unprior.evaluation import Change, compare
 from unprior.evaluation.comparison import group_rows
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, points, repairs
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, listed, points, repairs
 from unprior.studies.study import Study
 from unprior.studies.versions import spc_versions
 
@@ -69,15 +69,14 @@ class AnswerDirections:
     @property
     def sentences(self) -> tuple[str, ...]:
         """How unequal the directions are, and what SPC does in each."""
-        said = []
+        most_often = []
         first = self.rows[0].version
         for side in dict.fromkeys(row.side for row in self.rows):
             parts = [row for row in self.rows if (row.version, row.side) == (first, side)]
             most = max(parts, key=lambda row: row.change.total)
             total = sum(row.change.total for row in parts)
-            said.append(
-                f"The right answer is {most.answer} for {most.change.total} of {total} {side.upper()} examples."
-            )
+            most_often.append(f"{most.answer} for {most.change.total} of {total} {side.upper()} examples")
+        said = [f"The right answer is {listed(most_often)}."]
         for version in dict.fromkeys(row.version for row in self.rows):
             parts = [row for row in self.rows if row.version == version]
             gains = [f"{row.side.upper()} {row.answer} {points(row.change.delta)}" for row in parts]
@@ -120,8 +119,8 @@ STUDY = Study(
     question="rq5",
     title="Unequal yes/no answers in the original questions",
     asks="Does SPC help where the right answer is yes as well as where it is no?",
-    how="Yes/no questions of the test pairs by side and right answer; SPC at ε = 0.04 and 0.10 (standard) and 0.10 "
-    "(uncertainty-aware, whose numbers the paper has).",
+    how="Yes/no questions of the test pairs by side and right answer; SPC at ε = {epsilon} and {wide_epsilon} "
+    "(standard) and {wide_epsilon} (uncertainty-aware, whose numbers the paper has).",
     needs=("scores",),
     run=lambda inputs: study_answer_directions(spc_versions(inputs)),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -117,19 +118,21 @@ class Attraction:
         """How directed the errors are, and where most."""
         said = [
             f"{percent(cell.attracted.value)} % of the {cell.attracted.total} wrong {cell.task.upper()} answers to "
-            f"counterfactual images are what the model answers without the image, against {percent(cell.chance)} % "
-            f"expected by chance."
+            f"counterfactual images are what the model answers without the image, {_beside(cell)}."
             for cell in self.overall
             if cell.attracted.total
         ]
         counted = [cell for cell in self.cells if cell.attracted.total >= _ENOUGH]
         if counted:
-            most, least = (choose(counted, key=lambda cell: cell.attracted.value) for choose in (max, min))
-            said.append(
-                f"Among cells with at least {_ENOUGH} errors the rate is highest for {most.subcategory} "
-                f"({most.task.upper()}, {percent(most.attracted.value)} %) and lowest for {least.subcategory} "
-                f"({least.task.upper()}, {percent(least.attracted.value)} %)."
+            rates = [cell.attracted.value for cell in counted]
+            most, least = max(rates), min(rates)
+            top, bottom = ([cell for cell in counted if cell.attracted.value == rate] for rate in (most, least))
+            words = (
+                f"highest in {_named(top)} and lowest in {_named(bottom)}"
+                if most > least
+                else f"{percent(most)} % everywhere"
             )
+            said.append(f"Among cells with at least {_ENOUGH} errors the rate is {words}.")
         return tuple(said) or ("There are no wrong answers to counterfactual images.",)
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:
@@ -161,6 +164,21 @@ def study_attraction(table: ScoreTable) -> Attraction:
         ]
     overall = [_cell(table.take(rows), task, None, None) for (task,), rows in group_rows(table, "task").items()]
     return Attraction(tuple(overall), tuple(cells))
+
+
+def _beside(cell: AttractionCell) -> str:
+    if cell.task == "qa" and cell.chance == cell.attracted.value:
+        return "but with two candidates an error has no choice"
+    return f"against {percent(cell.chance)} % expected by chance"
+
+
+def _named(cells: Sequence[AttractionCell]) -> str:
+    """One cell by its name, several by their number; with their rate."""
+    first = cells[0]
+    rate = f"{percent(first.attracted.value)} %"
+    return (
+        f"{first.subcategory} ({first.task.upper()}, {rate})" if len(cells) == 1 else f"{len(cells)} of them ({rate})"
+    )
 
 
 def _cell(part: ScoreTable, task: str, category: str | None, subcategory: str | None) -> AttractionCell:

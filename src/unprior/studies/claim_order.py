@@ -26,7 +26,7 @@ from unprior.studies.claims import (
     fit_on_claims,
     fitted_form,
 )
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, interval, percent, points
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, interval, percent, points
 from unprior.studies.study import Study
 
 if TYPE_CHECKING:
@@ -90,9 +90,10 @@ class ClaimOrder:
         for method in self.methods:
             first, second = (effect_of(method.effects, order, "cf") for order in CLAIM_ORDERS)
             said.append(
-                f"{method.label} changes CF by {points(first.change.delta)} points with the ordinary claim first and "
-                f"{points(second.change.delta)} with the atypical one first; {_clear(first, second)}."
+                f"{method.label} changes CF by {both(first.change.delta, second.change.delta)} points "
+                f"({_clear(first, second)})"
             )
+        said = [f"With the ordinary/atypical claim first {'; '.join(said)}."]
         for name, measure in (("consistent", "consistent after exchange"), ("right_twice", "right in both orders")):
             before = getattr(self.methods[0].exchanges[0], name)[0]
             after = {method.label: getattr(method.exchanges[0], name)[1].value for method in self.methods}
@@ -183,8 +184,8 @@ STUDY = Study(
     title="Exchanging the two claims",
     asks="Does SPC repair when the atypical claim comes first, as it does when the ordinary one does?",
     how="Contrastive form, both claim orders of the test pairs. SPC (standard version) fitted on the benchmark's own "
-    "development rows or on both claim orders of the development pairs, and CFG on scores with γ chosen on the latter. "
-    "ε = 0.10, because the paper's numbers for the original form in this section are those of ε = 0.10; 10,000 "
+    "development rows or on both claim orders of the development pairs, and CFG on scores with γ chosen on the "
+    "latter. ε = {wide_epsilon}; the paper's numbers for the original form in this section are those of 0.10; 10,000 "
     "resamples of pairs, seed 20260715.",
     needs=("scores", "forms"),
     run=lambda inputs: study_claim_order(

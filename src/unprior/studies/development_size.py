@@ -10,7 +10,7 @@ from unprior.benchmarks.splits import NESTED_SEEDS, nested_development
 from unprior.benchmarks.taxonomy import DEV_PAIRS_PER_SUBCATEGORY
 from unprior.scores import ScoreTable
 from unprior.studies.resplit import fold, outline
-from unprior.studies.result import ResultTable, listed
+from unprior.studies.result import ResultTable, limit, listed
 from unprior.studies.spread import TaskSpread, spreads
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff, trade_offs
@@ -88,7 +88,7 @@ class DevelopmentSize:
             ("Development pairs", *columns),
             rows,
             f"Points of accuracy, mean ± standard deviation over {seeds} seeds; uncertainty-aware SPC, "
-            f"ε = {self.epsilon:g}. The sets of a seed contain each other; the test pairs are always the same.",
+            f"ε = {limit(self.epsilon)}. The sets of a seed contain each other; the test pairs are always the same.",
         )
 
     @property
@@ -152,8 +152,8 @@ STUDY = Study(
     question="rq3",
     title="Effect of development-set size",
     asks="How many development pairs does SPC need?",
-    how="Nested sets of one to five development pairs of every subcategory, five seeds; uncertainty-aware SPC "
-    "(ε = 0.10) is fitted on each and judged on the same test pairs. The standard deviation is that of a sample "
+    how="Nested sets of one to five development pairs of every subcategory, five seeds; uncertainty-aware SPC (ε = "
+    "{wide_epsilon}) is fitted on each and judged on the same test pairs. The standard deviation is that of a sample "
     "(n − 1).",
     needs=("scores",),
     run=lambda inputs: study_development_size(inputs.table, epsilon=inputs.wide_epsilon),

@@ -12,7 +12,7 @@ from unprior.evaluation.comparison import group_rows
 from unprior.scores.files import finite_or_none
 from unprior.studies.effects import MethodEffect, method_effect
 from unprior.studies.inputs import External
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, points, repairs
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, limit, points, repairs
 from unprior.studies.study import Study
 
 _NAMES = {"cf": "ΔCF", "cs": "ΔCS", "accuracy": "Δaccuracy", "f1": "ΔF1"}
@@ -120,8 +120,8 @@ class Transfers:
             more = sum(_changed(row, "nolan") > _changed(row, first) for row in compared)
             best = sum(first in row.nondominated for row in compared)
             said.append(
-                f"NoLan changes more answers than {label} in {more} of {len(compared)} settings; {label} is not "
-                f"dominated in {best} of them."
+                f"NoLan changes more answers than {label} in {more} of {len(compared)} combinations of benchmark and "
+                f"task; {label} is not dominated in {best}."
             )
         return tuple(said) or ("There are no other benchmarks.",)
 
@@ -157,7 +157,7 @@ def study_external(
     rows: list[Transfer] = []
     for benchmark, external in ((name, own), *others.items()):
         answers = [
-            (f"spc-{calibrator.epsilon_cs:g}", f"SPC ε = {calibrator.epsilon_cs:g}",
+            (f"spc-{calibrator.epsilon_cs:g}", f"SPC (ε = {limit(calibrator.epsilon_cs)})",
              calibrator.predict(external.table).final)
             for calibrator in calibrators
         ] + [(each.info.name, each.info.label, each.answers) for each in _nolan(external.baselines)]  # fmt: skip
@@ -177,9 +177,9 @@ STUDY = Study(
     question="rq4",
     title="Transfer to other benchmarks",
     asks="Does SPC carry over to other benchmarks without retuning?",
-    how="Standard SPC (ε = 0.04 and 0.10), fitted and selected on the run's own development pairs, is applied to every "
-    "other benchmark as it is; paired benchmarks report ΔCF/ΔCS, others Δaccuracy and for yes/no questions ΔF1. NoLan "
-    "stands beside it where its answers are at hand.",
+    how="Standard SPC (ε = {epsilon} and {wide_epsilon}), fitted and selected on the run's own development pairs, is "
+    "applied to every other benchmark as it is; paired benchmarks report ΔCF/ΔCS, others Δaccuracy and for yes/no "
+    "questions ΔF1. NoLan stands beside it where its answers are at hand.",
     needs=("scores", "external"),
     run=lambda inputs: study_external(
         [inputs.fitted(epsilon) for epsilon in (inputs.epsilon, inputs.wide_epsilon)],

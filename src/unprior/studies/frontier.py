@@ -10,7 +10,7 @@ from unprior.baselines.controls import STRENGTHS, fixed_strength_answers, run_co
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.calibration.fixed import FixedStrengthCalibrator
 from unprior.scores import ScoreTable
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, listed
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, listed
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff, trade_offs
 
@@ -127,8 +127,8 @@ class Frontier:
             first, last = curve[0], curve[-1]
             places = len({(point.result.cf, point.result.cs) for point in curve})
             said.append(
-                f"On {task.upper()} SPC goes from {_changes(first)} points at ε = {first.epsilon:g} to "
-                f"{_changes(last)} at ε = {last.epsilon:g}; {len(curve)} limits give "
+                f"On {task.upper()} SPC goes from {_changes(first)} points at ε = {limit(first.epsilon or 0.0)} to "
+                f"{_changes(last)} at ε = {limit(last.epsilon or 0.0)}; {len(curve)} limits give "
                 f"{places} different result{'s' * (places > 1)}."
             )
         own = [point for task in self.tasks for point in self.of(task, "spc")]
@@ -139,7 +139,7 @@ class Frontier:
         pairs = zip(at_own["spc"], at_own["fixed_selected"], strict=True)
         words = listed([f"{_changes(one)} ({_changes(other)} with one selected strength) on {one.result.task.upper()}"
                         for one, other in pairs])  # fmt: skip
-        said.append(f"At ε = {self.epsilon:g} SPC gives {words}.")
+        said.append(f"At ε = {limit(self.epsilon)} SPC gives {words}.")
         return tuple(said)
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:
@@ -156,7 +156,7 @@ class Frontier:
 
 
 def _choice(point: FrontierPoint) -> str:
-    chosen = f"λ = {point.strength:g}" if point.epsilon is None else f"ε = {point.epsilon:g}"
+    chosen = f"λ = {point.strength:g}" if point.epsilon is None else f"ε = {limit(point.epsilon)}"
     return f"{chosen} (abstains)" if point.abstains else chosen
 
 

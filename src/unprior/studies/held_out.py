@@ -10,7 +10,7 @@ import numpy as np
 from unprior.scores import ScoreTable
 from unprior.scores.table import concatenate
 from unprior.studies.resplit import held_out_folds
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, listed, repairs
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, listed, repairs
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff, trade_offs
 
@@ -82,8 +82,8 @@ class HeldOut:
             f"Generalisation to each {self.by} left out of development",
             tuple(columns),
             (ResultSection(None, (*rows, ResultRow(self._cells("All together", self.pooled), strong=True))),),
-            f"Points of accuracy; uncertainty-aware SPC, ε = {self.epsilon:g}. Every row is fitted without development "
-            f"pairs of its {self.by} and tested on that alone; the last row counts all of these answers.",
+            f"Points of accuracy; uncertainty-aware SPC, ε = {limit(self.epsilon)}. Every row is fitted without "
+            f"development pairs of its {self.by} and tested on that alone; the last row counts all of these answers.",
         )
 
     def _cells(self, name: str, results: tuple[TradeOff, ...]) -> tuple[str, ...]:
@@ -108,11 +108,10 @@ class HeldOut:
         ]
         for task in self.tasks:
             gains = np.sign([result.cf.repairs - result.cf.harms for result in self.of(task)])
-            counts = [int((gains == sign).sum()) for sign in (1, 0, -1)]
-            said.append(
-                f"{task.upper()} accuracy on counterfactual images is higher in {counts[0]}, the same in {counts[1]} "
-                f"and lower in {counts[2]} of {len(gains)} {plural}."
-            )
+            counts = {word: int((gains == sign).sum()) for word, sign in (("rises", 1), ("stays", 0), ("falls", -1))}
+            found = [f"{word} in {count}" for word, count in counts.items() if count]
+            where = f"{listed(found)} of {len(gains)}" if len(found) > 1 else found[0].replace(" in ", " in all ")
+            said.append(f"{task.upper()} accuracy on counterfactual images {where} {plural}.")
         abstaining = sum(fold.abstains for fold in self.folds)
         if abstaining:
             said.append(f"In {abstaining} of {len(self.folds)} fits no setting was feasible and every answer stays.")
@@ -144,8 +143,8 @@ def _study(by: str, plural: str) -> Study:
         question="rq4",
         title=f"Held-out {plural}",
         asks=f"Does SPC repair answers in a {by} that it has not seen in development?",
-        how=f"For every {by}, uncertainty-aware SPC (ε = 0.04) is fitted on the development pairs outside and judged "
-        f"on the test pairs inside; all answers together cover the test pairs once.",
+        how=f"For every {by}, uncertainty-aware SPC (ε = {{epsilon}}) is fitted on the development pairs outside and "
+        f"judged on the test pairs inside; all answers together cover the test pairs once.",
         needs=("scores",),
         run=lambda inputs: study_held_out(inputs.table, by=by, epsilon=inputs.epsilon),
     )

@@ -16,7 +16,7 @@ from unprior.studies.claims import (
     form_development,
     parse_claim,
 )
-from unprior.studies.result import ResultTable, both, points
+from unprior.studies.result import ResultTable, both, limit, points
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff, trade_offs
 
@@ -88,7 +88,7 @@ class ImageFreePolicies:
             ("Rule", *headers, "Feasible", "Choice"),
             rows,
             f"Both claim orders of the {FITTED_FORM} form, then of all forms; feasible: ΔCF ≥ 0 and ΔCS ≥ "
-            f"−{self.epsilon:g} on the development rows. U = ΔCF + 0.5 ΔCS in points.",
+            f"−{limit(self.epsilon)} on the development rows. U = ΔCF + 0.5 ΔCS in points.",
             strong=[index for index, policy in enumerate(self.policies) if policy.selected],
         )
 
@@ -165,7 +165,7 @@ STUDY = Study(
     title="Rules that do not look at the image",
     asks="Could a rule based only on the answer word reproduce the gain?",
     how="Keep the original answer, always yes, always no, or reverse yes and no; chosen on both claim orders of the "
-    "contrastive form of the development pairs by SPC's objective and constraint (ε = 0.10).",
+    "contrastive form of the development pairs by SPC's objective and constraint (ε = {wide_epsilon}).",
     needs=("forms",),
     run=lambda inputs: study_image_free_policies(inputs.variants["forms"], epsilon=inputs.wide_epsilon),
 )

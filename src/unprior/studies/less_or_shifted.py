@@ -16,7 +16,7 @@ from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.scores.table import concatenate
 from unprior.studies.resplit import Fold, fold, held_out_folds, outline
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, points
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, limit, listed, points, quoted
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff, trade_offs
 
@@ -96,8 +96,8 @@ class LessOrShifted:
             "Average utility with less or shifted development data",
             ("Development data", *METHODS.values()),
             (ResultSection(None, tuple(rows)),),
-            f"U = ΔCF + 0.5 ΔCS in points, the mean over the tasks; ε = {self.epsilon:g}, uncertainty-aware gates. "
-            f"With few pairs also the mean over the seeds. Best of a row marked.",
+            f"U = ΔCF + 0.5 ΔCS in points, the mean over the tasks; ε = {limit(self.epsilon)}, uncertainty-aware "
+            f"gates. With few pairs also the mean over the seeds. Best of a row marked.",
         )
 
     @property
@@ -106,15 +106,17 @@ class LessOrShifted:
         labels = list(METHODS.values())
         said = []
         for condition in self.conditions:
-            best = " and ".join(labels[place] for place in self._best(condition))
+            best = listed([quoted(labels[place]) for place in self._best(condition)])
             height = points(max(self.utility(condition, method) for method in METHODS), 2)
-            said.append(f"{condition}: {best} {'is' if len(self._best(condition)) == 1 else 'are'} best ({height}).")
+            where = "Without the tested category" if condition == SHIFTED else f"With {condition.lower()}"
+            verb = "has" if len(self._best(condition)) == 1 else "have"
+            said.append(f"{where} {best} {verb} the highest U ({height}).")
         ahead = [
             100 * (self.utility(condition, "spc") - self.utility(condition, "selected-strength-gated"))
             for condition in self.conditions
         ]
         said.append(
-            f"An adaptive strength is worth {min(ahead) + 0.0:+.2f} to {max(ahead) + 0.0:+.2f} points of utility over "
+            f"An adaptive strength is worth {min(ahead) + 0.0:+.2f} to {max(ahead) + 0.0:+.2f} points of U over "
             f"one fixed strength; it is ahead in {sum(value > 0 for value in ahead)} of {len(ahead)} conditions."
         )
         return tuple(said)
@@ -165,9 +167,9 @@ STUDY = Study(
     question="rq3",
     title="Less or shifted development data",
     asks="Which rule keeps its worth with fewer development pairs, or with pairs of other categories only?",
-    how="Average U over the tasks (ε = 0.04): each category tested with a fit on the other ones, all answers judged "
-    "together; and one development pair of every subcategory, mean of five seeds. SPC and the gate of the selected "
-    "fixed strength are uncertainty-aware; the learned rule decides about proposals of a fixed strength.",
+    how="Average U over the tasks (ε = {epsilon}): each category tested with a fit on the other ones, all answers "
+    "judged together; and one development pair of every subcategory, mean of five seeds. SPC and the gate of the "
+    "selected fixed strength are uncertainty-aware; the learned rule decides about proposals of a fixed strength.",
     needs=("scores",),
     run=lambda inputs: study_less_or_shifted(inputs.table, epsilon=inputs.epsilon),
 )

@@ -36,14 +36,15 @@ class MainComparison:
     def table(self) -> ResultTable:
         """The paper's main table for all tasks, with the intervals of its caption."""
         columns = ("Task", "Method", "CF acc.", "CS acc.", "CFAD↓", "RPD↓", "CCR↓", "ΔCF/ΔCS", "95 % ΔCF", "95 % ΔCS",
-                   "Repairs/harms CF", "Repairs/harms CS")  # fmt: skip
+                   "R/H CF", "R/H CS")  # fmt: skip
         sections = tuple(ResultSection(None, _rows(task)) for task in self.evaluation.tasks)
         return ResultTable(
             "Original answers and SPC",
             columns,
             sections,
             "CFAD: CS minus CF accuracy; RPD: CFAD relative to CS accuracy; CCR: wrong CF answers that are the pair's "
-            f"CS answer. Δ in points, intervals from {self.evaluation.resamples:,} resamples of pairs.",
+            f"CS answer. Δ in points, intervals from {self.evaluation.resamples:,} resamples of pairs; R/H: repairs "
+            "and harms.",
             text_columns=2,
         )
 
@@ -107,8 +108,9 @@ def _moves(side: SideResult, name: str) -> str:
 
 
 def _trend(before: float, after: float) -> str:
-    verb = "stays at" if after == before else "falls to" if after < before else "rises to"
-    return f"{verb} {after:.3f}" + ("" if after == before else f" from {before:.3f}")
+    if after == before:
+        return f"stays at {after:.3f}"
+    return f"{'falls' if after < before else 'rises'} from {before:.3f} to {after:.3f}"
 
 
 def _record(task: TaskResult) -> dict[str, Any]:
@@ -145,8 +147,8 @@ STUDY = Study(
     question="rq2",
     title="Repair and retention by SPC",
     asks="How many wrong answers to counterfactual images does SPC repair, and what does it cost on ordinary images?",
-    how="SPC in its standard version, fitted on the development pairs with ε = 0.04, against the original answers to "
-    "the test pairs; 95 % percentile intervals from 10,000 resamples of pairs.",
+    how="SPC in its standard version, fitted on the development pairs with ε = {epsilon}, against the original "
+    "answers to the test pairs; 95 % percentile intervals from 10,000 resamples of pairs.",
     needs=("scores",),
     run=lambda inputs: study_main(inputs.decisions(), resamples=inputs.resamples, seed=inputs.seed),
 )

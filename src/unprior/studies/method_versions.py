@@ -44,8 +44,8 @@ STUDY = Study(
     title="SPC beside other methods",
     asks="Which method repairs most for what it loses?",
     how="All methods against the common original answers to the test pairs, decoders also against the same decoder "
-    "with its correction switched off; U = ΔCF + 0.5 ΔCS. SPC in its standard version at ε = 0.04 and 0.10, and "
-    "uncertainty-aware at 0.10, whose numbers the paper's table has.",
+    "with its correction switched off; U = ΔCF + 0.5 ΔCS. SPC in its standard version at ε = {epsilon} and "
+    "{wide_epsilon}, and uncertainty-aware at {wide_epsilon}, whose numbers the paper's table has.",
     needs=("scores", "baselines"),
     run=lambda inputs: study_method_versions(
         spc_versions(inputs), inputs.baselines, references=inputs.costs, resamples=inputs.resamples, seed=inputs.seed

@@ -42,6 +42,7 @@ def methods_table(methods: Methods) -> ResultTable:
 def methods_sentences(methods: Methods) -> tuple[str, ...]:
     """Who is best by task, where SPC stands if it is not, and who makes counterfactual answers worse."""
     said = []
+    worse: dict[str, list[str]] = {}  # tasks by method
     others = [row for row in methods.rows if row.kind != "spc"]
     for index, task in enumerate(methods.tasks):
         named = {row.name: row for row in methods.rows}
@@ -55,9 +56,11 @@ def methods_sentences(methods: Methods) -> tuple[str, ...]:
             f"On {task.upper()} {listed([row.label for row in best])} {verb} the highest U "
             f"({points(usefulness(best[0]))}){_runner_up(methods, index, best)}."
         )
-        worse = [row.label for row in others if row.tasks[index].cf.change.delta < 0]
-        if worse:
-            said.append(f"{listed(worse)} {'lowers' if len(worse) == 1 else 'lower'} CF accuracy there.")
+        for row in others:
+            if row.tasks[index].cf.change.delta < 0:
+                worse.setdefault(row.label, []).append(task.upper())
+    if worse:
+        said.append(f"CF accuracy falls with {listed([f'{label} (on {listed(on)})' for label, on in worse.items()])}.")
     return tuple(said)
 
 

@@ -14,7 +14,7 @@ from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.inputs import ORDERS
 from unprior.studies.moved_options import Agreement, Answers, Order, agreement, aligned, order_label, read_order
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, percent, points
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, percent, points
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff
 
@@ -123,7 +123,7 @@ class OptionOrders:
             "Multiple choice with the options in other orders",
             ("Order", "Original CF/CS (%)", "SPC CF/CS (%)", "ΔCF/ΔCS", "Holm p CF/CS"),
             (ResultSection("Accuracy", rows), ResultSection("Same answer in every order", (same,))),
-            f"Uncertainty-aware SPC, ε = {epsilon:g}, fitted on the original order alone. Exact tests, Holm over "
+            f"Uncertainty-aware SPC, ε = {limit(epsilon)}, fitted on the original order alone. Exact tests, Holm over "
             f"{2 * len(rows)} comparisons. An answer that could not be read agrees with none.",
         )
 
@@ -138,14 +138,16 @@ class OptionOrders:
             rows = self.of(epsilon)
             cf, cs = ([getattr(row.result, side).delta for row in rows] for side in _SIDES)
             said.append(
-                f"With ε = {epsilon:g} the CF changes of {len(rows)} orders lie between {points(min(cf))} and "
+                f"With ε = {limit(epsilon)} the CF changes of {len(rows)} orders lie between {points(min(cf))} and "
                 f"{points(max(cf))} points, the CS changes between {points(min(cs))} and {points(max(cs))}."
             )
         rows = self.of(self.epsilons[0])
         gains = sum(row.result.cf.delta > 0 and row.holm_p[0] < _LEVEL for row in rows)
         losses = sum(row.result.cs.delta < 0 and row.holm_p[1] < _LEVEL for row in rows)
-        said.append(f"With ε = {self.epsilons[0]:g}, {gains} of {len(rows)} CF gains and {losses} of {len(rows)} CS "
-                    f"losses are significant at {_LEVEL:g}.")  # fmt: skip
+        said.append(
+            f"With ε = {limit(self.epsilons[0])} CF accuracy rises significantly in {gains} and CS accuracy falls "
+            f"significantly in {losses} of {len(rows)} orders (Holm, {_LEVEL:g})."
+        )
         original, ours = self.agreements[0], self._agreement(self.epsilons[0])
         difference = ours.cf.count + ours.cs.count - original.cf.count - original.cs.count
         word = "less often than" if difference < 0 else "more often than" if difference > 0 else "as often as"
@@ -225,9 +227,9 @@ STUDY = Study(
     question="rq4",
     title="Multiple choice with the options in other orders",
     asks="Does the repair survive when the options change places?",
-    how="Uncertainty-aware SPC (ε = 0.10 in the table, 0.04 in the records) is fitted on development questions in the "
-    "original order and applied to test questions in two rotations and in reverse. Exact tests with Holm's adjustment "
-    "over orders and sides; for agreement, letters are mapped back to their meanings.",
+    how="Uncertainty-aware SPC (ε = {wide_epsilon} in the table, {epsilon} in the records) is fitted on development "
+    "questions in the original order and applied to test questions in two rotations and in reverse. Exact tests with "
+    "Holm's adjustment over orders and sides; for agreement, letters are mapped back to their meanings.",
     needs=("scores", "orders"),
     run=lambda inputs: study_option_orders(
         [inputs.fitted(epsilon, uncertainty=True) for epsilon in (inputs.wide_epsilon, inputs.epsilon)],

@@ -26,7 +26,7 @@ from unprior.studies.prior_replacements import (
     prior_of_another_question,
     shuffled_prior,
 )
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, points
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, limit, points, quoted
 from unprior.studies.study import Study
 from unprior.studies.variants import more_or_less
 
@@ -97,7 +97,7 @@ class PriorControls:
                     if each.utility >= best[place] - 1e-12
                 )
                 rows.append(ResultRow((CONTROLS[name], *cells), strong=name == "spc", strong_cells=strong))
-            sections.append(ResultSection(f"ε = {epsilon:.2f}", tuple(rows)))
+            sections.append(ResultSection(f"ε = {limit(epsilon)}", tuple(rows)))
         columns = (
             "Score used in correction",
             *(f"{task.upper()} Δ{side}" for task in self.tasks for side in ("CF", "CS")),
@@ -123,19 +123,18 @@ class PriorControls:
             mean, other = self.of("mean", task), self.of("other", task)
             won = sum(spc.cf[0] > value for value in other.cf)
             said.append(
-                f"On {task.upper()} (ε = {spc.epsilon:.2f}) SPC's ΔCF ({points(spc.cf[0])}) is {compared} that of the "
-                f"best replacement (“{CONTROLS[best.name]}”, {points(most)}). Against the mean development prior "
-                f"p = {mean.p_values[0]:.3g}; SPC is ahead of {won} of {len(other.cf)} runs with another question's "
-                f"prior (largest p = {max(other.p_values):.3g})."
+                f"On {task.upper()} (ε = {limit(spc.epsilon)}) SPC's ΔCF ({points(spc.cf[0])}) is {compared} that of "
+                f"the best replacement (“{CONTROLS[best.name]}”, {points(most)}); p = {mean.p_values[0]:.3g} against "
+                f"the mean development prior, and SPC is ahead of {won} of {len(other.cf)} runs with another "
+                f"question's prior (largest p = {max(other.p_values):.3g})."
             )
         for epsilon in self.epsilons[1:]:
-            same = [task for task in self.tasks if self._order(task, epsilon) == self._order(task, self.epsilons[0])]
-            leads = [task for task in self.tasks if self._order(task, epsilon)[0] == "spc"]
-            said.append(
-                f"With ε = {epsilon:.2f} the order of the controls by ΔCF is the same on "
-                f"{' and '.join(task.upper() for task in same) or 'no task'}, and SPC comes first on "
-                f"{' and '.join(task.upper() for task in leads) or 'none'}."
-            )
+            parts = []
+            for task in self.tasks:
+                order = self._order(task, epsilon)
+                same = "the same" if order == self._order(task, self.epsilons[0]) else "another"
+                parts.append(f"{same} on {task.upper()}, where {quoted(CONTROLS[order[0]])} comes first")
+            said.append(f"With ε = {limit(epsilon)} the order by ΔCF is {'; '.join(parts)}.")
         return tuple(said)
 
     def _order(self, task: str, epsilon: float) -> list[str]:
@@ -216,11 +215,12 @@ STUDY = Study(
     question="rq3",
     title="Replacing the prior scores",
     asks="Does the repair come from the prior of this question and these candidates, or would any prior do?",
-    how="Standard SPC is fitted and selected again with other prior scores in development and test rows (ε = 0.10, and "
-    "again with 0.04): the image scores, with the seven features that depend on the prior set to 0; the mean of the "
-    "centred development priors of the same task and number of candidates, by position; the prior of another "
-    "development question (20 seeds); the row's own prior shuffled across its answers (20 seeds). λ = 0 takes the "
-    "image scores' winner. Boxes: 10,000 resamples of pairs, seeded controls averaged over seeds; whiskers span 95 %.",
+    how="Standard SPC is fitted and selected again with other prior scores in development and test rows (ε = "
+    "{wide_epsilon}, and again with {epsilon}): the image scores, with the seven features that depend on the prior "
+    "set to 0; the mean of the centred development priors of the same task and number of candidates, by position; the "
+    "prior of another development question (20 seeds); the row's own prior shuffled across its answers (20 seeds). λ "
+    "= 0 takes the image scores' winner. Boxes: 10,000 resamples of pairs, seeded controls averaged over seeds; "
+    "whiskers span 95 %.",
     needs=("scores",),
     run=lambda inputs: study_prior_controls(
         inputs.development,

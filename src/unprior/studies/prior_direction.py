@@ -76,8 +76,8 @@ class PriorDirection:
             said.append(f"The share of {side.upper()} pairs that reverse with the claims {extremes(shares)}.")
         first, second = (percent(share.value) for share in self.favours_ordinary)
         said.append(
-            f"Text-only scores favour the ordinary answer on {first} % of CF examples with the ordinary claim first "
-            f"and on {second} % with the atypical one first."
+            f"With the ordinary/atypical claim first, text-only scores favour the ordinary answer on {first}/{second} "
+            "% of CF examples."
         )
         return tuple(said)
 

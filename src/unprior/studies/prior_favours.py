@@ -162,7 +162,7 @@ STUDY = Study(
     question="rq5",
     title="Where the estimated prior favours the ordinary answer",
     asks="Is correction reliable in both claim orders where the prior speaks for the ordinary answer in both?",
-    how="SPC (standard version, ε = 0.10) fitted on both claim orders of the contrastive form of the "
+    how="SPC (standard version, ε = {wide_epsilon}) fitted on both claim orders of the contrastive form of the "
     "development pairs; test pairs of every form grouped by text-only scores: yes with the ordinary claim first and no "
     "with the atypical one first, or not. 10,000 resamples of pairs, seed 20260715.",
     needs=("forms",),

@@ -183,9 +183,9 @@ STUDY = Study(
     question="rq5",
     title="Transfer across question forms",
     asks="Does SPC repair in question forms that it was not fitted on?",
-    how="SPC (standard version, ε = 0.10) and CFG on scores are fitted on both claim orders of the contrastive form of "
-    "the development pairs and applied to four forms of the test pairs. Exact tests, Holm over forms, orders and sides "
-    "of a method; 10,000 resamples of pairs, seed 20260715.",
+    how="SPC (standard version, ε = {wide_epsilon}) and CFG on scores are fitted on both claim orders of the "
+    "contrastive form of the development pairs and applied to four forms of the test pairs. Exact tests, Holm over "
+    "forms, orders and sides of a method; 10,000 resamples of pairs, seed 20260715.",
     needs=("forms",),
     run=lambda inputs: study_question_forms(
         inputs.variants["forms"], epsilon=inputs.wide_epsilon, resamples=inputs.resamples, seed=claim_seed(inputs)

@@ -197,8 +197,8 @@ STUDY = Study(
     question="rq3",
     title="Strengths that keep the same proposal",
     asks="How far may the correction strength move before a proposal changes?",
-    how="For every test example the range of λ in which the proposal of standard SPC (ε = 0.04) stays first; λ* is the "
-    "selected fixed strength of the same development pairs.",
+    how="For every test example the range of λ in which the proposal of standard SPC (ε = {epsilon}) stays first; λ* "
+    "is the selected fixed strength of the same development pairs.",
     needs=("scores",),
     run=fitted_ranges,
 )

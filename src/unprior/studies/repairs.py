@@ -147,9 +147,9 @@ STUDY = Study(
     question="rq3",
     title="What the repairs looked like",
     asks="Does SPC only pick up answers that scoring the candidates had right all along?",
-    how="Standard SPC, ε = 0.04, on the test rows: how often the original answer is the winner of the image scores, "
-    "and among SPC's CF repairs the shares whose image scores were already right, and where original answer, image "
-    "scores and text-only scores named the same wrong answer.",
+    how="Standard SPC, ε = {epsilon}, on the test rows: how often the original answer is the winner of the image "
+    "scores, and among SPC's CF repairs the shares whose image scores were already right, and where original answer, "
+    "image scores and text-only scores named the same wrong answer.",
     needs=("scores",),
     run=lambda inputs: study_repairs(inputs.decisions()),
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from unprior.benchmarks.splits import DEV, REPEATED_SEEDS, split_by_seed
 from unprior.scores import ScoreTable
 from unprior.studies.resplit import fold, outline
-from unprior.studies.result import ResultTable, listed
+from unprior.studies.result import ResultTable, limit, listed
 from unprior.studies.spread import TaskSpread, spreads
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff, trade_offs
@@ -81,7 +81,7 @@ class RepeatedSplits:
             f"Variation across {len(self.splits)} independent data splits",
             ("Task", "ΔCF mean ± std [range]", "ΔCS mean ± std [range]"),
             rows,
-            f"Points of accuracy; uncertainty-aware SPC, ε = {self.epsilon:g}. In every split "
+            f"Points of accuracy; uncertainty-aware SPC, ε = {limit(self.epsilon)}. In every split "
             f"{self.per_subcategory} of the pairs of each subcategory are drawn for development and all others tested.",
         )
 
@@ -91,12 +91,12 @@ class RepeatedSplits:
         results = [result for split in self.splits for result in split.tasks]
         positive = sum(result.cf.delta > 0 for result in results)
         means = listed([f"{each.cf.shown()} on {each.task.upper()}" for each in self.summary])
-        lost = [f"{sum(result.cs.delta < 0 for result in self.of(each.task))} times on {each.task.upper()}"
+        lost = [f"in {sum(result.cs.delta < 0 for result in self.of(each.task)) or 'none'} on {each.task.upper()}"
                 for each in self.summary]  # fmt: skip
         return (
             f"{'All' if positive == len(results) else f'{positive} of'} {len(results)} CF changes over "
             f"{len(self.splits)} splits are positive; mean ± standard deviation is {means}.",
-            f"CS accuracy falls {listed(lost)} in {len(self.splits)} splits.",
+            f"Of the {len(self.splits)} splits CS accuracy falls {listed(lost)}.",
         )
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:
@@ -138,8 +138,8 @@ STUDY = Study(
     title="Repeated data splits",
     asks="Does the result depend on which pairs happened to be for development?",
     how="Ten seeds; each draws as many development pairs of every subcategory as the run has (five in the paper), "
-    "uncertainty-aware SPC (ε = 0.04) is "
-    "fitted on these and judged on all others. The standard deviation is that of a sample (n − 1).",
+    "uncertainty-aware SPC (ε = {epsilon}) is fitted on these and judged on all others. The standard deviation is that of "
+    "a sample (n − 1).",
     needs=("scores",),
     run=lambda inputs: study_repeated_splits(inputs.table, epsilon=inputs.epsilon),
 )

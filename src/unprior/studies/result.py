@@ -144,6 +144,24 @@ def interval(low: float, high: float, digits: int = 1) -> str:
     return f"[{points(low, digits)}, {points(high, digits)}]" if not math.isnan(low) else "–"
 
 
+def limit(epsilon: float) -> str:
+    """A limit of commonsense loss, with as many digits as it has but at least two.
+
+    >>> limit(0.1), limit(0.025)
+    ('0.10', '0.025')
+    """
+    return max(f"{epsilon:.2f}", f"{epsilon:g}", key=len)
+
+
+def quoted(label: str) -> str:
+    """A row's name in a sentence; those of SPC are names already.
+
+    >>> quoted("SPC"), quoted("Fixed strength")
+    ('SPC', '“Fixed strength”')
+    """
+    return label if label.startswith("SPC") else f"“{label}”"
+
+
 def listed(parts: Sequence[str]) -> str:
     """Words in a row as a sentence has them.
 

@@ -13,7 +13,7 @@ from unprior.baselines.controls.proposals import FIXED_STRENGTH
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.studies.method_records import in_words
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, listed, points
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, listed, points, quoted
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff, trade_offs
 
@@ -32,6 +32,7 @@ PAPER = {
     "learned-rule-direct": "Direct subtraction; learned revision rule",
 }
 """The rows of the paper's table in its order, by name of the control."""
+_NAMED = 3  # more rows than this that are equally good are counted, not named
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +113,8 @@ class RevisionRules:
             "Correction strength and revision rule",
             ("Method", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
             tuple(sections),
-            f"Points of accuracy against the common original answers; ε = {self.epsilon:g}. Rows differ in how they "
-            f"form a proposal and in whether they always adopt it, ask SPC's rule, or ask a learned rule.",
+            f"Points of accuracy against the common original answers; ε = {limit(self.epsilon)}. Rows differ in how "
+            f"they form a proposal and in whether they always adopt it, ask SPC's rule, or ask a learned rule.",
         )
 
     @property
@@ -127,15 +128,17 @@ class RevisionRules:
                         f"{self._moved('ungated-adaptive')}.")  # fmt: skip
         said.append(f"One selected strength in place of an adaptive one, under the same rule, moves ΔCF/ΔCS by "
                     f"{self._moved('selected-strength-gated')}.")  # fmt: skip
-        said.append(f"The highest mean utility has {self._best(self.rows)}.")
+        said.append(f"{self._best(self.rows)} the highest U, averaged over the tasks.")
         within = [row for row in self.rows if row.feasible is not False]
         if within and self._best(within) != self._best(self.rows):
-            said.append(f"Of the rows that keep the limit on the development rows it has {self._best(within)}.")
+            said.append(f"Of those that keep the limit on the development pairs, {self._best(within)} the highest.")
         return tuple(said)
 
     def _best(self, rows: Sequence[RuleRow]) -> str:
         height = max(row.utility for row in rows)
-        return f"{listed([row.label for row in rows if row.utility == height])} ({points(height)})"
+        names = [quoted(row.label) for row in rows if row.utility == height]
+        who = listed(names) if len(names) <= _NAMED else f"{len(names)} rows"
+        return f"{who} ({points(height)}) {'has' if len(names) == 1 else 'have'}"
 
     def _moved(self, name: str) -> str:
         """From SPC to another row, in words."""
@@ -194,8 +197,8 @@ STUDY = Study(
     question="rq3",
     title="Correction strength and revision rule",
     asks="Does the way to form a proposal matter, or the way to accept it?",
-    how="Standard SPC and every control are chosen on the same development pairs under ε = 0.04 and judged against the "
-    "common original answers; NoLan where its answers are at hand.",
+    how="Standard SPC and every control are chosen on the same development pairs under ε = {epsilon} and judged "
+    "against the common original answers; NoLan where its answers are at hand.",
     needs=("scores",),
     run=lambda inputs: study_revision_rules(inputs.fitted(), inputs.development, inputs.test, inputs.baselines),
 )

@@ -84,15 +84,14 @@ class Significance:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Which changes remain significant."""
-        said = []
+        versions: dict[str, list[str]] = {}  # versions with the same outcome are named together
         for family in self.families:
             kept = [row for row in family.comparisons if row.holm_p <= LEVEL]
             names = [f"{row.label} ({'gain' if row.change.delta > 0 else 'loss'})" for row in kept]
-            said.append(
-                f"{family.version}: {len(kept)} of {len(family.comparisons)} changes are significant at "
-                f"{LEVEL:g} after adjustment" + (f": {listed(names)}." if kept else ".")
-            )
-        return tuple(said)
+            outcome = f"{len(kept) or 'none'} of {len(family.comparisons)} changes {'is' if len(kept) < 2 else 'are'}"
+            outcome += f" significant at {LEVEL:g} after adjustment" + (f": {listed(names)}" if kept else "")
+            versions.setdefault(outcome, []).append(family.version)
+        return tuple(f"With {listed(names)} {outcome}." for outcome, names in versions.items())
 
     def records(self) -> list[dict[str, Any]]:
         """One record per version, task and side."""
@@ -140,8 +139,8 @@ STUDY = Study(
     question="rq2",
     title="Exact tests",
     asks="Which changes of accuracy by SPC are more than chance?",
-    how="Exact two-sided McNemar tests on the test pairs for SPC at ε = 0.04 and 0.10 (standard) and 0.10 "
-    "(uncertainty-aware); Holm's adjustment over the tasks and sides of one version.",
+    how="Exact two-sided McNemar tests on the test pairs for SPC at ε = {epsilon} and {wide_epsilon} (standard) and "
+    "{wide_epsilon} (uncertainty-aware); Holm's adjustment over the tasks and sides of one version.",
     needs=("scores",),
     run=lambda inputs: study_significance(spc_versions(inputs)),
 )

@@ -156,8 +156,8 @@ STUDY = Study(
     question="rq3",
     title="Correction strengths",
     asks="How strongly is the prior subtracted, and does that differ from example to example?",
-    how="The capped strength λ that standard SPC (ε = 0.04) gives to every test example: quartiles and the share that "
-    "reaches the selected cap.",
+    how="The capped strength λ that standard SPC (ε = {epsilon}) gives to every test example: quartiles and the share "
+    "that reaches the selected cap.",
     needs=("scores",),
     run=lambda inputs: study_strengths(inputs.decisions()),
 )

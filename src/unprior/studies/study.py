@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.result import StudyResult
+from unprior.studies.result import StudyResult, limit
 
 QUESTIONS = {
     "rq1": "Do errors converge on the answer that the prior favours?",
@@ -30,10 +30,19 @@ class Study:
     asks: str
     """The question it answers, in one sentence."""
     how: str
-    """How the numbers are computed."""
+    """How the numbers are computed; ``{epsilon}`` and ``{wide_epsilon}`` stand for the limits, see ``explained``."""
     needs: tuple[str, ...]
     """Names of ``unprior.studies.inputs.NEEDS``."""
     run: Callable[[StudyInputs], StudyResult]
+
+    def explained(self, epsilon: float = 0.04, wide_epsilon: float = 0.10) -> str:
+        """How the numbers are computed, with the limits of commonsense loss in place.
+
+        >>> from unprior.studies.catalogue import STUDIES
+        >>> STUDIES["support-conditions"].explained(wide_epsilon=0.2)[:22]
+        'Standard SPC, ε = 0.20'
+        """
+        return self.how.format(epsilon=limit(epsilon), wide_epsilon=limit(wide_epsilon))
 
     def missing(self, inputs: StudyInputs) -> tuple[str, ...]:
         """Names of needs that are not met."""

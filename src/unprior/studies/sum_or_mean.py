@@ -191,7 +191,7 @@ STUDY = Study(
     title="Summed or mean scores",
     asks="Does the length of the candidates explain the gain?",
     how="Image and prior scores are divided by the number of tokens of each candidate. Answers are compared at the "
-    "fixed strength λ = 0.8 without a gate, and after fitting and selecting standard SPC (ε = 0.04) separately on "
+    "fixed strength λ = 0.8 without a gate, and after fitting and selecting standard SPC (ε = {epsilon}) separately on "
     "each.",
     needs=("scores",),
     run=lambda inputs: study_sum_or_mean(inputs.development, inputs.test, epsilon=inputs.epsilon),

@@ -11,7 +11,7 @@ from unprior.calibration.conditions import ConditionsCalibrator
 from unprior.calibration.gate import CONDITIONS, REASONS, Condition, Reason
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
-from unprior.studies.result import ResultTable, both, points
+from unprior.studies.result import ResultTable, both
 from unprior.studies.study import Study
 from unprior.studies.trade_off import trade_offs
 from unprior.studies.variants import Variant, Variants
@@ -54,13 +54,11 @@ class SupportConditions(Variants):
         said = []
         for task in self.tasks:
             full, absorption, conflict, none = (self.of(name, AGAIN).on(task) for name in _ALLOWED)
-            kept = f", {absorption.cf.delta / full.cf.delta:.0%} of SPC's ΔCF" if full.cf.delta > 0 else ""
+            kept = f" ({absorption.cf.delta / full.cf.delta:.0%} of SPC's ΔCF)" if full.cf.delta > 0 else ""
+            given = [both(each.cf.delta, each.cs.delta) for each in (full, absorption, conflict, none)]
             said.append(
-                f"On {task.upper()}, where SPC gives {both(full.cf.delta, full.cs.delta)}, removing the conflict "
-                f"condition moves ΔCF by {points(absorption.cf.delta - full.cf.delta)} and ΔCS by "
-                f"{points(absorption.cs.delta - full.cs.delta)} points (ΔCF {points(absorption.cf.delta)}{kept}); "
-                f"conflict alone gives ΔCF {points(conflict.cf.delta)}, and no condition at all "
-                f"{both(none.cf.delta, none.cs.delta)}."
+                f"On {task.upper()} SPC gives {given[0]}; absorption alone {given[1]}{kept}, conflict alone {given[2]} "
+                f"and no condition at all {given[3]}."
             )
         return tuple(said)
 
@@ -92,9 +90,9 @@ STUDY = Study(
     question="rq3",
     title="Contribution of the two support conditions",
     asks="Which of the two score patterns that support a revision makes the repairs?",
-    how="Standard SPC, ε = 0.10. The gate accepts both conditions, one of them, or asks for none (margin and number of "
-    "candidates are still checked). The strength fits do not depend on the gate; the settings are selected again for "
-    "every gate, and in the second part those of SPC are kept.",
+    how="Standard SPC, ε = {wide_epsilon}. The gate accepts both conditions, one of them, or asks for none (margin "
+    "and number of candidates are still checked). The strength fits do not depend on the gate; the settings are "
+    "selected again for every gate, and in the second part those of SPC are kept.",
     needs=("scores",),
     run=lambda inputs: study_support_conditions(inputs.development, inputs.test, epsilon=inputs.wide_epsilon),
 )

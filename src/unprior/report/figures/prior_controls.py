@@ -11,6 +11,7 @@ from unprior.report.figures._display import Display, task_name
 from unprior.report.style import LIGHT, FigureStyle
 from unprior.studies.prior_control import CONTROLS
 from unprior.studies.prior_controls import PriorControls
+from unprior.studies.result import limit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +48,7 @@ class PriorControlsDisplay(Display):
         with style.applied():
             axes = ax or style.new_axes(5.2, 3.1)
             _draw(axes, style, rows, boxes)
-            axes.set(xlabel=f"ΔCF: repair (points), ε = {results.epsilons[0]:g}", title=task_name(task))
+            axes.set(xlabel=f"ΔCF: repair (points), ε = {limit(results.epsilons[0])}", title=task_name(task))
         return cls(axes_=axes, style=style, rows=rows, boxes=boxes, means=means)
 
 
