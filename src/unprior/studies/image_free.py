@@ -81,14 +81,14 @@ class ImageFreePolicies:
             for place in _PLACES:
                 result: TradeOff = getattr(policy, place)
                 cells += [both(result.cf.delta, result.cs.delta), points(result.utility)]
-            rows.append((*cells, "yes" if policy.feasible else "no", "selected" if policy.selected else ""))
+            rows.append((*cells, "yes" if policy.feasible else "no"))
         headers = [part for place in _PLACES.values() for part in (f"ΔCF/ΔCS {place}", f"U {place}")]
         return ResultTable.plain(
             "Rules that do not look at the image",
-            ("Rule", *headers, "Feasible", "Choice"),
+            ("Rule", *headers, "Feasible"),
             rows,
             f"Both claim orders of the {FITTED_FORM} form, then of all forms; feasible: ΔCF ≥ 0 and ΔCS ≥ "
-            f"−{limit(self.epsilon)} on the development rows. U = ΔCF + 0.5 ΔCS in points.",
+            f"−{limit(self.epsilon)} on the development rows. U = ΔCF + 0.5 ΔCS in points. Strong: selected.",
             strong=[index for index, policy in enumerate(self.policies) if policy.selected],
         )
 

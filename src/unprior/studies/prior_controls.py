@@ -151,7 +151,7 @@ class PriorControls:
             lambda axes, task=task: PriorControlsDisplay.from_results(self, task=task, ax=axes, style=chosen)
             for task in self.tasks
         ]
-        return side_by_side(draws, 5.2, 3.1, chosen)
+        return side_by_side(draws, 5.2, 3.1, chosen, same_scale=True)
 
 
 def study_prior_controls(

@@ -114,7 +114,7 @@ class PriorFavours:
         from unprior.report.figures.claim_orders import claim_figure
         from unprior.report.style import LIGHT
 
-        titles = {True: "Prior favours the ordinary answer", False: "Prior does not"}
+        titles = {True: "Prior favours the ordinary answer", False: "Prior does not favour it"}
         panels = [
             (title, "cf", {form_label(group.form): group.effects for group in self.groups if group.favours == favours})
             for favours, title in titles.items()

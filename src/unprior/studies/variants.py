@@ -114,7 +114,7 @@ class Variants:
             lambda axes, task=task: VariantsDisplay.from_results(self, task=task, ax=axes, style=chosen)
             for task in self.tasks
         ]
-        return side_by_side(draws, 5.2, VariantsDisplay.height(self), chosen)
+        return side_by_side(draws, 5.2, VariantsDisplay.height(self), chosen, same_scale=True)
 
 
 def more_or_less(difference: float, more: str = "more", less: str = "less", same: str = "as much") -> str:

@@ -105,15 +105,4 @@ def claim_figure(panels: Sequence[tuple[str, str, Mapping[str, Sequence[Effect]]
         )
         for title, side, effects in panels
     ]
-    figure = side_by_side(draws, *_size(max(len(effects) for _, _, effects in panels)), style)
-    limits = [axes.get_xlim() for axes in figure.axes]
-    for axes in figure.axes:
-        axes.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
-        if (legend := axes.get_legend()) is not None:  # one for all panels
-            legend.remove()
-    for axes, (_, _, effects) in zip(figure.axes[1:], panels[1:], strict=True):
-        if list(effects) == list(panels[0][2]):
-            axes.set_yticklabels([])
-    with style.applied():
-        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return figure
+    return side_by_side(draws, *_size(max(len(effects) for _, _, effects in panels)), style, same_scale=True)

@@ -78,7 +78,7 @@ class FrontierDisplay(Display):
         for level, (curve, name, look) in enumerate((plot for plot in plots if plot[0]), start=3):
             axes.plot([cs for cs, _, _ in curve], [cf for _, cf, _ in curve], label=name, zorder=level, **look)
         for cs, cf, label in self.fixed:
-            axes.annotate(label, (cs, cf), (5, -2), textcoords="offset points", color=style.quiet, fontsize=8, va="top")
+            axes.annotate(label, (cs, cf), (4, 2), textcoords="offset points", color=style.quiet, fontsize=8)
         axes.margins(0.09)
         axes.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
         offsets: list[Place] = [(0.0, 12.0)] * len(self.spc)

@@ -39,7 +39,6 @@ class TradeOffsDisplay(Display):
         *,
         task: str,
         strong: Sequence[str] = (),
-        names: bool = True,
         ax: Axes | None = None,
         style: FigureStyle = LIGHT,
     ) -> Self:
@@ -53,26 +52,36 @@ class TradeOffsDisplay(Display):
         with style.applied():
             axes = ax or style.new_axes(4.8, height_of(len(rows)))
             display = cls(axes_=axes, style=style, rows=rows)
-            display._draw(task, strong, names)
+            display._draw(task, strong)
         return display
 
-    def _draw(self, task: str, strong: Sequence[str], names: bool) -> None:
-        axes, style = self.axes_, self.style
-        heights = list(range(len(self.rows)))
-        axes.axvline(0, color=style.quiet, linewidth=0.8)
-        for height, (_, cf, cs) in enumerate(self.rows):
-            axes.plot([cs, cf], [height, height], color=style.quiet, linewidth=1.0, alpha=0.6, zorder=2)
-        looks = (("ΔCS: retention", 2, style.cs, "s", 7.5), ("ΔCF: repair", 1, style.cf, "o", 5.5))
-        for name, place, colour, marker, size in looks:
-            axes.plot([float(row[place]) for row in self.rows], heights, marker, color=colour, markersize=size,
-                      label=name, markeredgecolor=style.paper, markeredgewidth=0.6, zorder=3)  # fmt: skip
-        axes.set(yticks=heights, ylim=(len(self.rows) - 0.4, -0.6), xlabel="change of accuracy (points)")
-        axes.set_yticklabels([row[0] for row in self.rows] if names else [])
+    def _draw(self, task: str, strong: Sequence[str]) -> None:
+        axes = self.axes_
+        heights = [float(place) for place in range(len(self.rows))]
+        draw_changes(axes, self.style, heights, [row[1] for row in self.rows], [row[2] for row in self.rows])
+        axes.set_yticks(heights, [row[0] for row in self.rows])
+        axes.set_ylim(len(self.rows) - 0.4, -0.6)
         for label in axes.get_yticklabels():
             label.set_fontweight("bold" if label.get_text() in strong else "normal")
         axes.set_title(task_name(task))
-        axes.grid(visible=False, axis="y")
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.5 / (height_of(len(self.rows)) - 1.0)), ncols=2)
+
+
+def draw_changes(
+    axes: Axes, style: FigureStyle, heights: Sequence[float], cf: Sequence[float], cs: Sequence[float]
+) -> None:
+    """ΔCF and ΔCS on lines of the given heights; equal ones are both to be seen."""
+    axes.axvline(0, color=style.quiet, linewidth=0.8)
+    axes.hlines(heights, cs, cf, color=style.quiet, linewidth=1.0, alpha=0.6, zorder=2)
+    looks = (("ΔCS: retention", cs, style.cs, "s", 7.5), ("ΔCF: repair", cf, style.cf, "o", 5.5))
+    for name, values, colour, marker, size in looks:
+        axes.plot(values, heights, marker, color=colour, markersize=size, label=name, markeredgecolor=style.paper,
+                  markeredgewidth=0.6, zorder=3)  # fmt: skip
+    axes.set_xlabel("change of accuracy (points)")
+    axes.margins(x=0.08)
+    axes.locator_params(axis="x", nbins=7, integer=True)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
 
 
 def height_of(rows: int) -> float:
@@ -81,18 +90,15 @@ def height_of(rows: int) -> float:
 
 
 def draw_trade_offs(results: Sequence[Row], style: FigureStyle | None, *, strong: Sequence[str] = ()) -> Figure | None:
-    """One panel per task, names at the left of the first; None without results."""
+    """One panel per task on the same scale; None without results."""
     chosen = style or LIGHT
     tasks = sorted({result.task for _, of_tasks in results for result in of_tasks})
     if not tasks:
         return None
-    # Rows that a task does not have would put its panel out of step with the names at the left.
-    everywhere = all({result.task for result in of_tasks} == set(tasks) for _, of_tasks in results)
-
-    def draw(task: str, names: bool) -> Callable[[Axes], object]:
-        return lambda axes: TradeOffsDisplay.from_results(
-            results, task=task, strong=strong, names=names, ax=axes, style=chosen
+    draws: list[Callable[[Axes], object]] = [
+        lambda axes, task=task: TradeOffsDisplay.from_results(  # type: ignore[misc]
+            results, task=task, strong=strong, ax=axes, style=chosen
         )
-
-    draws = [draw(task, index == 0 or not everywhere) for index, task in enumerate(tasks)]
-    return side_by_side(draws, 4.8, height_of(len(results)), chosen)
+        for task in tasks
+    ]
+    return side_by_side(draws, 4.8, height_of(len(results)), chosen, same_scale=True)

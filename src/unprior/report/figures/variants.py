@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from unprior.report.figures._display import Display, task_name
+from unprior.report.figures.trade_offs import draw_changes
 from unprior.report.style import LIGHT, FigureStyle
 from unprior.studies.variants import Variants
 
@@ -58,22 +59,17 @@ def _draw(
     for index, each in enumerate(results.variants):
         if each.group != last or (index == 0 and each.group is not None):
             place += 0.9
+            ground = {"boxstyle": "square,pad=0.1", "facecolor": style.paper, "edgecolor": "none"}
             axes.annotate(str(each.group), (0.01, place - 0.85), xycoords=("axes fraction", "data"), fontsize=8,
-                          color=style.quiet, va="center")  # fmt: skip
+                          color=style.quiet, va="center", bbox=ground)  # fmt: skip
         heights.append(place)
         labels.append(each.label)
         place, last = place + 1.0, each.group
-    axes.axvline(0, color=style.quiet, linewidth=0.8)
-    axes.hlines(heights, cs, cf, color=style.grid, linewidth=2.5, zorder=2)
-    axes.plot(cs, heights, "s", color=style.cs, markersize=6, label="ΔCS: retention", zorder=3)
-    axes.plot(cf, heights, "o", color=style.cf, markersize=7, label="ΔCF: repair", zorder=4)
-    for index, each in enumerate(results.variants):
-        if each.name in results.best(task, each.group):
-            axes.plot(cf[index], heights[index], "o", markersize=12, markerfacecolor="none", markeredgecolor=style.cf)
+    draw_changes(axes, style, heights, cf, cs)
+    best = [index for index, each in enumerate(results.variants) if each.name in results.best(task, each.group)]
+    axes.plot([cf[index] for index in best], [heights[index] for index in best], "o", markersize=11,
+              markerfacecolor="none", markeredgecolor=style.cf, label="highest U")  # fmt: skip
     axes.set_yticks(heights, labels)
     axes.set_ylim(place - 0.4, -0.6)
-    axes.margins(x=0.08)
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
-    axes.set(xlabel="points; ringed: highest U₀.₅", title=task_name(task))
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.45 / (VariantsDisplay.height(results) - 1.0)), ncols=2)
+    axes.set_title(task_name(task))
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.45 / (VariantsDisplay.height(results) - 1.0)), ncols=3)
