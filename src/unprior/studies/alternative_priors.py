@@ -41,7 +41,8 @@ class AlternativePriors(Variants):
         """ΔCF/ΔCS by estimate."""
         return self.lines_up(
             "Alternative estimates of the prior", "Input to estimate the prior",
-            "ΔCF/ΔCS in points; settings selected with the text-only prior stay. Strong: highest U₀.₅ of the task.",
+            "ΔCF/ΔCS in points; settings selected with the text-only prior stay. Strong: highest "
+            "U = ΔCF + 0.5 ΔCS of the task.",
         )  # fmt: skip
 
     @property
@@ -58,7 +59,7 @@ class AlternativePriors(Variants):
             more = sum(each.on(task).cf.delta > text.cf.delta for each in others)
             gaining = sum(each.on(task).cf.delta > 0 for each in self.variants)
             said.append(
-                f"On {task.upper()} U₀.₅ is highest with {listed([f'“{label}”' for label in best])} "
+                f"On {task.upper()} U is highest with {listed([f'“{label}”' for label in best])} "
                 f"({both(top.cf.delta, top.cs.delta)}); {more or 'none'} of the {len(others)} other estimates "
                 f"{'repair' if more > 1 else 'repairs'} more than text only ({both(text.cf.delta, text.cs.delta)}), "
                 f"and ΔCF is positive with {'all' if gaining == len(self.variants) else gaining or 'none'} of the "

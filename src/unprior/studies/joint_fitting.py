@@ -28,7 +28,7 @@ class JointFitting(Variants):
         return self.lines_up(
             "Fitting one SPC model for all tasks", "Fitting data",
             "ΔCF/ΔCS in points. SPC leaves questions alone that have a number of candidates it was not fitted on. "
-            "Strong: highest U₀.₅ of the task.",
+            "Strong: highest U = ΔCF + 0.5 ΔCS of the task.",
         )  # fmt: skip
 
     @property

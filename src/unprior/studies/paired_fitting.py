@@ -28,8 +28,8 @@ class PairedFitting(Variants):
         """ΔCF/ΔCS with the repairs and harms on counterfactual images."""
         return self.lines_up(
             "Use of CF and CS development data", "Development data",
-            "In points. Selection on CF alone does not observe whether CS answers are right. Strong: highest U₀.₅ of "
-            "the task.", digits=2, counts=True,
+            "In points. Selection on CF alone does not observe whether CS answers are right. Strong: highest "
+            "U = ΔCF + 0.5 ΔCS of the task.", digits=2, counts=True,
         )  # fmt: skip
 
     @property

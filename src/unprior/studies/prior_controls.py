@@ -106,7 +106,7 @@ class PriorControls:
         return ResultTable(
             "Effect of replacing the prior scores", columns, tuple(sections),
             f"In points; controls that draw prior scores: mean ± standard deviation over {runs} "
-            f"{'seed' if runs == 1 else 'seeds'}. Strong: highest U₀.₅ of the task.",
+            f"{'seed' if runs == 1 else 'seeds'}. Strong: highest U = ΔCF + 0.5 ΔCS of the task.",
         )  # fmt: skip
 
     @property

@@ -43,7 +43,7 @@ class SupportConditions(Variants):
         return self.lines_up(
             "Contribution of the two support conditions", "Revision is allowed under",
             "ΔCF/ΔCS in points. Conflict: image and prior scores disagree and the proposal is the image's winner. "
-            "Absorption: original, image and prior agree. Strong: highest U₀.₅ of the task.", counts=True,
+            "Absorption: original, image and prior agree. Strong: highest U = ΔCF + 0.5 ΔCS of the task.", counts=True,
         )  # fmt: skip
 
     @property
