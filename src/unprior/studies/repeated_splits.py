@@ -138,8 +138,8 @@ STUDY = Study(
     title="Repeated data splits",
     asks="Does the result depend on which pairs happened to be for development?",
     how="Ten seeds; each draws as many development pairs of every subcategory as the run has (five in the paper), "
-    "uncertainty-aware SPC (ε = {epsilon}) is fitted on these and judged on all others. The standard deviation is that of "
-    "a sample (n − 1).",
+    "uncertainty-aware SPC (ε = {epsilon}) is fitted on these and judged on all others. The standard deviation is that "
+    "of a sample (n − 1).",
     needs=("scores",),
     run=lambda inputs: study_repeated_splits(inputs.table, epsilon=inputs.epsilon),
 )
