@@ -16,6 +16,7 @@ from unprior.calibration.strength import (
     minimise,
     softplus,
 )
+from unprior.synthetic import synthesize_claims
 
 RHOS = (0.01, 0.1, 1.0, 10.0)
 
@@ -101,6 +102,15 @@ def test_several_minima_are_noticed_and_the_lowest_is_kept() -> None:
         assert fit.loss <= np.quantile(reached.value, 0.05) + 1e-6
         improved += fit.loss < from_zero.value[0] - 1e-6
     assert improved > 0
+
+
+def test_a_lower_minimum_that_most_starts_miss_is_found() -> None:
+    """Three probes that happened to agree once hid the lower minimum of this table."""
+    objective = objective_of(synthesize_claims(seed=6, pairs=60).where(split="dev"))
+    rho = np.array([0.01])
+    starts = np.random.default_rng(5).normal(size=(60, 13)) * np.resize([0.3, 1.0, 3.0], (60, 1))
+    lowest = minimise(objective, starts, np.repeat(rho, 60))[1].value.min()
+    assert fit_strengths(objective, RHOS)[0].loss <= lowest + 1e-6
 
 
 def test_a_large_table_converges_as_sharply_as_a_small_one() -> None:

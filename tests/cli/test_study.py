@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tiny_models
@@ -26,8 +27,11 @@ def scored(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_list_shows_every_study_with_its_needs(run: Callable, scored: Path, tmp_path: Path) -> None:
-    told = run("study", "list", "--run", tmp_path / "nowhere")
+def test_the_list_shows_every_study_with_its_needs(
+    run: Callable, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = run("study", "list")
     assert told.code == 0
     for name in STUDIES:
         assert name in told.out
@@ -72,6 +76,11 @@ def test_the_limits_that_were_chosen_are_the_limits_that_are_told(run: Callable,
 
 def test_mistakes_are_named(run: Callable, scored: Path, tmp_path: Path) -> None:
     run("study", "rq9", "--run", scored).refused("no study 'rq9'", "rq5", "attraction")
+    run("study", "main", "list", "--run", scored).refused("no study 'list'")
+    run("study", "list", "--run", tmp_path / "nowhere").refused("no scores.parquet")
+    run("study", "main", "--run", scored / "scores.parquet").refused("this is a file")
+    for epsilon in ("4", "0.1", "-1", "nan"):
+        run("study", "main", "--run", scored, "--epsilon-cs", epsilon).refused("--epsilon-cs")
     run("study", "all", "--run", tmp_path / "nowhere").refused("no scores.parquet", "unprior run")
     lacking = [name for name, study in STUDIES.items() if study.needs != ("scores",)]
     if lacking:
@@ -79,13 +88,31 @@ def test_mistakes_are_named(run: Callable, scored: Path, tmp_path: Path) -> None
         assert run("study", lacking[0], "--run", scored).code == 1
 
 
+def test_a_broken_file_is_left_aside(run: Callable, scored: Path) -> None:
+    (scored / "variants").mkdir()
+    (scored / "variants" / "forms.parquet").write_bytes(b"PAR1 and nothing else")
+    (scored / "variants" / "order-1230.parquet").write_bytes(b"no table at all")
+    (scored / "baselines.parquet").write_bytes(b"broken")
+    told = run("study", "main", "--run", scored)
+    assert told.code == 0
+    assert told.err.count("left aside") == 3
+    (scored / "scores.parquet").write_bytes(b"broken")
+    run("study", "main", "--run", scored).refused("scores.parquet", "not a Parquet file")
+
+
+def test_half_a_pair_is_told(run: Callable, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    table = synthesize(seed=3)
+    table.take(np.arange(len(table) - 1)).write(folder / "scores.parquet")
+    assert "1 test pairs lack" in run("study", "main", "--run", folder).err
+
+
 def test_a_table_without_splits_is_told_what_it_lacks(run: Callable, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     synthesize(seed=3).where(split="test").write(folder / "scores.parquet")
-    told = run("study", "attraction", "--run", folder)
-    assert told.code == 1
-    assert "dev is missing" in told.err
+    run("study", "attraction", "--run", folder).refused("lacks rows of split dev", "Mark them")
 
 
 def test_preparing_asks_any_model_for_other_questions(run: Callable, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_latex_compiles(finished: list[FinishedStudy], folder: Path, tmp_path: P
     names = [each.study.name for each in finished if each.result is not None]
     inputs = "\n".join(rf"\input{{{folder / name}.tex}}\clearpage" for name in names)
     document = (
-        r"\documentclass{article}\usepackage[a3paper,landscape]{geometry}\usepackage{booktabs}\usepackage[T1]{fontenc}"
+        r"\documentclass{article}\usepackage{booktabs}\usepackage{graphicx}\usepackage[T1]{fontenc}"
         rf"\begin{{document}}{inputs}\end{{document}}"
     )
     (tmp_path / "all.tex").write_text(document, encoding="utf-8")
@@ -108,4 +108,5 @@ def test_latex_compiles(finished: list[FinishedStudy], folder: Path, tmp_path: P
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull \\hbox" not in done.stdout
     assert (tmp_path / "all.pdf").stat().st_size > 10_000

@@ -56,7 +56,8 @@ def test_without_subcategories_there_is_no_matrix() -> None:
 
 def test_sentences_know_that_two_candidates_leave_no_choice_and_count_ties() -> None:
     def cells(**counts: int) -> Attraction:
-        found = [AttractionCell(task, "c", name, Share(count, 8), 1 / 3, Share(1, 1)) for task in ("mc",)
+        found = [AttractionCell(task, "c", name, Share(count, 8), 1 / 3, Share(1, 1), Share(1, 1))
+                     for task in ("mc",)
                  for name, count in counts.items()]  # fmt: skip
         return Attraction((), tuple(found))
 
@@ -72,3 +73,22 @@ def test_sentences_know_that_two_candidates_leave_no_choice_and_count_ties() -> 
         .endswith("highest in 2 of them (100.0 %) and lowest in Shoes (MC, 25.0 %).")
     )
     assert cells(Hands=8, Hats=8).sentences[0].endswith("the rate is 100.0 % everywhere.")
+
+
+def test_the_ordinary_answer_is_counted_among_the_errors() -> None:
+    def row(pair: int, side: str, answer: str, original: str, prior: list[float]) -> dict[str, object]:
+        return {"pair_id": pair, "side": side, "task": "mc", "candidates": ["A", "B", "C"], "original": original,
+                "image_scores": [0.0, 0.0, 0.0], "prior_scores": prior, "answer": answer}  # fmt: skip
+
+    first, last = [0.0, -1.0, -2.0], [-2.0, -1.0, 0.0]
+    table = ScoreTable.from_rows(
+        [
+            row(1, "cf", "B", "A", first), row(1, "cs", "A", "A", first),  # wrong; the prior names the ordinary answer
+            row(2, "cf", "B", "A", last), row(2, "cs", "A", "A", last),  # wrong; it names another one
+            row(3, "cf", "B", "B", first), row(3, "cs", "A", "A", first),  # right: not counted
+            row(4, "cf", "B", "A", first),  # wrong, but without its pair
+        ]
+    )  # fmt: skip
+    (cell,) = study_attraction(table).overall
+    assert (cell.ordinary_among_errors.count, cell.ordinary_among_errors.total) == (1, 2)
+    assert (cell.prior_is_ordinary.count, cell.prior_is_ordinary.total) == (2, 3)

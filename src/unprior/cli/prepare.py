@@ -30,10 +30,6 @@ def prepare_inputs(run: Path, studies: Sequence[Study], *, revis_data: Path | No
     needs = {need: inputs.missing(need) for study in studies for need in study.missing(inputs)}
     if not needs:
         return
-    if "scores" in needs:
-        raise UnpriorError(
-            f"{run}: {', '.join(needs['scores'])} is missing; mark pairs of the benchmark as dev and test"
-        )
     record = RunRecord.read(run)
     if record.variant is not None:
         raise UnpriorError(f"{run} holds the variant {record.variant}; studies start from a benchmark's own questions")

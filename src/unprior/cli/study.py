@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unprior.cli.console import AsJson, errors, output, print_json
+from unprior.cli.console import AsJson, errors, output, print_json, warn
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from unprior.studies.inputs import StudyInputs
     from unprior.studies.study import Study
 
+_RUN = Path("unprior-run")
+
 
 def study(
     names: Annotated[
         list[str],
         typer.Argument(metavar="NAME…", help="Studies, rq1 … rq5, or all; `list` shows them.", show_default=False),
     ],
-    run: Annotated[Path, typer.Option("--run", help="Folder of a run, made by `unprior run`.")] = Path("unprior-run"),
+    run: Annotated[Path, typer.Option("--run", help="Folder of a run, made by `unprior run`.")] = _RUN,
     out: Annotated[Path | None, typer.Option(help="Folder for the results; by default `study` in the run.")] = None,
     prepare: Annotated[
         bool,
@@ -46,17 +48,21 @@ def study(
     from unprior.studies.catalogue import choose_studies
     from unprior.studies.inputs import StudyInputs
 
-    if "list" in names:
+    if names == ["list"]:
         _print_list(run, as_json)
         return
     chosen = choose_studies(names)
     folder = out or run / "study"
+    settings = {"epsilon": epsilon_cs, "wide_epsilon": wide_epsilon_cs}
+    inputs = StudyInputs.of_run(run, **settings)
+    _refuse_other_tables(inputs, run)
     if prepare:
         from unprior.cli.prepare import prepare_inputs
 
         prepare_inputs(run, chosen, revis_data=revis_data, batch_size=batch_size)
-    settings = {"epsilon": epsilon_cs, "wide_epsilon": wide_epsilon_cs}
-    inputs = StudyInputs.of_run(run, **settings)
+        inputs = StudyInputs.of_run(run, **settings)
+    for problem in inputs.problems:
+        warn(f"left aside: {problem}")
     finished = run_studies(chosen, inputs, run)
     with errors.status("Drawing and writing …"):
         for each in finished:
@@ -91,14 +97,22 @@ def run_studies(chosen: Sequence[Study], inputs: StudyInputs, run: Path) -> list
     return finished
 
 
+def _refuse_other_tables(inputs: StudyInputs, run: Path) -> None:
+    """Every study is about pairs in two splits; without them there is nothing to do."""
+    lacking = inputs.missing("scores")
+    if lacking:
+        raise UnpriorError(
+            f"{run}: the score table lacks {' and '.join(lacking)}; studies fit on development pairs and judge on test "
+            f"pairs of a cf and a cs image. Mark them in the benchmark and score it again."
+        )
+    halves = inputs.incomplete_pairs
+    if halves:
+        warn(f"{halves:,} test pairs lack the question to one of their images; the sides are not quite the same pairs")
+
+
 def _lacks(study: Study, needs: Sequence[str], inputs: StudyInputs, run: Path) -> str:
     from unprior.studies.inputs import NEEDS
 
-    if "scores" in needs:
-        return (
-            f"{study.name} needs {NEEDS['scores'].about}; {', '.join(inputs.missing('scores'))} is missing in {run}. "
-            f"Mark pairs of the benchmark as dev and test."
-        )
     named = "; ".join(f"{NEEDS[need].about} ({', '.join(inputs.missing(need))})" for need in needs)
     return f"{study.name} needs {named}: `unprior study {study.name} --run {run} --prepare` makes it."
 
@@ -108,7 +122,8 @@ def _print_list(run: Path, as_json: bool) -> None:
     from unprior.studies.catalogue import STUDIES
     from unprior.studies.inputs import NEEDS, StudyInputs
 
-    inputs = StudyInputs.of_run(run) if (run / "scores.parquet").exists() else None
+    # Without a run there is still a list to show, unless somebody asked for one that is not there.
+    inputs = StudyInputs.of_run(run) if (run / "scores.parquet").exists() or run != _RUN else None
     rows = [
         {
             "name": each.name,

@@ -110,7 +110,7 @@ def measure(table: ScoreTable, answers: ArrayLike | Decisions) -> Metrics:
     answers = as_answers(table, answers)
     right = correct(table, answers)
     wrong_cf = table.is_cf & ~right
-    matched, same_as_cs = _compare_with_partner(table, answers)
+    matched, same_as_cs = compare_with_partner(table, answers)
     attracted = wrong_cf & (answers == prior_winners(table))
     return Metrics(
         cf=Share(int((right & table.is_cf).sum()), int(table.is_cf.sum())),
@@ -156,7 +156,7 @@ def prior_winners(table: ScoreTable) -> IntArray:
     return winner
 
 
-def _compare_with_partner(table: ScoreTable, answers: IntArray) -> tuple[BoolArray, BoolArray]:
+def compare_with_partner(table: ScoreTable, answers: IntArray) -> tuple[BoolArray, BoolArray]:
     """For every row: is the pair's commonsense example here, and does the answer equal its right answer?"""
     pair, labels = table.codes("model", "benchmark", "task", "pair_id")
     names = table.candidate_lists.flatten().dictionary_encode().indices.to_numpy(zero_copy_only=False)

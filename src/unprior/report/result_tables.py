@@ -26,6 +26,7 @@ _COMMANDS = {
     "∈": r"$\in$", "≠": r"$\neq$", "∞": r"$\infty$", "²": r"$^2$", "\N{NO-BREAK SPACE}": "~", "\n": " ",
 }  # fmt: skip
 _NARROW, _WIDE = 12, 28
+_LINE = 70  # letters that fit the text width of an ordinary article
 _SPECIAL = re.compile("|".join(re.escape(character) for character in _COMMANDS))
 _NEGATIVE = re.compile(r"(?<![\w.])-(?=\d)")
 _POWER = re.compile(r"(?<=\d)e([+-])0*(\d+)\b")
@@ -105,7 +106,9 @@ def _columns(table: ResultTable, places: list[int], *, first: bool, last: bool) 
 
 
 def as_latex(table: ResultTable, label: str) -> str:
-    r"""The table for a paper, with booktabs; include it as it is.
+    r"""The table for a paper; include it as it is, with the packages booktabs and graphicx.
+
+    A table that is wider than a line of text is made smaller.
 
     >>> print(as_latex(ResultTable.plain("Changes", ("Task", "ΔCF"), [("MC", "-7.8")], "In points."), "changes"))
     \begin{table}[t]
@@ -124,13 +127,15 @@ def as_latex(table: ResultTable, label: str) -> str:
     <BLANKLINE>
     """
     width = len(table.columns)
+    wide = sum(_widest(table, place) for place in range(width)) > _LINE
     lines = [
         r"\begin{table}[t]",
         r"\centering",
         r"\small",
+        *([r"\resizebox{\linewidth}{!}{%"] if wide else []),
         rf"\begin{{tabular}}{{{'l' * table.text_columns}{'r' * (width - table.text_columns)}}}",
         r"\toprule",
-        _line(map(escape_latex, table.columns)),
+        _line(map(_latex_header, table.columns)),
     ]
     for section in table.sections:
         lines.append(r"\midrule")
@@ -140,7 +145,7 @@ def as_latex(table: ResultTable, label: str) -> str:
     caption = rf"\textbf{{{escape_latex(table.title)}.}} {escape_latex(table.caption)}"
     lines += [
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}" + ("}" if wide else ""),
         rf"\caption{{{caption.strip()}}}",
         rf"\label{{tab:{label}}}",
         r"\end{table}",
@@ -202,6 +207,20 @@ def _latex_cells(row: ResultRow) -> list[str]:
         rf"\textbf{{{escape_latex(cell)}}}" if row.strong or place in row.strong_cells else escape_latex(cell)
         for place, cell in enumerate(row.cells)
     ]
+
+
+def _latex_header(name: str) -> str:
+    """A long header in several lines, so that numbers and not words decide the width."""
+    lines = _wrapped(name, _NARROW).split("\n")
+    if len(lines) == 1:
+        return escape_latex(name)
+    return r"\shortstack{" + r"\\".join(map(escape_latex, lines)) + "}"
+
+
+def _widest(table: ResultTable, place: int) -> int:
+    """Letters of the widest cell of a column, with the space beside it."""
+    cells = [row.cells[place] for row in table.rows]
+    return max(len(line) for line in (*cells, *_wrapped(table.columns[place], _NARROW).split("\n"))) + 2
 
 
 def _line(cells: Any) -> str:

@@ -6,14 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import astuple, replace
 
-import numpy as np
-
-from unprior.evaluation import Change, compare, holm, prior_winners
+from unprior.evaluation import Change, compare, holm
 from unprior.evaluation.comparison import group_rows
-from unprior.evaluation.metrics import correct, measure
+from unprior.evaluation.metrics import measure
 from unprior.reproduction.cells import Cells, OneModel, OwnCell, change_cells, count_cells, evaluated, metric_cells
 from unprior.reproduction.paper import MODELS
-from unprior.scores import ScoreTable
 from unprior.studies.answer_directions import study_answer_directions
 from unprior.studies.attraction import study_attraction
 from unprior.studies.inputs import StudyInputs
@@ -25,22 +22,13 @@ def attraction(inputs: StudyInputs) -> Cells:
     """Where wrong counterfactual answers go."""
     for cell in study_attraction(inputs.test).overall:
         row, errors = cell.task.upper(), cell.attracted.total
-        ordinary = _prior_is_ordinary(inputs.test.where(task=cell.task))
+        ordinary = cell.ordinary_among_errors.count
         one = 100 / errors if errors else 0.0
         yield OwnCell(row, "rate (%)", 100 * cell.attracted.value, one)
         yield OwnCell(row, "errors", errors, 1)
         yield OwnCell(row, "attracted", cell.attracted.count, 1)
         yield OwnCell(row, "prior is CS answer", ordinary, 1)
         yield OwnCell(row, "prior is CS answer (%)", 100 * ordinary / errors if errors else math.nan, one)
-
-
-def _prior_is_ordinary(part: ScoreTable) -> int:
-    """Wrong counterfactual answers to questions whose prior winner is the pair's commonsense answer."""
-    winners, answers = part.candidate_names(prior_winners(part)), part.candidate_names(part.answer)
-    pairs = part.column("pair_id")
-    ordinary = {pair: answers[row] for row, pair in enumerate(pairs) if not part.is_cf[row]}
-    wrong = np.flatnonzero(part.is_cf & ~correct(part, part.original)).tolist()
-    return sum(winners[row] == ordinary.get(pairs[row]) for row in wrong)
 
 
 def main(inputs: StudyInputs) -> Cells:

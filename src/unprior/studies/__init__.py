@@ -5,6 +5,7 @@ from unprior.studies.alternative_priors import AlternativePriors, study_alternat
 from unprior.studies.answer_directions import AnswerDirections, study_answer_directions
 from unprior.studies.answer_shifts import AnswerShifts, study_answer_shifts
 from unprior.studies.attraction import Attraction, study_attraction
+from unprior.studies.catalogue import STUDIES, choose_studies
 from unprior.studies.claim_order import ClaimOrder, study_claim_order
 from unprior.studies.components import Components, study_components
 from unprior.studies.cost import Costs, study_cost
@@ -13,6 +14,7 @@ from unprior.studies.external import Transfers, study_external
 from unprior.studies.frontier import Frontier, study_frontier
 from unprior.studies.held_out import HeldOut, study_held_out
 from unprior.studies.image_free import ImageFreePolicies, study_image_free_policies
+from unprior.studies.inputs import StudyInputs
 from unprior.studies.joint_fitting import JointFitting, study_joint_fitting
 from unprior.studies.less_or_shifted import LessOrShifted, study_less_or_shifted
 from unprior.studies.main import MainComparison, study_main
@@ -28,16 +30,19 @@ from unprior.studies.question_forms import QuestionForms, study_question_forms
 from unprior.studies.ranges import Ranges, study_ranges
 from unprior.studies.repairs import Repairs, study_repairs
 from unprior.studies.repeated_splits import RepeatedSplits, study_repeated_splits
+from unprior.studies.result import ResultTable, StudyResult
 from unprior.studies.revision_rules import RevisionRules, study_revision_rules
 from unprior.studies.significance import Significance, study_significance
 from unprior.studies.strengths import Strengths, study_strengths
-from unprior.studies.suite import Studies, StudyResult, run_studies
+from unprior.studies.study import Study
+from unprior.studies.suite import Studies, run_studies
 from unprior.studies.sum_or_mean import SumOrMean, study_sum_or_mean
 from unprior.studies.support_conditions import SupportConditions, study_support_conditions
 from unprior.studies.trade_off import TradeOff, trade_offs
 from unprior.studies.variants import Variant, Variants
 
 __all__ = [
+    "STUDIES",
     "AlternativePriors",
     "AnswerDirections",
     "AnswerShifts",
@@ -64,10 +69,13 @@ __all__ = [
     "Ranges",
     "Repairs",
     "RepeatedSplits",
+    "ResultTable",
     "RevisionRules",
     "Significance",
     "Strengths",
     "Studies",
+    "Study",
+    "StudyInputs",
     "StudyResult",
     "SumOrMean",
     "SupportConditions",
@@ -75,6 +83,7 @@ __all__ = [
     "Transfers",
     "Variant",
     "Variants",
+    "choose_studies",
     "fixed_strength_answers",
     "run_studies",
     "study_alternative_priors",

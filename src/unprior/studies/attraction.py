@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unprior.evaluation.comparison import group_rows
-from unprior.evaluation.metrics import Share, correct, prior_winners
+from unprior.evaluation.metrics import Share, compare_with_partner, correct, prior_winners
 from unprior.scores import ScoreTable
-from unprior.studies.result import ResultTable, percent
+from unprior.studies.result import ResultTable, listed, percent
 from unprior.studies.study import Study
 
 if TYPE_CHECKING:
@@ -41,10 +41,14 @@ class AttractionCell:
     """
     prior_is_ordinary: Share
     """Commonsense examples whose right answer is the prior's winner."""
+    ordinary_among_errors: Share
+    """Wrong counterfactual answers in whose pair the prior's winner is the commonsense answer."""
 
     def record(self) -> dict[str, Any]:
         """Plain numbers; what is undefined is None."""
-        value, ordinary = self.attracted.value, self.prior_is_ordinary.value
+        value, ordinary, among = (
+            share.value for share in (self.attracted, self.prior_is_ordinary, self.ordinary_among_errors)
+        )
         return {
             "task": self.task,
             "category": self.category,
@@ -54,6 +58,7 @@ class AttractionCell:
             "rate": None if math.isnan(value) else value,
             "chance": None if math.isnan(self.chance) else self.chance,
             "prior_is_ordinary": None if math.isnan(ordinary) else ordinary,
+            "ordinary_among_errors": None if math.isnan(among) else among,
         }
 
 
@@ -102,15 +107,17 @@ class Attraction:
                 str(cell.attracted.total),
                 percent(cell.attracted.value),
                 percent(cell.chance),
+                percent(cell.ordinary_among_errors.value),
                 percent(cell.prior_is_ordinary.value),
             )
             for cell in self.overall
         ]
         return ResultTable.plain(
             "Prior attraction of wrong CF answers (%)",
-            ("Task", "CF errors", "Prior's winner", "By chance", "CS answer is prior's winner"),
+            ("Task", "CF errors", "Prior's winner", "By chance", "Winner is CS answer (errors)", "(all pairs)"),
             rows,
-            "By chance: errors spread evenly over the wrong candidates; with two candidates there is no choice.",
+            "By chance: errors spread evenly over the wrong candidates; with two candidates there is no choice. Last "
+            "columns: pairs whose CS answer is the prior's winner, among the errors and among all.",
         )
 
     @property
@@ -122,6 +129,13 @@ class Attraction:
             for cell in self.overall
             if cell.attracted.total
         ]
+        ordinary = [
+            f"{percent(cell.ordinary_among_errors.value)} % of the {cell.task.upper()} errors"
+            for cell in self.overall
+            if cell.ordinary_among_errors.total
+        ]
+        if ordinary:
+            said.append(f"The answer without the image is that to the pair's commonsense image in {listed(ordinary)}.")
         counted = [cell for cell in self.cells if cell.attracted.total >= _ENOUGH]
         if counted:
             rates = [cell.attracted.value for cell in counted]
@@ -188,6 +202,7 @@ def _cell(part: ScoreTable, task: str, category: str | None, subcategory: str | 
     possible = (winner != part.answer) & (part.original >= 0)
     expected = np.where(possible, 1.0 / (part.candidate_counts - 1), 0.0)[wrong]
     ordinary = (winner == part.answer) & ~part.is_cf
+    matched, same = compare_with_partner(part, winner)
     return AttractionCell(
         task=str(task),
         category=category,
@@ -195,6 +210,7 @@ def _cell(part: ScoreTable, task: str, category: str | None, subcategory: str | 
         attracted=Share(int((wrong & (part.original == winner)).sum()), int(wrong.sum())),
         chance=float(expected.mean()) if len(expected) else math.nan,
         prior_is_ordinary=Share(int(ordinary.sum()), int((~part.is_cf).sum())),
+        ordinary_among_errors=Share(int((wrong & same).sum()), int((wrong & matched).sum())),
     )
 
 

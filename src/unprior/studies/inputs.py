@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from unprior._files import is_parquet, open_to_read
 from unprior.baselines.answers import Cost, MethodAnswers, read_answers, read_references
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError
@@ -53,27 +55,49 @@ class StudyInputs:
     """The paper's second limit."""
     resamples: int = BOOTSTRAP_RESAMPLES
     seed: int = BOOTSTRAP_SEED
+    problems: list[str] = field(default_factory=list)
+    """Files of the run folder that could not be used, and why."""
     _fits: dict[Any, SelectivePriorCalibrator] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse limits that are not two different shares of accuracy."""
+        if not 0.0 <= self.epsilon < self.wide_epsilon <= 1.0:
+            raise UnpriorError(
+                f"the limits are ε = {self.epsilon:g} (--epsilon-cs) and {self.wide_epsilon:g} (--wide-epsilon-cs); "
+                f"they are shares of accuracy between 0 and 1, the second larger than the first"
+            )
 
     @classmethod
     def of_run(cls, folder: Path, **settings: Any) -> StudyInputs:
-        """Read what a run folder holds; only its score table must be there."""
+        """Read what a run folder holds; only its score table must be there and whole."""
         path = folder / "scores.parquet"
+        if folder.is_file():
+            raise UnpriorError(f"{folder}: this is a file; give the folder of a run")
         if not path.exists():
             raise UnpriorError(f"{folder}: there is no scores.parquet; `unprior run --out {folder}` makes one")
-        table = read_scores(path)
+        inputs = cls(_read_table(path), **settings)
         answers = folder / "baselines.parquet"
-        baselines: list[MethodAnswers] = []
-        if answers.exists() and "test" in table.column("split"):
-            baselines = read_answers(answers, table.where(split="test"))
-        variants = {each.stem: read_scores(each) for each in sorted((folder / VARIANTS).glob("*.parquet"))}
-        external = {}
+        if answers.exists() and "test" in inputs.table.column("split"):
+            with inputs._reading():
+                inputs.baselines = tuple(read_answers(answers, inputs.test))
+                inputs.costs = read_references(answers)
+        for each in sorted((folder / VARIANTS).glob("*.parquet")):
+            with inputs._reading():
+                inputs.variants[each.stem] = _read_table(each)
         for each in sorted((folder / EXTERNAL).glob("*/scores.parquet")):
-            scores, others = judged_rows(read_scores(each)), each.parent / "baselines.parquet"
-            answered = tuple(read_answers(others, scores)) if others.exists() else ()
-            external[each.parent.name] = External(scores, answered)
-        costs = read_references(answers) if answers.exists() else {}
-        return cls(table, variants, external, tuple(baselines), costs, **settings)
+            with inputs._reading():
+                scores, others = judged_rows(_read_table(each)), each.parent / "baselines.parquet"
+                answered = tuple(read_answers(others, scores)) if others.exists() else ()
+                inputs.external[each.parent.name] = External(scores, answered)
+        return inputs
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What cannot be used is noted, and the studies that do not need it go on."""
+        try:
+            yield
+        except UnpriorError as error:
+            self.problems.append(str(error))
 
     @property
     def development(self) -> ScoreTable:
@@ -102,9 +126,25 @@ class StudyInputs:
         """What SPC decides about the test rows."""
         return self.fitted(epsilon, uncertainty=uncertainty).predict(self.test)
 
+    @property
+    def incomplete_pairs(self) -> int:
+        """Test pairs that have the question to only one of their images, counted by task."""
+        _, labels = self.test.codes("task", "pair_id", "side")
+        sides: dict[tuple[Any, Any], set[Any]] = {}
+        for task, pair, side in labels:
+            sides.setdefault((task, pair), set()).add(side)
+        return sum(len(found) < len(("cf", "cs")) for found in sides.values())
+
     def missing(self, need: str) -> tuple[str, ...]:
         """What is lacking for a need of a study; nothing when it is met."""
         return NEEDS[need].missing(self)
+
+
+def _read_table(path: Path) -> ScoreTable:
+    with open_to_read(path) as stream:
+        if not is_parquet(stream):
+            raise UnpriorError(f"{path}: not a Parquet file; it may be broken, make it again")
+    return read_scores(path)
 
 
 def judged_rows(table: ScoreTable) -> ScoreTable:
@@ -123,8 +163,8 @@ class Need:
 
 def _splits(inputs: StudyInputs) -> tuple[str, ...]:
     present = set(inputs.table.column("split"))
-    lacking = tuple(split for split in ("dev", "test") if split not in present)
-    return lacking if lacking or inputs.table.is_paired.all() else ("pairs",)
+    lacking = [f"rows of split {split}" for split in ("dev", "test") if split not in present]
+    return (*lacking, *([] if inputs.table.is_paired.all() else ["the side (cf or cs) of every row"]))
 
 
 def _views(inputs: StudyInputs) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any
 
 from unprior.baselines.answers import Cost, MethodAnswers
 from unprior.calibration import Decisions, SelectivePriorCalibrator
@@ -16,14 +16,6 @@ from unprior.studies.frontier import Frontier, study_frontier
 from unprior.studies.methods import Methods, study_methods
 from unprior.studies.ranges import Ranges, study_ranges
 from unprior.studies.strengths import Strengths, study_strengths
-
-
-class StudyResult(Protocol):
-    """What every study returns: a frozen result that can be read as plain records."""
-
-    def records(self) -> list[dict[str, Any]]:
-        """Flat dictionaries of plain values, ready for JSON; what is undefined is None."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +33,7 @@ class Studies:
 
     def records(self) -> dict[str, list[dict[str, Any]] | None]:
         """The records of every study by its name."""
-        results: dict[str, StudyResult | None] = {field.name: getattr(self, field.name) for field in fields(self)}
+        results: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: None if result is None else result.records() for name, result in results.items()}
 
 
