@@ -9,15 +9,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 
 from markdown import markdown, replace_section
+from unprior import synthesize
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.studies.catalogue import STUDIES
 from unprior.studies.inputs import StudyInputs
 
 SLOWEST = 5
+FITS = 40
 
 
 def main() -> None:
@@ -55,6 +59,7 @@ def _measure(run: Path, out: Path) -> str:
     start = time.perf_counter()
     _unprior("study", "all", "--run", run, "--out", out)
     whole = time.perf_counter() - start
+    alone, together = _fits_in_one_process(), _fits_in_two_processes()
     slowest = sorted(seconds, key=seconds.__getitem__, reverse=True)[:SLOWEST]
     rest = sum(value for name, value in seconds.items() if name not in slowest)
     lines = [[f"`{name}`", f"{seconds[name]:.2f} s"] for name in slowest]
@@ -62,10 +67,30 @@ def _measure(run: Path, out: Path) -> str:
         [f"the other {len(seconds) - SLOWEST}", f"{rest:.2f} s"],
         ["all analyses", f"{sum(seconds.values()):.1f} s"],
         ["`unprior study all` with tables, figures, LaTeX and page", f"{whole:.1f} s"],
+        [f"{FITS} fits in one process", f"{alone:.2f} s"],
+        [f"{FITS} fits in two processes, with their start", f"{together:.2f} s"],
     ]
     title = f"{len(seconds)} studies over existing scores, {fits[0]} fits of SPC and its controls"
     measured = f"1,200 examples of the embedded model and their variants, {os.cpu_count()} cores"
     return f"{markdown([title, 'time'], lines)}\n\nMeasured by `make bench-studies` in one run: {measured}."
+
+
+def _fits_in_one_process() -> float:
+    start = time.perf_counter()
+    for seed in range(FITS):
+        _fit(seed)
+    return time.perf_counter() - start
+
+
+def _fits_in_two_processes() -> float:
+    start = time.perf_counter()
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        list(pool.map(_fit, range(FITS)))
+    return time.perf_counter() - start
+
+
+def _fit(seed: int) -> float:
+    return SelectivePriorCalibrator(uncertainty=True).fit(synthesize(seed=seed)).loss_
 
 
 @contextmanager
