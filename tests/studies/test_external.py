@@ -9,6 +9,7 @@ import pytest
 from made_up_methods import made_up
 from small_tables import abstaining_calibrator, example, few_pairs
 from unprior import ScoreTable, SelectivePriorCalibrator
+from unprior.baselines.controls import run_controls
 from unprior.evaluation import Change
 from unprior.studies import Transfers, study_external
 from unprior.studies.effects import Effect, MethodEffect
@@ -103,11 +104,11 @@ def test_sentences_compare_how_much_is_changed() -> None:
     said = Transfers((Transfer("other", "mc", False, (few, many)),)).sentences
     assert said[0] == "On other MC SPC-0.04 changes 2 of 10 answers (repairs/harms 1/0, ΔCF/ΔCS +10.0/+0.0)."
     assert said[1] == (
-        "NoLan changes more answers than SPC-0.04 in 1 of 1 combinations of benchmark and task; SPC-0.04 is not "
-        "dominated in 1."
+        "NOLAN changes more answers than SPC-0.04 in 1 of 1 combinations of benchmark and task, is dominated by it in "
+        "1 and dominates it in 0."
     )
     fewer = Transfers((Transfer("other", "mc", False, (few, effect("nolan", 0.2, 0.1, changed=1))),)).sentences
-    assert "in 0 of 1 combinations of benchmark and task; SPC-0.04 is not dominated in 0" in fewer[1]
+    assert "in 0 of 1 combinations of benchmark and task, is dominated by it in 0 and dominates it in 1" in fewer[1]
     assert Transfers((Transfer("own", "mc", True, (few,)),)).sentences == ("There are no other benchmarks.",)
 
 
@@ -124,3 +125,72 @@ def test_a_method_without_answers_has_no_row(table: ScoreTable) -> None:
     assert len(records) == 2 * 2 + 2
     assert result.figure() is None
     assert np.isclose(records[0]["cf_delta"], records[-2]["cf_delta"])
+
+
+def test_a_control_is_compared_with_spc_of_its_own_limit() -> None:
+    methods = (effect("spc-0.04", 0.1, 0.0), effect("spc-0.1", 0.3, 0.0), effect("learned-rule-fixed-0.1", 0.2, 0.0))
+    said = Transfers((Transfer("other", "mc", False, methods),)).sentences
+    assert said[1].startswith("LEARNED-RULE-FIXED-0.1 changes more answers than SPC-0.1 in 0 of 1")
+    assert "is dominated by it in 1 and" in said[1]
+
+
+def test_controls_are_chosen_on_the_development_rows_and_carried_over(table: ScoreTable) -> None:
+    development, other = table.where(split="dev"), without_sides(few_pairs(seed=5))
+    calibrators = [SelectivePriorCalibrator(epsilon_cs=epsilon).fit(table) for epsilon in (0.04, 0.1)]
+    own = External(table.where(split="test"))
+    result = study_external(calibrators, own, {"other": External(other)}, development=development)
+    assert [each.label for each in result.rows[-1].methods] == [
+        "SPC (ε = 0.04)", "SPC (ε = 0.10)", "Fixed strength ε = 0.10", "Learned rule ε = 0.10",
+        "CFG on scores ε = 0.04",
+    ]  # fmt: skip
+    alone = {each.name: each for each in run_controls(development, other, epsilon_cs=0.1)}
+    alone["cfg-score"] = run_controls(development, other, epsilon_cs=0.04, names=["cfg-score"])[0]
+    rows = other.arrow.to_pylist()
+    for transfer in result.rows[2:]:
+        for name, label in (
+            ("selected-strength-gated", "Fixed"),
+            ("learned-rule-fixed", "Learned"),
+            ("cfg-score", "CFG"),
+        ):
+            (found,) = (each for each in transfer.methods if each.label.startswith(label))
+            finals = other.candidate_names(alone[name].answers)
+            mine = [(row, final) for row, final in zip(rows, finals, strict=True) if row["task"] == transfer.task]
+            assert found.change.changed == sum(final != row["original"] for row, final in mine)
+            after = sum(final == row["answer"] for row, final in mine) / len(mine)
+            assert found.effects[0].after == pytest.approx(after)
+
+
+def test_guidance_has_no_row_for_a_task_without_development_rows(table: ScoreTable) -> None:
+    choices = table.where(task="mc")
+    calibrator = SelectivePriorCalibrator().fit(choices)
+    own = External(choices.where(split="test"))
+    result = study_external([calibrator], own, {"other": External(table)}, development=choices.where(split="dev"))
+    assert [(row.task, row.of("cfg-score-0.04") is None) for row in result.rows] == [
+        ("mc", False), ("mc", False), ("qa", True),
+    ]  # fmt: skip
+
+
+def test_every_method_that_has_answered_elsewhere_has_a_row(table: ScoreTable) -> None:
+    test, other = table.where(split="test"), few_pairs(seed=5)
+    calibrator = SelectivePriorCalibrator().fit(table)
+    result = study_external([calibrator], External(test, tuple(made_up(test))),
+                            {"other": External(other, tuple(made_up(other)[:1]))})  # fmt: skip
+    methods = [[each.method for each in row.methods] for row in result.rows]
+    assert methods == [["spc-0.04", "focus", "nolan"]] * 2 + [["spc-0.04", "focus"]] * 2
+    assert sum("Focus on Vision changes" in sentence for sentence in result.sentences) == 1
+    assert not any("NoLan" in sentence for sentence in result.sentences)
+
+
+def test_right_answers_that_are_all_the_same_are_pointed_out() -> None:
+    rows = [example(pair, "cf", [-1.0, -2.0], [-1.0, -1.0], "yes", "yes") | {"side": None} for pair in range(3)]
+    own = External(few_pairs().where(split="test"))
+    always, mixed = (
+        study_external([abstaining_calibrator()], own, {"leaning": External(ScoreTable.from_rows(each))})
+        for each in (rows, [*rows[:2], rows[2] | {"answer": "no"}])
+    )
+    note = "All right answers of leaning QA are “yes”, so a gain there may be a mere leaning towards it."
+    assert always.sentences[-1] == note
+    assert always.table.caption.endswith(note)
+    assert [record["only_answer"] for record in always.records()] == [None, None, "yes"]
+    assert note not in (*mixed.sentences, mixed.table.caption)
+    assert mixed.records()[-1]["only_answer"] is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from unprior.evaluation import Change, compare, mcnemar
 from unprior.evaluation.metrics import correct
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
+from unprior.studies.result import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +72,31 @@ def _f1(part: ScoreTable, answers: IntArray) -> float:
     right = np.array([name == "yes" for name in part.column("answer")])
     total = int(said.sum() + right.sum())
     return 2 * int((said & right).sum()) / total if total else math.nan
+
+
+def only_answer(part: ScoreTable) -> str | None:
+    """The right answer of all rows, if there are several and it is the same in all: saying it always is then enough.
+
+    >>> from unprior import synthesize
+    >>> qa = synthesize(seed=0).where(task="qa")
+    >>> only_answer(qa), only_answer(qa.where(answer="no"))
+    (None, 'no')
+    """
+    answers = {str(answer) for answer in part.column("answer")}
+    return answers.pop() if len(answers) == 1 and len(part) > 1 else None
+
+
+def always_same(places: Mapping[str, str | None]) -> tuple[str, ...]:
+    """A sentence about those places (of a benchmark) where one answer is always right; none if there are none.
+
+    >>> always_same({"conflictvis MC": None, "conflictvis QA": "yes"})
+    ('All right answers of conflictvis QA are “yes”, so a gain there may be a mere leaning towards it.',)
+    """
+    by_answer: dict[str, list[str]] = {}
+    for place, answer in places.items():
+        if answer is not None:
+            by_answer.setdefault(answer, []).append(place)
+    return tuple(
+        f"All right answers of {listed(names)} are “{answer}”, so a gain there may be a mere leaning towards it."
+        for answer, names in by_answer.items()
+    )
