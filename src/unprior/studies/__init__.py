@@ -32,6 +32,7 @@ from unprior.studies.repairs import Repairs, study_repairs
 from unprior.studies.repeated_splits import RepeatedSplits, study_repeated_splits
 from unprior.studies.result import ResultTable, StudyResult
 from unprior.studies.revision_rules import RevisionRules, study_revision_rules
+from unprior.studies.settings import SelectedSettings, study_settings
 from unprior.studies.significance import Significance, study_significance
 from unprior.studies.strengths import Strengths, study_strengths
 from unprior.studies.study import Study
@@ -39,6 +40,7 @@ from unprior.studies.suite import Studies, run_studies
 from unprior.studies.sum_or_mean import SumOrMean, study_sum_or_mean
 from unprior.studies.support_conditions import SupportConditions, study_support_conditions
 from unprior.studies.trade_off import TradeOff, trade_offs
+from unprior.studies.transfer import SubsetTransfer, study_transfer
 from unprior.studies.variants import Variant, Variants
 
 __all__ = [
@@ -71,12 +73,14 @@ __all__ = [
     "RepeatedSplits",
     "ResultTable",
     "RevisionRules",
+    "SelectedSettings",
     "Significance",
     "Strengths",
     "Studies",
     "Study",
     "StudyInputs",
     "StudyResult",
+    "SubsetTransfer",
     "SumOrMean",
     "SupportConditions",
     "TradeOff",
@@ -114,9 +118,11 @@ __all__ = [
     "study_repairs",
     "study_repeated_splits",
     "study_revision_rules",
+    "study_settings",
     "study_significance",
     "study_strengths",
     "study_sum_or_mean",
     "study_support_conditions",
+    "study_transfer",
     "trade_offs",
 ]

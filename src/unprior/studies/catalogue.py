@@ -33,10 +33,12 @@ from unprior.studies import (
     repairs,
     repeated_splits,
     revision_rules,
+    settings,
     significance,
     strengths,
     sum_or_mean,
     support_conditions,
+    transfer,
 )
 from unprior.studies.study import QUESTIONS, Study
 
@@ -48,6 +50,7 @@ STUDIES: dict[str, Study] = {
         method_versions.STUDY,
         answer_shifts.STUDY,
         significance.STUDY,
+        settings.STUDY,
         cost.STUDY,
         components.STUDY,
         prior_controls.STUDY,
@@ -69,6 +72,7 @@ STUDIES: dict[str, Study] = {
         repeated_splits.STUDY,
         option_orders.STUDY,
         external.STUDY,
+        transfer.STUDY,
         answer_directions.STUDY,
         claim_order.STUDY,
         prior_direction.STUDY,
