@@ -67,10 +67,10 @@ def test_rows_are_those_of_the_paper_and_the_best_is_strong(result: AlternativeP
 
 
 def test_sentences_name_the_best(result: AlternativePriors) -> None:
-    for task, sentence in zip(result.tasks, result.sentences, strict=True):
+    for task, sentence in zip(result.tasks, result.sentences[::2], strict=True):
         assert all(LABELS[name] in sentence for name in result.best(task))
     only = AlternativePriors((result.of("text"),))
-    assert "none of the 0 other" in only.sentences[0]
+    assert only.sentences[1].endswith("with none of 0 others.")
     assert is_plain(result)
 
 

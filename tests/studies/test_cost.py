@@ -21,13 +21,15 @@ def test_sentences_name_the_slowest_and_compare_with_spc() -> None:
     result = study_cost(made_up(TEST), COSTS)
     assert "SPC takes 1.5 times the forward passes and 1.2 times the seconds" in result.sentences[0]
     assert "encodes no further image" in result.sentences[0]
-    assert "1 of 1 other methods take longer than SPC." in result.sentences
+    assert "1 of 1 other method takes longer than SPC." in result.sentences
     quick = MethodAnswers(MethodInfo("quick", "Quick", "edit", {}, Cost(2.0, 1.0, 0.1, 20)), TEST.original, None)
     result = study_cost([*made_up(TEST), quick], COSTS)
     assert result.sentences[1:] == (
         "NoLan (0.4 s) is the slowest of the other methods, Quick (0.1 s) the fastest.",
-        "1 of 2 other methods take longer than SPC.",
+        "1 of 2 other methods takes longer than SPC.",
     )
+    alone = study_cost(made_up(TEST), COSTS)
+    assert not any("slowest" in sentence for sentence in alone.sentences), "one method is not the slowest of several"
 
 
 def test_nothing_measured_is_said_and_nothing_to_compare_with_is_a_dash() -> None:

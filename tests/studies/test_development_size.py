@@ -6,7 +6,7 @@ import pytest
 
 import straightforward
 from small_tables import count_changes, few_pairs, hopeless_table, with_other_answers
-from unprior import ScoreTable
+from unprior import ScoreTable, UnpriorError
 from unprior.benchmarks.splits import nested_development
 from unprior.evaluation import Change
 from unprior.report.figures import SizesDisplay
@@ -64,10 +64,13 @@ def test_rows_are_means_with_deviations() -> None:
     ]
     assert result.sentences == (
         "With 14 development pairs CF accuracy changes by +20.0 ± 14.1 on MC, in points.",
-        "From 14 to 28 pairs the means move by +20.0 points of repair and +0.0 of retention on MC.",
+        "From 14 to 28 pairs the means move by +20.0 points of ΔCF and +0.0 of ΔCS on MC.",
         "No draw of any size lowers CF accuracy.",
     )
     assert made_up({14: [1, -3], 28: [4, 4]}).sentences[-1] == "With 14 pairs some draw lowers CF accuracy."
+    one = made_up({1: [-3]}).sentences
+    assert one[0].startswith("With 1 development pair CF")
+    assert one[-1] == "With 1 pair some draw lowers CF accuracy."
     assert len(json.loads(json.dumps(result.records(), allow_nan=False))) == 4
 
 
@@ -83,6 +86,12 @@ def test_lines_are_the_means() -> None:
 def test_where_every_change_harms_nothing_is_changed() -> None:
     rows = hopeless_table().arrow.to_pylist()
     for row in rows:
-        row["split"] = "dev" if row["pair_id"] < 2 else "test"
+        row |= {"split": "dev" if row["pair_id"] < 2 else "test", "subcategory": "Hands"}
     result = study_development_size(ScoreTable.from_rows(rows), seeds=(0,), sizes=(1, 2))
     assert result.table.rows[0].cells == ("1", "+0.0", "+0.0")
+
+
+def test_a_table_without_subcategories_is_refused(table: ScoreTable) -> None:
+    rows = [row | {"subcategory": None} for row in table.arrow.to_pylist()]
+    with pytest.raises(UnpriorError, match="column 'subcategory'"):
+        study_development_size(ScoreTable.from_rows(rows), seeds=(0,), sizes=(1,))

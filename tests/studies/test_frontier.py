@@ -127,4 +127,6 @@ def test_sentences_follow_the_numbers() -> None:
         "At ε = 0.04 SPC gives +5.0/-4.0 (+3.0/-1.0 with one selected strength) on MC.",
     )
     beyond = (point("spc", 0.0, 2, 1), *points[1:])
+    flat = (point("spc", 0.0, 5, 4), *points[1:])
+    assert "2 limits give the same result" in Frontier(flat, 0.04).sentences[0]
     assert "in 1 of 2 cases" in Frontier(beyond, 0.04).sentences[1]

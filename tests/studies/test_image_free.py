@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from claim_tables import twelve_claim_pairs, with_wrong_test_answers
 from plain_selection import best, value
 from small_tables import count_changes
 from unprior import ScoreTable
-from unprior.studies import study_image_free_policies
+from unprior.studies import ImageFreePolicies, study_image_free_policies
 from unprior.studies.image_free import POLICIES
 
 TABLE = twelve_claim_pairs()
@@ -55,15 +56,21 @@ def test_keeping_is_selected_when_nothing_is_feasible_or_better() -> None:
     result = study_image_free_policies(TABLE)
     assert result.selected.name == "keep"
     assert [row.strong for row in result.table.rows] == [True, False, False, False]
-    assert "no rule without the image reproduces" in result.sentences[0]
-    assert result.sentences[1] == "None of them has a positive U on the test pairs."
+    assert result.sentences[0].startswith("Development selects “keep the original answer”, which changes the test ")
+    for policy in result.policies[1:]:
+        assert f"{100 * policy.test.utility:+.1f} with “{policy.label.lower()}”" in result.sentences[1]
+    assert result.sentences[1].endswith("it is highest with “keep the original answer”.")
 
 
 def test_a_rule_that_works_is_selected_and_said() -> None:
     result = study_image_free_policies(upside_down())
     assert result.selected.name == "reverse"
     assert "which changes the test pairs by +100.0/+100.0 points" in result.sentences[0]
-    assert result.sentences[1].startswith("Reverse yes and no would have the highest U on the test pairs (+150.0)")
+    assert result.sentences[0].endswith("(U +150.0).")
+    assert result.sentences[1].endswith("it is highest with “reverse yes and no”.")
+    same = study_image_free_policies(TABLE).policies[0]
+    tied = ImageFreePolicies((same, replace(same, name="always-no", selected=False)), 0.1)
+    assert tied.sentences[1].endswith("it is highest with “keep the original answer” and “always no”.")
     assert len(result.records()) == 12
     assert result.figure() is None
 

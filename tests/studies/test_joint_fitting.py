@@ -42,7 +42,9 @@ def test_sentences_follow_the_numbers() -> None:
 def test_one_task_alone_has_one_row() -> None:
     result = study_joint_fitting(DEVELOPMENT.where(task="qa"), TEST.where(task="qa"))
     assert [variant.name for variant in result.variants] == ["joint"]
-    assert result.sentences == ("There is one task only (QA), so there is nothing to fit jointly.",)
+    alone, change = result.sentences
+    assert alone == "There is one task only (QA), so there is nothing to fit jointly."
+    assert f"{100 * result.of('joint').on('qa').cf.delta:+.1f}/" in change
     assert VariantsDisplay.from_results(result, task="qa").rows == ("QA",)
 
 

@@ -52,12 +52,12 @@ def test_words_follow_the_numbers() -> None:
     decisions.final[:] = table.original
     first, second = study_main(decisions, resamples=20).sentences
     assert "leaves CF accuracy as it was" in first
-    assert "the gap between the sides stays at" in second
+    assert "CS minus CF accuracy stays at" in second
     one_repair = table.original.copy()
     wrong = int(np.flatnonzero(table.is_cf & (table.original != table.answer))[0])
     one_repair[wrong] = table.answer[wrong]
     decisions.final[:] = one_repair
-    assert "could be chance" in study_main(decisions, resamples=200).sentences[0]
+    assert "(1/0 repairs/harms; could be chance)" in study_main(decisions, resamples=200).sentences[0]
 
 
 def test_an_abstaining_calibrator_changes_nothing() -> None:

@@ -44,7 +44,9 @@ def test_answers_of_test_rows_change_no_decision() -> None:
     assert study_paired_fitting(DEVELOPMENT, TEST) == study_paired_fitting(DEVELOPMENT, TEST)
 
 
-@pytest.mark.parametrize(("places", "words"), [((0, 2), "retains less"), ((2, 0), "retains more"), ((0, 0), "as much")])
+@pytest.mark.parametrize(
+    ("places", "words"), [((0, 2), "a lower ΔCS"), ((2, 0), "a higher ΔCS"), ((0, 0), "the same ΔCS")]
+)
 def test_sentences_follow_the_numbers(places: tuple[int, int], words: str) -> None:
     result = study_paired_fitting(*synthetic_split())
     variants = [result.variants[place] for place in (*places, 2)]

@@ -49,11 +49,11 @@ def test_tasks_have_records_of_their_own(result: PriorAgreement) -> None:
 
 
 def test_sentences_follow_the_numbers(result: PriorAgreement) -> None:
-    assert "text and white agree on the top answer most often (75.0 %" in result.sentences[0]
-    assert "white and mean least often (0.0 %)" in result.sentences[0]
-    assert "Closest to the text-only prior is white" in result.sentences[1]
+    assert "is highest for text–white (75.0 %) and lowest for white–mean (0.0 %)" in result.sentences[0]
+    assert "text-only prior is highest for white (75.0 %) and lowest for black and mean (25.0 %)" in result.sentences[1]
     fewer = study_prior_agreement(agreement_table(), views=("text", "black", "mean"))
-    assert "black and mean agree on the top answer most often (50.0 %" in fewer.sentences[0]
+    assert "highest for black–mean (50.0 %) and lowest for text–black and text–mean (25.0 %)" in fewer.sentences[0]
+    assert fewer.sentences[1] == "Agreement with the text-only prior is 25.0 % for black and mean."
     assert len(study_prior_agreement(agreement_table(), views=("black", "mean")).sentences) == 1
 
 

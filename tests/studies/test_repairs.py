@@ -75,4 +75,4 @@ def test_one_task_is_enough(task: str) -> None:
     table = TABLE.where(task=task)
     result = study_repairs(SelectivePriorCalibrator().fit(table).predict(table))
     assert [each.task for each in result.tasks] == [task]
-    assert f"agree least on {task.upper()}" in result.sentences[1]
+    assert f"{task.upper()} CF images" in result.sentences[1]

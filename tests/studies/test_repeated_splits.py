@@ -6,7 +6,7 @@ import pytest
 
 import straightforward
 from small_tables import count_changes, few_pairs, with_other_answers
-from unprior import ScoreTable
+from unprior import ScoreTable, UnpriorError
 from unprior.benchmarks.splits import split_by_seed
 from unprior.evaluation import Change
 from unprior.report.figures import SplitsDisplay
@@ -47,6 +47,7 @@ def made_up(*gains: int) -> RepeatedSplits:
     return RepeatedSplits(
         0.04,
         5,
+        1,
         tuple(
             SplitResult(seed, 5, False, (TradeOff("mc", Change(max(gain, 0), max(-gain, 0), 3, 10), lost),))
             for seed, gain in enumerate(gains)
@@ -72,4 +73,19 @@ def test_every_split_is_a_point() -> None:
 def test_as_many_pairs_are_drawn_as_the_own_split_has() -> None:
     result = study_repeated_splits(few_pairs(development=2, test=2), seeds=(0,))
     assert (result.per_subcategory, result.splits[0].development_pairs) == (2, 6)
-    assert "2 of the pairs" in result.table.caption
+    assert "For every split 2 pairs of each subcategory are drawn" in result.table.caption
+
+
+def test_the_caption_is_true_where_a_subcategory_has_fewer_pairs() -> None:
+    rows = few_pairs(development=2, test=2).arrow.to_pylist()
+    single = next(row["pair_id"] for row in rows if row["subcategory"] == "Color")
+    fewer = [row for row in rows if row["subcategory"] != "Color" or row["pair_id"] == single]
+    result = study_repeated_splits(ScoreTable.from_rows(fewer), seeds=(0,))
+    assert result.splits[0].development_pairs == 2 + 2 + 1
+    assert "up to 2 pairs of each subcategory" in result.table.caption
+
+
+def test_a_table_without_subcategories_is_refused() -> None:
+    rows = [row | {"subcategory": None} for row in few_pairs().arrow.to_pylist()]
+    with pytest.raises(UnpriorError, match="column 'subcategory'"):
+        study_repeated_splits(ScoreTable.from_rows(rows), seeds=(0,))

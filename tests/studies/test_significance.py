@@ -45,14 +45,18 @@ def test_families_are_adjusted_apart() -> None:
 
 def test_sentences_count_what_is_left() -> None:
     nothing = study_significance({"SPC": abstaining_calibrator().predict(hopeless_table())})
-    assert nothing.sentences == ("With SPC none of 2 changes is significant at 0.05 after adjustment.",)
+    assert nothing.sentences == (
+        "With SPC none of 2 changes is significant at 0.05 after adjustment.",
+        "The smallest adjusted p of all versions is 1.000000.",
+    )
     every = synthesize(seed=0)
     decisions = SelectivePriorCalibrator().fit(every).predict(every.where(task="mc"))
     decisions.final[:] = np.where(decisions.table.is_cf, decisions.table.answer, -1)
     assert study_significance({"SPC": decisions}).sentences == (
         "With SPC 2 of 2 changes are significant at 0.05 after adjustment: MC CF (gain) and MC CS (loss).",
+        "The smallest adjusted p of all versions is 8.04e-87.",
     )
-    (together,) = study_significance({"SPC": decisions, "again": decisions}).sentences
+    together, _ = study_significance({"SPC": decisions, "again": decisions}).sentences
     assert together.startswith("With SPC and again 2 of 2 changes"), "the same outcome is said once"
 
 

@@ -70,8 +70,9 @@ def test_equal_lengths_agree_at_a_fixed_strength_and_unequal_ones_need_not() -> 
 
 
 def test_single_tokens_are_the_same_by_construction() -> None:
-    said = _study(rows_with_lengths(1)).sentences
-    assert said == ("Every candidate is one token, so sum and mean are the same by construction.",)
+    single = _study(rows_with_lengths(1))
+    assert single.sentences[0] == "Every candidate is one token, so sum and mean are the same by construction."
+    assert f"{100 * single.tasks[0].summed.cf.delta:+.1f}/" in single.sentences[1]
     unknown = _study(twelve_pairs().arrow.to_pylist())
     assert unknown.identical
     assert "48 of 48 examples do not say so" in unknown.sentences[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.scores.priors import COMBINATIONS, VIEWS, with_prior
-from unprior.studies.result import ResultTable, both, listed
+from unprior.studies.result import ResultTable, both, counted, listed
 from unprior.studies.study import Study
 from unprior.studies.variants import Variant, Variants
 
@@ -47,7 +47,7 @@ class AlternativePriors(Variants):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Which estimate serves best, and whether any repairs more than the text-only one."""
+        """Which estimate serves best, and whether any gives a higher ΔCF than the text-only one."""
         if self.variants[0].abstains:
             return ("SPC abstains, so no estimate of the prior changes an answer.",)
         said = []
@@ -60,10 +60,12 @@ class AlternativePriors(Variants):
             gaining = sum(each.on(task).cf.delta > 0 for each in self.variants)
             said.append(
                 f"On {task.upper()} U is highest with {listed([f'“{label}”' for label in best])} "
-                f"({both(top.cf.delta, top.cs.delta)}); {more or 'none'} of the {len(others)} other estimates "
-                f"{'repair' if more > 1 else 'repairs'} more than text only ({both(text.cf.delta, text.cs.delta)}), "
-                f"and ΔCF is positive with {'all' if gaining == len(self.variants) else gaining or 'none'} of the "
-                f"{len(self.variants)}."
+                f"({both(top.cf.delta, top.cs.delta)})."
+            )
+            said.append(
+                f"ΔCF is positive with {gaining or 'none'} of {counted(len(self.variants), 'estimate')}, and higher "
+                f"than with text only ({both(text.cf.delta, text.cs.delta)}) with {more or 'none'} of "
+                f"{counted(len(others), 'other')}."
             )
         return tuple(said)
 

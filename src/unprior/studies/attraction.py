@@ -12,7 +12,7 @@ import numpy as np
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, compare_with_partner, correct, prior_winners
 from unprior.scores import ScoreTable
-from unprior.studies.result import ResultTable, listed, percent
+from unprior.studies.result import ResultTable, counted, listed, percent
 from unprior.studies.study import Study
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ class Attraction:
     def sentences(self) -> tuple[str, ...]:
         """How directed the errors are, and where most."""
         said = [
-            f"{percent(cell.attracted.value)} % of the {cell.attracted.total} wrong {cell.task.upper()} answers to "
-            f"counterfactual images are what the model answers without the image, {_beside(cell)}."
+            f"Of {counted(cell.attracted.total, f'wrong {cell.task.upper()} answer')} to counterfactual images "
+            f"{percent(cell.attracted.value)} % are what the model answers without the image, {_beside(cell)}."
             for cell in self.overall
             if cell.attracted.total
         ]
@@ -136,18 +136,24 @@ class Attraction:
         ]
         if ordinary:
             said.append(f"The answer without the image is that to the pair's commonsense image in {listed(ordinary)}.")
-        counted = [cell for cell in self.cells if cell.attracted.total >= _ENOUGH]
-        if counted:
-            rates = [cell.attracted.value for cell in counted]
+        large = [cell for cell in self.cells if cell.attracted.total >= _ENOUGH]
+        if large:
+            rates = [cell.attracted.value for cell in large]
             most, least = max(rates), min(rates)
-            top, bottom = ([cell for cell in counted if cell.attracted.value == rate] for rate in (most, least))
+            top, bottom = ([cell for cell in large if cell.attracted.value == rate] for rate in (most, least))
             words = (
                 f"highest in {_named(top)} and lowest in {_named(bottom)}"
                 if most > least
                 else f"{percent(most)} % everywhere"
             )
             said.append(f"Among cells with at least {_ENOUGH} errors the rate is {words}.")
-        return tuple(said) or ("There are no wrong answers to counterfactual images.",)
+        if not said:
+            said.append("There are no wrong answers to counterfactual images.")
+        ordinary = [f"{percent(cell.prior_is_ordinary.value)} % of {cell.task.upper()} questions"
+                    for cell in self.overall if cell.prior_is_ordinary.total]  # fmt: skip
+        if ordinary:
+            said.append(f"About commonsense images the answer without the image is right for {listed(ordinary)}.")
+        return tuple(said)
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:
         """The matrix as a heat map."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ from unprior.scores.files import finite_or_none
 from unprior.scores.schema import BoolArray, IntArray
 from unprior.scores.table import FloatArray
 from unprior.studies.claims import CELLS, CLAIM_SEED, SIDES, ClaimForm
-from unprior.studies.result import listed, percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,21 +133,6 @@ def exchanges(form: ClaimForm, answers: IntArray) -> tuple[Exchange, ...]:
 def effect_of(effects: Sequence[Effect], order: str | None, side: str) -> Effect:
     """One of the effects."""
     return next(effect for effect in effects if (effect.order, effect.side) == (order, side))
-
-
-def extremes(shares: Mapping[str, float]) -> str:
-    """Where shares are highest and lowest, in words that are right for ties.
-
-    >>> extremes({"a": 0.5, "b": 1.0, "c": 1.0})
-    'is highest for b and c (100.0 %) and lowest for a (50.0 %)'
-    >>> extremes({"a": 0.5, "b": 0.5})
-    'is 50.0 % for a and b'
-    """
-    high, low = max(shares.values()), min(shares.values())
-    highest, lowest = ([name for name, share in shares.items() if share == value] for value in (high, low))
-    if high == low:
-        return f"is {percent(high)} % for {listed(highest)}"
-    return f"is highest for {listed(highest)} ({percent(high)} %) and lowest for {listed(lowest)} ({percent(low)} %)"
 
 
 def before_after(shares: tuple[Share, Share]) -> str:

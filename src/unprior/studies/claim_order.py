@@ -16,7 +16,6 @@ from unprior.studies.claim_effects import (
     claim_effects,
     effect_of,
     exchanges,
-    extremes,
 )
 from unprior.studies.claims import (
     CLAIM_SEED,
@@ -26,7 +25,17 @@ from unprior.studies.claims import (
     fit_on_claims,
     fitted_form,
 )
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, interval, percent, points
+from unprior.studies.result import (
+    ResultRow,
+    ResultSection,
+    ResultTable,
+    both,
+    extremes,
+    interval,
+    listed,
+    percent,
+    points,
+)
 from unprior.studies.study import Study
 
 if TYPE_CHECKING:
@@ -44,6 +53,8 @@ class ClaimMethod:
     """The name for people."""
     note: str | None
     """What a reader must know about its choice."""
+    idle: bool
+    """Whether it cannot change an answer; ``note`` says why."""
     effects: tuple[Effect, ...]
     exchanges: tuple[Exchange, ...]
     """By side."""
@@ -94,6 +105,9 @@ class ClaimOrder:
                 f"({_clear(first, second)})"
             )
         said = [f"With the ordinary/atypical claim first {'; '.join(said)}."]
+        said += [
+            f"{method.label} cannot change an answer here: {method.note}." for method in self.methods if method.idle
+        ]
         for name, measure in (("consistent", "consistent after exchange"), ("right_twice", "right in both orders")):
             before = getattr(self.methods[0].exchanges[0], name)[0]
             after = {method.label: getattr(method.exchanges[0], name)[1].value for method in self.methods}
@@ -138,6 +152,16 @@ def _clear(first: Effect, second: Effect) -> str:
     return f"only the {'first' if first.clear else 'second'} interval leaves zero out"
 
 
+def _why_idle(calibrator: SelectivePriorCalibrator) -> str | None:
+    """Why SPC leaves every yes/no question alone; None where it does not."""
+    if calibrator.settings_ is None:
+        return "it abstains, no setting was feasible"
+    if 2 not in calibrator.candidate_counts_:
+        counts = listed([str(count) for count in calibrator.candidate_counts_])
+        return f"it was fitted on questions with {counts} candidates, never on questions with two"
+    return None
+
+
 def study_claim_order(
     forms: ScoreTable,
     original_form: SelectivePriorCalibrator,
@@ -159,19 +183,23 @@ def study_claim_order(
     """
     fitted = fit_on_claims(forms, epsilon)
     form = fitted_form(fitted.test)
-    abstains = "abstains: no setting feasible"
     scale = fitted.cfg.settings["scale"]["qa"]
     answers = (
         ("spc-original-form", "SPC fitted on the original form", original_form.predict(fitted.test).final,
-         abstains if original_form.settings_ is None else None),
+         _why_idle(original_form)),
         ("spc-both-orders", "SPC fitted on both orders", fitted.spc,
-         abstains if fitted.calibrator.settings_ is None else None),
+         _why_idle(fitted.calibrator)),
         ("cfg-score", "CFG score control", fitted.cfg.answers,
          f"γ = {scale:g}" + ("" if fitted.cfg.feasible else ", not feasible on the development rows")),
     )  # fmt: skip
     methods = tuple(
         ClaimMethod(
-            name, label, note, claim_effects(form, given, resamples=resamples, seed=seed), exchanges(form, given)
+            name,
+            label,
+            note,
+            name != "cfg-score" and note is not None,
+            claim_effects(form, given, resamples=resamples, seed=seed),
+            exchanges(form, given),
         )
         for name, label, given, note in answers
     )

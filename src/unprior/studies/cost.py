@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from unprior.baselines.answers import Cost, MethodAnswers
-from unprior.studies.result import ResultTable, listed
+from unprior.studies.result import ResultTable, counted, listed
 from unprior.studies.study import Study
 
 if TYPE_CHECKING:
@@ -87,10 +87,14 @@ class Costs:
         others = [row for row in self.rows if row.method not in _REFERENCES]
         if others:
             most, least = (choose(others, key=lambda row: row.cost.seconds) for choose in (max, min))
-            said.append(f"{_relative(most)} is the slowest of the other methods, {_relative(least)} the fastest.")
+            if most.cost.seconds > least.cost.seconds:
+                said.append(f"{_relative(most)} is the slowest of the other methods, {_relative(least)} the fastest.")
             if own is not None:
                 slower = sum(row.cost.seconds > own.seconds for row in others)
-                said.append(f"{slower} of {len(others)} other methods take longer than SPC.")
+                said.append(
+                    f"{slower or 'None'} of {counted(len(others), 'other method')} {'takes' if slower < 2 else 'take'} "
+                    f"longer than SPC."
+                )
         return tuple(said)
 
     def records(self) -> list[dict[str, Any]]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from unprior.benchmarks.splits import NESTED_SEEDS, nested_development
 from unprior.benchmarks.taxonomy import DEV_PAIRS_PER_SUBCATEGORY
 from unprior.scores import ScoreTable
-from unprior.studies.resplit import fold, outline
-from unprior.studies.result import ResultTable, limit, listed
+from unprior.studies.resplit import fold, outline_by_subcategory
+from unprior.studies.result import ResultTable, counted, limit, listed
 from unprior.studies.spread import TaskSpread, spreads
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff, trade_offs
@@ -97,17 +97,18 @@ class DevelopmentSize:
         sizes = list(self.summary)
         least, most = self.summary[sizes[0]], self.summary[sizes[-1]]
         first = listed([f"{each.cf.shown()} on {each.task.upper()}" for each in least])
-        said = [f"With {sizes[0]} development pairs CF accuracy changes by {first}, in points."]
+        said = [f"With {counted(sizes[0], 'development pair')} CF accuracy changes by {first}, in points."]
         if len(sizes) > 1:
             moves = []
             for small, large in zip(least, most, strict=True):
                 gain, kept = 100 * (large.cf.mean - small.cf.mean), 100 * (large.cs.mean - small.cs.mean)
-                moves.append(f"{gain + 0.0:+.1f} points of repair and {kept + 0.0:+.1f} of retention on "
+                moves.append(f"{gain + 0.0:+.1f} points of ΔCF and {kept + 0.0:+.1f} of ΔCS on "
                              f"{small.task.upper()}")  # fmt: skip
             said.append(f"From {sizes[0]} to {sizes[-1]} pairs the means move by {listed(moves)}.")
         losing = [size for size, of_tasks in self.summary.items() if any(each.cf.low < 0 for each in of_tasks)]
         said.append(
-            f"With {listed([str(size) for size in losing])} pairs some draw lowers CF accuracy."
+            f"With {listed([str(size) for size in losing])} {'pair' if losing == [1] else 'pairs'} some draw lowers CF "
+            f"accuracy."
             if losing
             else "No draw of any size lowers CF accuracy."
         )
@@ -135,7 +136,7 @@ def study_development_size(
     epsilon: float = 0.10,
 ) -> DevelopmentSize:
     """Fit uncertainty-aware SPC on nested sets of some development pairs of every subcategory, for every seed."""
-    whole = outline(table)
+    whole = outline_by_subcategory(table)
     nested = {seed: nested_development(whole, seed, sizes) for seed in seeds}
     runs = []
     for size in sizes:

@@ -129,7 +129,7 @@ class Frontier:
             said.append(
                 f"On {task.upper()} SPC goes from {_changes(first)} points at ε = {limit(first.epsilon or 0.0)} to "
                 f"{_changes(last)} at ε = {limit(last.epsilon or 0.0)}; {len(curve)} limits give "
-                f"{places} different result{'s' * (places > 1)}."
+                f"{f'{places} different results' if places > 1 else 'the same result'}."
             )
         own = [point for task in self.tasks for point in self.of(task, "spc")]
         beyond = sum(-point.result.cs.delta > (point.epsilon or 0.0) + 1e-12 for point in own)

@@ -16,7 +16,7 @@ from unprior.studies.claims import (
     form_development,
     parse_claim,
 )
-from unprior.studies.result import ResultTable, both, limit, points
+from unprior.studies.result import ResultTable, both, highest, limit, listed, points
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff, trade_offs
 
@@ -94,20 +94,17 @@ class ImageFreePolicies:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is selected, and whether any rule would have helped on the test pairs."""
+        """What is selected, and what every other rule would have given on the test pairs."""
         chosen = self.selected
-        what = (
-            "so no rule without the image reproduces a correction"
-            if chosen.name == "keep"
-            else f"which changes the test pairs by {both(chosen.test.cf.delta, chosen.test.cs.delta)} points"
+        utility = {policy.label.lower(): policy.test.utility for policy in self.policies}
+        best = highest(utility)
+        own = chosen.label.lower()
+        change = both(chosen.test.cf.delta, chosen.test.cs.delta)
+        others = listed([f"{points(value)} with “{label}”" for label, value in utility.items() if label != own])
+        return (
+            f"Development selects “{own}”, which changes the test pairs by {change} points (U {points(utility[own])}).",
+            f"U on the test pairs is {others}; it is highest with {listed([f'“{label}”' for label in best])}.",
         )
-        best = max(self.policies, key=lambda policy: policy.test.utility)
-        gain = (
-            f"{best.label} would have the highest U on the test pairs ({points(best.test.utility)})."
-            if best.test.utility > 0
-            else "None of them has a positive U on the test pairs."
-        )
-        return f"Development selects “{chosen.label.lower()}”, {what}.", gain
 
     def records(self) -> list[dict[str, Any]]:
         """One record per rule and place."""

@@ -15,8 +15,19 @@ from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.scores.table import concatenate
-from unprior.studies.resplit import Fold, fold, held_out_folds, outline
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, limit, listed, points, quoted
+from unprior.studies.resplit import Fold, fold, held_out_folds, outline_by_subcategory
+from unprior.studies.result import (
+    EQUAL,
+    ResultRow,
+    ResultSection,
+    ResultTable,
+    counted,
+    highest,
+    limit,
+    listed,
+    points,
+    quoted,
+)
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff, trade_offs
 
@@ -78,9 +89,8 @@ class LessOrShifted:
             for result in run.tasks
         ]
 
-    def _best(self, condition: str) -> tuple[int, ...]:
-        values = [self.utility(condition, method) for method in METHODS]
-        return tuple(place for place, value in enumerate(values) if value == max(values))
+    def _best(self, condition: str) -> tuple[str, ...]:
+        return highest({method: self.utility(condition, method) for method in METHODS})
 
     @property
     def table(self) -> ResultTable:
@@ -88,7 +98,7 @@ class LessOrShifted:
         rows = [
             ResultRow(
                 (condition, *(points(self.utility(condition, method), 2) for method in METHODS)),
-                strong_cells=tuple(1 + place for place in self._best(condition)),
+                strong_cells=tuple(1 + list(METHODS).index(method) for method in self._best(condition)),
             )
             for condition in self.conditions
         ]
@@ -103,10 +113,9 @@ class LessOrShifted:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Which method is best where, and whether adapting the strength pays."""
-        labels = list(METHODS.values())
         said = []
         for condition in self.conditions:
-            best = listed([quoted(labels[place]) for place in self._best(condition)])
+            best = listed([quoted(METHODS[method]) for method in self._best(condition)])
             height = points(max(self.utility(condition, method) for method in METHODS), 2)
             where = "Without the tested category" if condition == SHIFTED else f"With {condition.lower()}"
             verb = "has" if len(self._best(condition)) == 1 else "have"
@@ -117,7 +126,7 @@ class LessOrShifted:
         ]
         said.append(
             f"An adaptive strength is worth {min(ahead) + 0.0:+.2f} to {max(ahead) + 0.0:+.2f} points of U over "
-            f"one fixed strength; it is ahead in {sum(value > 0 for value in ahead)} of {len(ahead)} conditions."
+            f"one fixed strength; it is ahead in {sum(value > EQUAL for value in ahead)} of {len(ahead)} conditions."
         )
         return tuple(said)
 
@@ -145,12 +154,12 @@ def study_less_or_shifted(
             runs.append(ShiftRun(condition, method, seed, trade_offs(test, np.concatenate(given_by_fold))))
 
     add(SHIFTED, None, [each for _, each in held_out_folds(table, "category")])
-    whole = outline(table)
+    whole = outline_by_subcategory(table)
     for seed in seeds:
         few = fold(table, nested_development(whole, seed, [1])[1])
-        add(f"{few.development_pairs} pairs", seed, [few])
+        add(counted(few.development_pairs, "pair"), seed, [few])
     everything = fold(table, whole)
-    add(f"All {everything.development_pairs} pairs", None, [everything])
+    add(f"All {counted(everything.development_pairs, 'pair')}", None, [everything])
     return LessOrShifted(epsilon, tuple(runs))
 
 

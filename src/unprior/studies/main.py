@@ -54,12 +54,11 @@ class MainComparison:
         said = []
         for task in self.evaluation.tasks:
             said.append(
-                f"On {task.task.upper()} SPC {_moves(task.cf, 'CF')} ({repairs(task.cf.change)} repairs/harms) and "
-                f"{_moves(task.cs, 'CS')} ({repairs(task.cs.change)})."
+                f"On {task.task.upper()} SPC {_moves(task.cf, 'CF', ' repairs/harms')} and {_moves(task.cs, 'CS')}."
             )
             before, after = task.original, task.method
             measures = [
-                ("the gap between the sides", before.cfad, after.cfad),
+                ("CS minus CF accuracy", before.cfad, after.cfad),
                 ("CCR", before.ccr.value, after.ccr.value),
             ]
             trends = [f"{name} {_trend(one, other)}" for name, one, other in measures if not math.isnan(one + other)]
@@ -98,19 +97,20 @@ def _shares(metrics: Metrics) -> tuple[str, ...]:
     return tuple("–" if math.isnan(value) else f"{value:.3f}" for value in values)
 
 
-def _moves(side: SideResult, name: str) -> str:
+def _moves(side: SideResult, name: str, unit: str = "") -> str:
     delta = side.change.delta
     if not delta:
-        return f"leaves {name} accuracy as it was"
+        return f"leaves {name} accuracy as it was ({repairs(side.change)}{unit})"
     verb = "raises" if delta > 0 else "lowers"
-    unclear = side.low <= 0 <= side.high
-    return f"{verb} {name} accuracy by {points(abs(delta))[1:]} points{', which could be chance,' if unclear else ''}"
+    unclear = "; could be chance" if side.low <= 0 <= side.high else ""
+    return f"{verb} {name} accuracy by {points(abs(delta))[1:]} points ({repairs(side.change)}{unit}{unclear})"
 
 
 def _trend(before: float, after: float) -> str:
-    if after == before:
-        return f"stays at {after:.3f}"
-    return f"{'falls' if after < before else 'rises'} from {before:.3f} to {after:.3f}"
+    shown = [f"{round(value, 3) + 0.0:.3f}" for value in (before, after)]
+    if shown[0] == shown[1]:
+        return f"stays at {shown[0]}"
+    return f"{'falls' if after < before else 'rises'} from {shown[0]} to {shown[1]}"
 
 
 def _record(task: TaskResult) -> dict[str, Any]:
@@ -130,6 +130,7 @@ def _record(task: TaskResult) -> dict[str, Any]:
             f"{name}_high": finite_or_none(side.high),
             f"{name}_repairs": side.change.repairs,
             f"{name}_harms": side.change.harms,
+            f"{name}_changed": side.change.changed,
             f"{name}_total": side.change.total,
         }
     return record

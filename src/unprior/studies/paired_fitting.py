@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.calibration.one_sided import OneSidedCalibrator
 from unprior.scores import ScoreTable
-from unprior.studies.result import ResultTable, points
+from unprior.studies.result import ResultTable, counted, points
 from unprior.studies.study import Study
 from unprior.studies.variants import Variant, Variants, more_or_less
 
@@ -39,12 +39,14 @@ class PairedFitting(Variants):
         for task in self.tasks:
             both, select_cf, cf = (each.on(task) for each in self.variants)
             said.append(
-                f"On {task.upper()}, choosing settings without CS outcomes repairs "
-                f"{more_or_less(select_cf.cf.delta - both.cf.delta)} (ΔCF {points(select_cf.cf.delta)} against "
-                f"{points(both.cf.delta)}) and retains {more_or_less(select_cf.cs.delta - both.cs.delta)} (ΔCS "
-                f"{points(select_cf.cs.delta)} against {points(both.cs.delta)}); fitting without CS examples as well "
-                f"gives {points(cf.cf.delta)}/{points(cf.cs.delta)}, with {cf.cs.harms} CS harms and {cf.cs.repairs} "
-                f"CS repairs."
+                f"On {task.upper()}, choosing settings without CS outcomes gives "
+                f"{more_or_less(select_cf.cf.delta - both.cf.delta)} ΔCF ({points(select_cf.cf.delta)} against "
+                f"{points(both.cf.delta)}) and {more_or_less(select_cf.cs.delta - both.cs.delta)} ΔCS "
+                f"({points(select_cf.cs.delta)} against {points(both.cs.delta)})."
+            )
+            said.append(
+                f"Fitting without CS examples as well gives {points(cf.cf.delta)}/{points(cf.cs.delta)} there, with "
+                f"{counted(cf.cs.harms, 'CS harm')} and {counted(cf.cs.repairs, 'CS repair')}."
             )
         return tuple(said)
 

@@ -13,7 +13,7 @@ from unprior.evaluation.metrics import Share, prior_winners
 from unprior.scores import ScoreTable
 from unprior.scores.priors import VIEWS, with_prior
 from unprior.scores.schema import IntArray
-from unprior.studies.result import ResultTable, percent
+from unprior.studies.result import ResultTable, extremes, percent
 from unprior.studies.study import Study
 
 if TYPE_CHECKING:
@@ -81,21 +81,11 @@ class PriorAgreement:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Who agrees most and least, and which input is closest to text only."""
-        overall = [each for each in self.pairs if each.task is None]
-        most, least = (
-            choose(overall, key=lambda each: (each.same.value, each.first, each.second)) for choose in (max, min)
-        )
-        said = [
-            f"The inputs {most.first} and {most.second} agree on the top answer most often "
-            f"({percent(most.same.value)} % of examples)"
-            + (f", {least.first} and {least.second} least often ({percent(least.same.value)} %)." if len(overall) > 1
-               else ".")
-        ]  # fmt: skip
-        others = [view for view in self.views if view != "text"]
-        if "text" in self.views and len(others) > 1:
-            closest = max(others, key=lambda view: self.between("text", view))
-            shares = ", ".join(f"{view} {percent(self.between('text', view))} %" for view in others)
-            said.append(f"Closest to the text-only prior is {closest} ({shares}).")
+        overall = {f"{each.first}–{each.second}": each.same.value for each in self.pairs if each.task is None}
+        said = [f"The share of examples for which two inputs put the same candidate first {extremes(overall)}."]
+        if "text" in self.views and len(self.views) > 2:
+            others = {view: self.between("text", view) for view in self.views if view != "text"}
+            said.append(f"Agreement with the text-only prior {extremes(others)}.")
         return tuple(said)
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:

@@ -11,14 +11,13 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.evaluation import Share, prior_winners
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
-from unprior.studies.claim_effects import extremes
 from unprior.studies.claims import (
     FITTED_FORM,
     SIDES,
     ClaimForm,
     fitted_form,
 )
-from unprior.studies.result import ResultTable, percent
+from unprior.studies.result import ResultTable, extremes, percent
 from unprior.studies.study import Study
 
 if TYPE_CHECKING:

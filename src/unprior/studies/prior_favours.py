@@ -13,7 +13,6 @@ from unprior.studies.claim_effects import (
     Effect,
     claim_effects,
     effect_of,
-    extremes,
 )
 from unprior.studies.claims import (
     ABSTAINS,
@@ -23,7 +22,18 @@ from unprior.studies.claims import (
     fit_on_claims,
 )
 from unprior.studies.question_forms import form_label
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, interval, percent, points, repairs
+from unprior.studies.result import (
+    ResultRow,
+    ResultSection,
+    ResultTable,
+    both,
+    counted,
+    extremes,
+    interval,
+    percent,
+    points,
+    repairs,
+)
 from unprior.studies.study import Study
 
 if TYPE_CHECKING:
@@ -92,8 +102,8 @@ class PriorFavours:
             )
             harms = sum(effect_of(group.effects, None, "cf").change.harms for group in groups)
             said.append(
-                f"{where} SPC gains CF in both claim orders in {gains} of {len(groups)} forms and harms {harms} CF "
-                "answers."
+                f"{where} SPC gains CF in both claim orders in {gains} of {len(groups)} forms and harms "
+                f"{counted(harms, 'CF answer')}."
             )
         shares = {form_label(group.form): group.pairs.value for group in self.groups if group.favours}
         said.append(f"The share of pairs in which the prior favours the ordinary answer {extremes(shares)}.")

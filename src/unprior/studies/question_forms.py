@@ -15,7 +15,6 @@ from unprior.studies.claim_effects import (
     claim_effects,
     effect_of,
     exchanges,
-    extremes,
 )
 from unprior.studies.claims import (
     ABSTAINS,
@@ -25,7 +24,7 @@ from unprior.studies.claims import (
     claim_seed,
     fit_on_claims,
 )
-from unprior.studies.result import ResultTable, both, listed, percent
+from unprior.studies.result import ResultTable, both, extremes, listed, percent
 from unprior.studies.significance import LEVEL
 from unprior.studies.study import Study
 

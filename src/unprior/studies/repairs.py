@@ -12,7 +12,7 @@ from unprior.baselines.controls.proposals import fixed_strength_answers
 from unprior.calibration import Decisions
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, correct, prior_winners
-from unprior.studies.result import ResultTable, percent
+from unprior.studies.result import ResultTable, extremes, percent
 from unprior.studies.study import Study
 
 if TYPE_CHECKING:
@@ -93,15 +93,13 @@ class Repairs:
                 strict=True,
             )
         )
-        least, side, task = min(
-            (share.value, side, each.task)
+        shares = {
+            f"{each.task.upper()} {side} images": share.value
             for each in self.tasks
             for side, share in (("CF", each.same_cf), ("CS", each.same_cs))
             if share.total
-        )
-        agreement = (
-            f"Original and image-scored answers agree least on {task.upper()} {side} images ({percent(least)} %)."
-        )
+        }
+        agreement = f"Agreement of original and image-scored answers {extremes(shares)}."
         if not total:
             return ("SPC makes no CF repair.", agreement)
         return (

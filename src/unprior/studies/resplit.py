@@ -57,6 +57,18 @@ def outline(table: ScoreTable) -> Benchmark:
     return Benchmark(", ".join(names) or "scores", examples)
 
 
+def outline_by_subcategory(table: ScoreTable) -> Benchmark:
+    """The outline of a table whose every row names a subcategory, for splits that draw from each of them."""
+    names = table.column("subcategory")
+    unnamed = sum(name is None for name in names)
+    if unnamed:
+        raise UnpriorError(
+            f"development pairs are drawn from every subcategory, but {unnamed} of {len(names)} rows name none; fill "
+            f"in the column 'subcategory' of the score table"
+        )
+    return outline(table)
+
+
 def fold(table: ScoreTable, split: Benchmark) -> Fold:
     """The rows of a table as a split of its outline has them.
 

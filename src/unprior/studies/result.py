@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from unprior.report.style import FigureStyle
+
+EQUAL = 1e-12
+"""Values that differ by less are the same; sums of shares are not exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,3 +172,37 @@ def listed(parts: Sequence[str]) -> str:
     ('MC', 'MC and QA', 'a, b and c')
     """
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "pair"), counted(14, "development pair"), counted(0, "pair")
+    ('1 pair', '14 development pairs', '0 pairs')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def highest(values: Mapping[str, float]) -> tuple[str, ...]:
+    """Names of the highest value; several when they differ by no more than rounding.
+
+    >>> highest({"a": 0.1 + 0.2, "b": 0.3, "c": 0.2})
+    ('a', 'b')
+    """
+    most = max(values.values())
+    return tuple(name for name, value in values.items() if value >= most - EQUAL)
+
+
+def extremes(shares: Mapping[str, float]) -> str:
+    """Where shares are highest and lowest, in words that are right for ties.
+
+    >>> extremes({"a": 0.5, "b": 1.0, "c": 1.0})
+    'is highest for b and c (100.0 %) and lowest for a (50.0 %)'
+    >>> extremes({"a": 0.5, "b": 0.5})
+    'is 50.0 % for a and b'
+    """
+    top, bottom = highest(shares), highest({name: -share for name, share in shares.items()})
+    high, low = (f"{percent(shares[names[0]])} %" for names in (top, bottom))
+    if len(top) == len(shares):
+        return f"is {high} for {listed(top)}"
+    return f"is highest for {listed(top)} ({high}) and lowest for {listed(bottom)} ({low})"

@@ -13,7 +13,7 @@ from unprior.baselines.controls.proposals import FIXED_STRENGTH
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.studies.method_records import in_words
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, listed, points, quoted
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, highest, limit, listed, points, quoted
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff, trade_offs
 
@@ -129,16 +129,16 @@ class RevisionRules:
         said.append(f"One selected strength in place of an adaptive one, under the same rule, moves ΔCF/ΔCS by "
                     f"{self._moved('selected-strength-gated')}.")  # fmt: skip
         said.append(f"{self._best(self.rows)} the highest U, averaged over the tasks.")
-        within = [row for row in self.rows if row.feasible is not False]
+        within = [row for row in self.rows if row.feasible]
         if within and self._best(within) != self._best(self.rows):
             said.append(f"Of those that keep the limit on the development pairs, {self._best(within)} the highest.")
         return tuple(said)
 
     def _best(self, rows: Sequence[RuleRow]) -> str:
-        height = max(row.utility for row in rows)
-        names = [quoted(row.label) for row in rows if row.utility == height]
-        who = listed(names) if len(names) <= _NAMED else f"{len(names)} rows"
-        return f"{who} ({points(height)}) {'has' if len(names) == 1 else 'have'}"
+        utility = {row.name: row.utility for row in rows}
+        names = highest(utility)
+        who = listed([quoted(self.row(name).label) for name in names]) if len(names) <= _NAMED else f"{len(names)} rows"
+        return f"{who} ({points(utility[names[0]])}) {'has' if len(names) == 1 else 'have'}"
 
     def _moved(self, name: str) -> str:
         """From SPC to another row, in words."""

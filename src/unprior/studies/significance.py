@@ -91,15 +91,18 @@ class Significance:
             outcome = f"{len(kept) or 'none'} of {len(family.comparisons)} changes {'is' if len(kept) < 2 else 'are'}"
             outcome += f" significant at {LEVEL:g} after adjustment" + (f": {listed(names)}" if kept else "")
             versions.setdefault(outcome, []).append(family.version)
-        return tuple(f"With {listed(names)} {outcome}." for outcome, names in versions.items())
+        said = [f"With {listed(names)} {outcome}." for outcome, names in versions.items()]
+        least = min(row.holm_p for family in self.families for row in family.comparisons)
+        said.append(f"The smallest adjusted p of all versions is {format_p(least)}.")
+        return tuple(said)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per version, task and side."""
         return [
             {
                 "version": family.version, "task": row.task, "side": row.side, "repairs": row.change.repairs,
-                "harms": row.change.harms, "total": row.change.total, "p": row.p, "holm_p": row.holm_p,
-                "family": len(family.comparisons),
+                "harms": row.change.harms, "changed": row.change.changed, "total": row.change.total,
+                "p": row.p, "holm_p": row.holm_p, "family": len(family.comparisons),
             }
             for family in self.families
             for row in family.comparisons

@@ -117,7 +117,12 @@ class SumOrMean:
                 if self.without_counts
                 else ""
             )
-            return (f"Every candidate is one token{unsaid}, so sum and mean are the same by construction.",)
+            changes = [f"{both(each.summed.cf.delta, each.summed.cs.delta)} on {each.summed.task.upper()}"
+                       for each in self.tasks]  # fmt: skip
+            return (
+                f"Every candidate is one token{unsaid}, so sum and mean are the same by construction.",
+                f"With either SPC changes CF/CS accuracy by {listed(changes)}, in points.",
+            )
         most = listed([f"{each.summed.task.upper()} {percent(each.same_fixed.value)} %" for each in self.tasks])
         same = sum(each.same_cf.count + each.same_cs.count for each in self.tasks)
         total = sum(each.same_cf.total + each.same_cs.total for each in self.tasks)

@@ -37,6 +37,7 @@ class TradeOff:
                 f"delta_{side}": change.delta,
                 f"{side}_repairs": change.repairs,
                 f"{side}_harms": change.harms,
+                f"{side}_changed": change.changed,
                 f"{side}_total": change.total,
             }
         return record | {"utility": self.utility}

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from unprior.calibration import Decisions
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, repairs
+from unprior.studies.result import EQUAL, ResultRow, ResultSection, ResultTable, both, highest, repairs
 from unprior.studies.trade_off import TradeOff, trade_offs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from unprior.report.style import FigureStyle
-
-_EQUAL = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +63,7 @@ class Variants:
 
     def best(self, task: str, group: str | None = None) -> tuple[str, ...]:
         """Names of the variants with the highest U_0.5 on a task; more than one when they are equal."""
-        utility = {each.name: each.on(task).utility for each in self.variants if each.group == group}
-        highest = max(utility.values())
-        return tuple(name for name, value in utility.items() if value >= highest - _EQUAL)
+        return highest({each.name: each.on(task).utility for each in self.variants if each.group == group})
 
     def records(self) -> list[dict[str, Any]]:
         """One record per variant and task."""
@@ -117,10 +113,10 @@ class Variants:
         return side_by_side(draws, 5.2, VariantsDisplay.height(self), chosen, same_scale=True)
 
 
-def more_or_less(difference: float, more: str = "more", less: str = "less", same: str = "as much") -> str:
+def more_or_less(difference: float, more: str = "a higher", less: str = "a lower", same: str = "the same") -> str:
     """A word for the sign of a difference.
 
     >>> more_or_less(0.1), more_or_less(-0.1), more_or_less(0.0)
-    ('more', 'less', 'as much')
+    ('a higher', 'a lower', 'the same')
     """
-    return same if abs(difference) < _EQUAL else more if difference > 0 else less
+    return same if abs(difference) < EQUAL else more if difference > 0 else less
