@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 from hypothesis import settings
 
+from small_tables import few_pairs
+from study_inputs import every_input
 from unprior import ScoreTable, synthesize
+from unprior.studies.catalogue import STUDIES
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.result import StudyResult
 
 settings.register_profile("unprior", deadline=None, print_blob=True)
 settings.load_profile("unprior")
@@ -25,6 +32,18 @@ def table() -> ScoreTable:
 @pytest.fixture(scope="session")
 def development(table: ScoreTable) -> ScoreTable:
     return table.where(split="dev")
+
+
+@pytest.fixture(scope="session")
+def study_inputs() -> StudyInputs:
+    """What every study can be computed from, small enough for all of them."""
+    return every_input(few_pairs(development=5, test=3))
+
+
+@pytest.fixture(scope="session")
+def study_result(study_inputs: StudyInputs) -> Callable[[str], StudyResult]:
+    """The result of a study by its name, computed once."""
+    return cache(lambda name: STUDIES[name].run(study_inputs))
 
 
 @pytest.fixture(scope="session")

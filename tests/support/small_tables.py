@@ -105,7 +105,7 @@ def few_pairs(development: int = 2, test: int = 2, seed: int = 3) -> ScoreTable:
 
 def with_other_answers(table: ScoreTable, **where: Any) -> ScoreTable:
     """The same scores, but the next candidate is right in the rows chosen."""
-    rows = table.arrow.to_pylist()
+    rows = [row | {"views": row["views"] and dict(row["views"])} for row in table.arrow.to_pylist()]
     for row in rows:
         if all(row[name] == value for name, value in where.items()):
             labels = row["candidates"]
