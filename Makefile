@@ -38,7 +38,7 @@ lint: $(VENV)/dev.stamp  ## Check style and types.
 	$(BIN)/mypy
 
 test: lint  ## Check style and types, then run all tests and the examples in the docstrings.
-	$(BIN)/pytest -n auto -m "not slow"
+	$(BIN)/pytest -n auto --dist loadgroup -m "not slow"
 
 test-slow: $(VENV)/dev.stamp  ## The tests that need minutes or large tools, such as TeX.
 	$(BIN)/pytest -m slow

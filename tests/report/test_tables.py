@@ -186,8 +186,8 @@ def test_component_rows() -> None:
 
 def test_attraction_line() -> None:
     cells = (
-        AttractionCell("mc", None, None, Share(70, 100), 0.31, Share(180, 200)),
-        AttractionCell("qa", None, None, Share(0, 0), math.nan, Share(190, 200)),
+        AttractionCell("mc", None, None, Share(70, 100), 0.31, Share(180, 200), Share(60, 100)),
+        AttractionCell("qa", None, None, Share(0, 0), math.nan, Share(190, 200), Share(0, 0)),
     )
     seen = lines(attraction_table(Attraction(cells, ())), width=80)
     assert "MC 100 70.0 % 31.0 % 90.0 %" in seen
