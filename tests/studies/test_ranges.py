@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -104,6 +105,12 @@ def test_table_and_sentences_by_hand() -> None:
     assert result.sentences[1].endswith("repairs (0.30) is larger than that of its harms (0.10).")
     assert made_up(0.4).sentences[1].endswith("is smaller than that of its harms (0.40).")
     assert result.figure() is not None
+
+
+def test_a_radius_without_another_is_said_alone() -> None:
+    (task,) = made_up(0.1).tasks
+    spared = replace(task, harmed=np.zeros_like(task.harmed))
+    assert Ranges((spared,)).sentences[1] == "There the median radius of its repairs is 0.30 and no harm has a radius."
 
 
 def test_the_study_takes_the_fixed_strength_of_the_development_rows() -> None:

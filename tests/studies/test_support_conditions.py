@@ -62,7 +62,7 @@ def test_sentences_say_what_a_condition_is_worth() -> None:
     result = study_support_conditions(table.where(split="dev"), table.where(split="test"))
     full, absorption = (result.of(name, AGAIN).on("qa").cf.delta for name in ("full", "absorption"))
     assert full > 0
-    assert f"{absorption / full:.0%} of SPC's ΔCF" in result.sentences[1]
+    assert f"{absorption / full:.0%} of SPC's ΔCF" in result.sentences[3]
     nothing = study_support_conditions(hopeless_table(), table.where(split="test"))
     assert nothing.sentences == ("SPC abstains, so its conditions are never asked.",)
     assert {record["changed"] for record in nothing.records() if record["variant"] == "full"} == {0}

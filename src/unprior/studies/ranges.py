@@ -16,7 +16,7 @@ from unprior.scores.schema import BoolArray
 from unprior.scores.table import FloatArray
 from unprior.studies.frontier import selected_strength
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.result import ResultTable, percent
+from unprior.studies.result import ResultTable, listed, percent
 from unprior.studies.study import Study
 
 if TYPE_CHECKING:
@@ -134,6 +134,12 @@ class Ranges:
                 word = "larger than" if repaired > harmed else "smaller than" if repaired < harmed else "equal to"
                 said.append(f"The median radius of its repairs ({repaired:.2f}) is {word} that of its harms "
                             f"({harmed:.2f}).")  # fmt: skip
+            else:
+                found = [
+                    f"no {name} has a radius" if radius is None else f"the median radius of its {name}s is {radius:.2f}"
+                    for name, radius in (("repair", repaired), ("harm", harmed))
+                ]
+                said.append(f"There {listed(found)}.")
         return tuple(said) or ("The calibrator abstains; it makes no proposals.",)
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:

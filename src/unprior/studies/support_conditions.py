@@ -56,10 +56,8 @@ class SupportConditions(Variants):
             full, absorption, conflict, none = (self.of(name, AGAIN).on(task) for name in _ALLOWED)
             kept = f" ({absorption.cf.delta / full.cf.delta:.0%} of SPC's ΔCF)" if full.cf.delta > 0 else ""
             given = [both(each.cf.delta, each.cs.delta) for each in (full, absorption, conflict, none)]
-            said.append(
-                f"On {task.upper()} SPC gives {given[0]}; absorption alone {given[1]}{kept}, conflict alone {given[2]} "
-                f"and no condition at all {given[3]}."
-            )
+            said.append(f"On {task.upper()} SPC gives {given[0]}, and {given[3]} without any condition.")
+            said.append(f"There absorption alone gives {given[1]}{kept}, conflict alone {given[2]}.")
         return tuple(said)
 
 
