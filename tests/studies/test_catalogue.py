@@ -57,6 +57,7 @@ def test_figures_are_drawn_in_both_styles_or_in_none(name: str, study_result: Re
 FROM_SCORES = {
     "cost": r".*",
     "prior-agreement": r".*",
+    "settings": r".*",
     "strengths": r".*",
     "stable-ranges": r"(?!median_radius).*",
     "revis-direction": r"(?!delta).*",
