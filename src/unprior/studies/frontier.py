@@ -68,7 +68,7 @@ class Frontier:
         return {
             "spc": versions[self.uncertainty],
             "spc_other": versions[not self.uncertainty],
-            "fixed_selected": "Selected fixed strength; SPC revision rule",
+            "fixed_selected": f"Selected fixed strength; rule of {versions[self.uncertainty]}",
             "learned_fixed": "Fixed strength; learned revision rule",
             "learned_direct": "Direct subtraction; learned revision rule",
             "fixed": "Fixed strength; always adopt proposal",
