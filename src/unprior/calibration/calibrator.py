@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -40,6 +41,16 @@ from unprior.scores.schema import IntArray
 from unprior.scores.table import FloatArray
 
 _ROWS_AT_ONCE = 1 << 14
+
+
+class _Search(NamedTuple):
+    """Everything that a choice of settings needs."""
+
+    models: Sequence[StrengthModel]
+    """One per ρ."""
+    histograms: Sequence[Histogram]
+    groups: Groups
+    limits: Sequence[float]
 
 
 class SelectivePriorCalibrator:
@@ -175,15 +186,39 @@ class SelectivePriorCalibrator:
         if judged is not development:
             blocks = list(judged.blocks(max_rows=len(judged)))
             observations = [observe(block) for block in blocks]
-        self.selection_ = self._select(models, judged, blocks, observations, limits)
+        self._search = self._count(models, judged, blocks, observations, limits)
+        self._choose()
+        self.model_name_ = development.column("model")[0]
+        self.development_rows_ = len(development)
+        return self
+
+    def under(self, epsilon_cs: float) -> Self:
+        """The same fit with its settings chosen under another limit; what is fitted does not depend on it.
+
+        >>> from unprior import SelectivePriorCalibrator, synthesize
+        >>> table = synthesize(seed=0)
+        >>> fitted = SelectivePriorCalibrator(epsilon_cs=0.04).fit(table)
+        >>> fitted.under(0.1).settings_ == SelectivePriorCalibrator(epsilon_cs=0.1).fit(table).settings_
+        True
+        """
+        if not hasattr(self, "_search"):
+            raise UnpriorError("settings can be chosen again only where the calibrator was fitted, not from its file")
+        other = copy.copy(self)
+        other.epsilon_cs = epsilon_cs
+        other.check_parameters()
+        other._choose()
+        return other
+
+    def _choose(self) -> None:
+        """Choose settings among what was counted."""
+        models, histograms, groups, limits = self._search
+        grid = self._searched_grid()
+        self.selection_ = select(histograms, groups, grid, limits, self.epsilon_cs, uncertainty=self.uncertainty)
         self.settings_ = self.selection_.settings
         # An abstaining calibrator keeps the strongest regularisation; its proposals are never used.
         chosen = -1 if self.settings_ is None else grid.rho.index(self.settings_.rho)
         self.model_ = models[chosen]
         self.loss_, self.gradient_norm_ = self.fits_[chosen].loss, self.fits_[chosen].gradient_norm
-        self.model_name_ = development.column("model")[0]
-        self.development_rows_ = len(development)
-        return self
 
     def predict(self, table: ScoreTable) -> Decisions:
         """Decide for every row of a table; rows need no answer.
@@ -267,14 +302,15 @@ class SelectivePriorCalibrator:
 
         return load_calibrator(Path(path), cls)
 
-    def _select(
+    def _count(
         self,
         models: Sequence[StrengthModel],
         judged: ScoreTable,
         blocks: Sequence[Block],
         observations: Sequence[Observation],
         limits: Sequence[float],
-    ) -> Selection:
+    ) -> _Search:
+        """What every setting would do to the rows that settings are judged by."""
         grid = self._searched_grid()
         groups = Groups.of(judged, np.concatenate([block.rows for block in blocks]))
         histograms: list[Histogram] = []
@@ -284,7 +320,7 @@ class SelectivePriorCalibrator:
                 proposals = [self._propose(part, cap) for part in prepared]
                 gains = [_gain(block, part.candidate) for block, part in zip(blocks, proposals, strict=True)]
                 histograms.append(count_rows(proposals, gains, groups, grid, limits))
-        return select(histograms, groups, grid, limits, self.epsilon_cs, uncertainty=self.uncertainty)
+        return _Search(models, histograms, groups, limits)
 
     def _decide_block(self, block: Block, seen: Observation, settings: Settings, result: Decisions) -> None:
         proposals = self._propose(self.model_.prepare(seen), settings.max_strength)

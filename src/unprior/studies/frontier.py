@@ -181,18 +181,21 @@ def study_frontier(
     points: list[FrontierPoint] = []
     own = {name: getattr(calibrator, name) for name in ("epsilon_cs", "uncertainty", "grid")}
     limits = sorted({*epsilons, calibrator.epsilon_cs})
+    fitted = SelectivePriorCalibrator(**own).fit(development, split=None)
     for epsilon in limits:
-        fitted = SelectivePriorCalibrator(**own | {"epsilon_cs": epsilon}).fit(development, split=None)
-        points += _points("spc", test, fitted, None)
+        points += _points("spc", test, fitted.under(epsilon), None)
     for strength in strengths:
         answers = fixed_strength_answers(test, strength)
         points += [FrontierPoint("fixed", None, strength, False, each) for each in trade_offs(test, answers)]
+    one = FixedStrengthCalibrator(**own).fit(development, split=None)
     for epsilon in limits if controls else [calibrator.epsilon_cs]:
-        control = FixedStrengthCalibrator(**own | {"epsilon_cs": epsilon}).fit(development, split=None)
+        control = one.under(epsilon)
         points += _points("fixed_selected", test, control, selected_strength(control, test))
+    other = SelectivePriorCalibrator(**own | {"uncertainty": not calibrator.uncertainty})
+    if controls:
+        other.fit(development, split=None)
     for epsilon in limits if controls else []:
-        other = SelectivePriorCalibrator(**own | {"epsilon_cs": epsilon, "uncertainty": not calibrator.uncertainty})
-        points += _points("spc_other", test, other.fit(development, split=None), None)
+        points += _points("spc_other", test, other.under(epsilon), None)
         for rule in run_controls(development, test, epsilon_cs=epsilon, names=list(_LEARNED)):
             results = trade_offs(test, rule.answers)
             points += [FrontierPoint(_LEARNED[rule.name], epsilon, None, rule.abstains, each) for each in results]

@@ -57,7 +57,7 @@ class StudyInputs:
     seed: int = BOOTSTRAP_SEED
     problems: list[str] = field(default_factory=list)
     """Files of the run folder that could not be used, and why."""
-    _fits: dict[Any, SelectivePriorCalibrator] = field(default_factory=dict, repr=False)
+    _fits: dict[bool, SelectivePriorCalibrator] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse limits that are not two different shares of accuracy."""
@@ -116,11 +116,10 @@ class StudyInputs:
 
     def fitted(self, epsilon: float | None = None, *, uncertainty: bool = False) -> SelectivePriorCalibrator:
         """SPC fitted on the development rows; the same fit is made once for all studies."""
-        key = (self.epsilon if epsilon is None else epsilon, uncertainty)
-        if key not in self._fits:
-            calibrator = SelectivePriorCalibrator(epsilon_cs=key[0], uncertainty=uncertainty)
-            self._fits[key] = calibrator.fit(self.development, split=None)
-        return self._fits[key]
+        if uncertainty not in self._fits:
+            calibrator = SelectivePriorCalibrator(uncertainty=uncertainty)
+            self._fits[uncertainty] = calibrator.fit(self.development, split=None)
+        return self._fits[uncertainty].under(self.epsilon if epsilon is None else epsilon)
 
     def decisions(self, epsilon: float | None = None, *, uncertainty: bool = False) -> Decisions:
         """What SPC decides about the test rows."""

@@ -169,16 +169,22 @@ def study_prior_controls(
     """
     if not seeds or not epsilons:
         raise UnpriorError("prior controls need at least one seed and one ε")
+    fitted = SelectivePriorCalibrator().fit(development, split=None)
+    replaced: dict[str, list[tuple[SelectivePriorCalibrator, ScoreTable]]] = {}
+    for name, (replace, calibrator, drawn) in _REPLACEMENTS.items():
+        replaced[name] = []
+        for seed in seeds if drawn else seeds[:1]:
+            chance = np.random.default_rng(seed)
+            fit, judge = (replace(development, table, chance) for table in (development, test))
+            replaced[name].append((calibrator().fit(fit, split=None), judge))
     rows: list[PriorControl] = []
     for epsilon in epsilons:
-        spc = SelectivePriorCalibrator(epsilon_cs=epsilon).fit(development, split=None).predict(test)
+        spc = fitted.under(epsilon).predict(test)
         runs: dict[str, list[tuple[IntArray, bool]]] = {"none": [(fixed_strength_answers(test, 0.0), False)]}
-        for name, (replace, calibrator, drawn) in _REPLACEMENTS.items():
+        for name, each_seed in replaced.items():
             runs[name] = []
-            for seed in seeds if drawn else seeds[:1]:
-                chance = np.random.default_rng(seed)
-                fit, judge = (replace(development, table, chance) for table in (development, test))
-                decisions = calibrator(epsilon_cs=epsilon).fit(fit, split=None).predict(judge)
+            for calibrated, judge in each_seed:
+                decisions = calibrated.under(epsilon).predict(judge)
                 runs[name].append((decisions.final, decisions.settings is None))
         runs["spc"] = [(spc.final, spc.settings is None)]
         for (task,), chosen in group_rows(test, "task").items():
