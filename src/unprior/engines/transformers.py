@@ -102,7 +102,7 @@ class TransformersEngine:
         self.shares_prefix = True
         """Whether prefix sharing passed its self-test; otherwise every pass reads the whole prompt."""
         if self_test:
-            self.shares_prefix = self._largest_difference() <= self._tolerance
+            self.shares_prefix = self._largest_difference() <= self.tolerance
 
     @property
     def name(self) -> str:
@@ -176,6 +176,11 @@ class TransformersEngine:
     def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
         """Original answers and scores for many queries, encoding each image once."""
         return self._guarded(queries, self._answer)
+
+    def score_in_full(self, query: Query) -> CandidateScores:
+        """The slow recipe that every shortcut must agree with: one whole pass per candidate, no cache, no batch."""
+        prompt = self.encoder.encode(query)
+        return _as_scores([prompt], [self._score_in_full(prompt)])[0]
 
     def _guarded(
         self, queries: Sequence[Query], work: Callable[[list[PromptTokens]], list[Result]]
@@ -293,7 +298,8 @@ class TransformersEngine:
         return scores
 
     @property
-    def _tolerance(self) -> float:
+    def tolerance(self) -> float:
+        """Largest difference between two ways to one score that the model's precision explains."""
         return _TOLERANCE.get(self._identity["dtype"], _HALF_TOLERANCE)
 
     def _largest_difference(self) -> float:
@@ -334,7 +340,7 @@ class TransformersEngine:
 
         most = 3
         fast = decode_greedily(self.reader, self._read_original([prompt]), self.stop_tokens, most)[0]
-        return self._tolerance < _HALF_TOLERANCE and fast != self._decode_in_full(prompt, most)
+        return self.tolerance < _HALF_TOLERANCE and fast != self._decode_in_full(prompt, most)
 
 
 def _as_scores(prompts: list[PromptTokens], scores: list[list[float]]) -> list[CandidateScores]:

@@ -1,0 +1,169 @@
+"""The probes: each looks at one thing, in a way that faults of another kind do not disturb."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from unprior.engines.doctor.finding import Probe, Verdict
+from unprior.engines.doctor.scores import exact_scores, mass_on_candidates, tokens_of_candidates
+from unprior.engines.doctor.surroundings import versions
+from unprior.engines.doctor.trial import EXACT, HALF, LETTERS, Trial, difference
+from unprior.engines.prompts import YES_NO, parse_answer
+from unprior.engines.protocol import Query
+
+
+def scoring(trial: Trial) -> Verdict:
+    """Whether a question about a picture can be scored at all."""
+    start = time.perf_counter()
+    trial.scores(trial.choice(trial.picture))
+    return Verdict("ok", f"one question about a picture in {time.perf_counter() - start:.2g} s")
+
+
+def original_answer(trial: Trial) -> Verdict:
+    """Whether both ways to an original answer write the same, and whether it names a candidate."""
+    unread = []
+    for query, labels in ((trial.choice(trial.picture), LETTERS), (trial.yes_no(trial.picture), YES_NO)):
+        written, alone = trial.answers(query)[0].text, trial.engine.original_answer(query.image, query.text)
+        if written != alone:
+            return Verdict(
+                "failed" if trial.is_exact else "warning",
+                f"one question wrote {alone!r}, with its scores {written!r}",
+                "Answers must be greedy: temperature 0, no penalties, the same prompt in both calls.",
+            )
+        if parse_answer(written, labels) is None:
+            unread.append(repr(_shortened(written)))
+    if unread:
+        remedy = "Such answers count as wrong: change the instruction in the prompt layout, or check the chat template."
+        return Verdict("warning", f"names no candidate: {', '.join(unread)}", remedy)
+    return Verdict("ok", "greedy answers name a candidate")
+
+
+def prefix_reuse(trial: Trial) -> Verdict:
+    """The same scores from a fresh prompt, from a known one, beside an answer, and (where offered) without a cache."""
+    query = trial.choice(trial.unseen)
+    fresh, known, beside = trial.scores(query)[0], trial.scores(query)[0], trial.answers(query)[0].scored
+    ways, compared = [known, beside], "fresh, known, beside an answer"
+    full = getattr(trial.engine, "score_in_full", None)
+    if full is not None:
+        ways.append(full(query))
+        compared += ", in full"
+    remedy = "Switch prefix caching off (vLLM: --no-enable-prefix-caching) and report the model."
+    verdict = _equal(trial, compared, (difference(fresh, way) for way in ways), remedy)
+    if verdict.status == "ok" and not getattr(trial.engine, "shares_prefix", True):
+        remedy = "Nothing must be done; another version of transformers may bring the speed back."
+        return Verdict("warning", "fails its self-test, so prompts are read whole: right but slower", remedy)
+    return verdict
+
+
+def text_only_after_image(trial: Trial) -> Verdict:
+    """Scores without a picture, with pictures of two shapes in between; they must not notice."""
+    plain = trial.choice(None)
+    first = trial.scores(plain)[0]
+    full = getattr(trial.engine, "score_in_full", None)
+    others = [] if full is None else [full(plain)]
+    for picture in (trial.picture, trial.narrow):
+        trial.answers(trial.choice(picture))
+        others.append(trial.scores(plain)[0])
+    return _equal(
+        trial,
+        "before and after two pictures",
+        (difference(first, other) for other in others),
+        "The model remembers its last picture, so priors would be wrong: update transformers or the server, "
+        "or score priors in a run of their own.",
+    )
+
+
+def batch_invariance(trial: Trial) -> Verdict:
+    """One picture, four texts of different length: alone, together, and in the opposite order."""
+    queries = _of_four_lengths(trial)
+    scored = [trial.scores(query)[0] for query in queries]
+    answered = [trial.answers(query)[0] for query in queries]
+    together = trial.answers(*queries)
+    differences = [
+        *map(difference, scored, trial.scores(*queries)),
+        *map(difference, scored, reversed(trial.scores(*reversed(queries)))),
+        *map(difference, [each.scored for each in answered], [each.scored for each in together]),
+    ]
+    remedy = "Score with --batch-size 1 (server: one sequence at a time), or in float32; check the padding side."
+    verdict = _equal(trial, "alone, four at once, opposite order", differences, remedy)
+    if verdict.status == "ok" and [each.text for each in answered] != [each.text for each in together]:
+        return Verdict("failed" if trial.is_exact else "warning", "answers change with their batch", remedy)
+    return verdict
+
+
+def image_order(trial: Trial) -> Verdict:
+    """Pictures reach their own question: alone they differ, in a batch each row is like its picture alone."""
+    misplaced = _template_fault(trial)
+    if misplaced is not None:
+        return misplaced
+    pictures = (trial.picture, trial.other)
+    alone = [trial.scores(trial.choice(picture))[0] for picture in pictures]
+    if difference(*alone) <= EXACT:
+        remedy = "The picture does not reach the model: check the chat template, the server's image limit and its log."
+        return Verdict("failed", "two different pictures have the same scores", remedy)
+    for order in ((0, 1), (1, 0)):
+        rows = trial.scores(*(trial.choice(pictures[place]) for place in order))
+        # Nearer to its own picture, rather than equal: small influences of the batch are another probe's matter.
+        for place, row in zip(order, rows, strict=True):
+            if difference(row, alone[place]) >= difference(row, alone[1 - place]):
+                remedy = "Score with --batch-size 1; report the model or server, whose batches mix up pictures."
+                return Verdict("failed", "in a batch a question gets the scores of another picture", remedy)
+    return Verdict("ok", "pictures stay with their questions")
+
+
+def _template_fault(trial: Trial) -> Verdict | None:
+    """What is wrong with the rendered prompt, where it can be seen."""
+    encoder = getattr(trial.engine, "encoder", None)
+    placeholder = getattr(getattr(encoder, "processor", None), "image_token", None)
+    if encoder is None or placeholder is None:
+        return None
+    rendered = encoder.render(True, "Which picture?")
+    image, text = rendered.find(str(placeholder)), rendered.find("Which picture?")
+    if 0 <= image < text:
+        return None
+    detail = "no place for the picture" if image < 0 else "no text" if text < 0 else "the text before the picture"
+    remedy = "Give the model a chat template that renders the picture, then the text (chat_template.jinja beside it)."
+    return Verdict("failed", f"the chat template renders {detail}", remedy)
+
+
+def _shortened(text: str, most: int = 24) -> str:
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def _of_four_lengths(trial: Trial) -> list[Query]:
+    mixed = ("A", "yes", "seventeen zebras") if trial.engine.capabilities.exact_scores else LETTERS
+    long = "Look at the picture for a while, from left to right and from top to bottom. " * 3
+    return [
+        trial.choice(trial.picture),
+        trial.yes_no(trial.picture),
+        trial.query(trial.picture, "Answer with a single letter.", LETTERS),
+        trial.query(trial.picture, long + "What do you see?", mixed),
+    ]
+
+
+def _equal(trial: Trial, compared: str, differences: Iterable[float], remedy: str) -> Verdict:
+    """Judge the largest difference by the engine's precision, if it is known."""
+    largest = max(differences)
+    detail = f"{compared}: at most {largest:.1e} apart"
+    if largest <= (EXACT if trial.tolerance is None else trial.tolerance):
+        return Verdict("ok", detail)
+    if trial.tolerance is None and largest <= HALF:
+        return Verdict("warning", detail, f"Half precision explains this, single precision would not. {remedy}")
+    return Verdict("failed", detail, remedy)
+
+
+PROBES = (
+    Probe("scoring", scoring),
+    Probe("exact scores", exact_scores),
+    Probe("candidate mass", mass_on_candidates),
+    Probe("tokenisation", tokens_of_candidates),
+    Probe("original answer", original_answer),
+    Probe("prefix reuse", prefix_reuse),
+    Probe("text-only after image", text_only_after_image),
+    Probe("batch invariance", batch_invariance),
+    Probe("image order", image_order),
+    Probe("versions", versions),
+)
+WITHOUT_SCORES = frozenset({"versions"})
+"""Probes that make sense even when nothing can be scored."""

@@ -1,0 +1,122 @@
+"""Probes of the scores themselves: are they log-probabilities, of what, and of how much."""
+
+from __future__ import annotations
+
+import math
+
+from unprior.engines.doctor.finding import Verdict
+from unprior.engines.doctor.trial import LETTERS, Trial
+from unprior.engines.prompts import YES_NO
+from unprior.engines.protocol import CandidateScores
+
+LEAST_MASS = 0.5
+_ROUNDING = 1.01
+_STARTS = ("A", "yes", "zebra")
+_NEXT = ("A", "B", "yes", "no", "and", "is", "the", "zebra")
+
+
+def exact_scores(trial: Trial) -> Verdict:
+    """Scores of any candidate, and such as log-probabilities have."""
+    remedy = "Scores must be sums of token log-probabilities: no logits, no means, no temperature, no renormalising."
+    for query in (trial.choice(trial.picture), trial.yes_no(trial.picture)):
+        fault = _fault(trial.scores(query)[0], len(query.candidates))
+        if fault is not None:
+            return Verdict("failed", fault, remedy)
+    capabilities = trial.engine.capabilities
+    if not capabilities.exact_scores:
+        seen = "the most probable tokens" if capabilities.top_k is None else f"the top {capabilities.top_k} tokens"
+        return Verdict(
+            "warning",
+            f"only {seen} are visible; other candidates are censored",
+            "Serve the model with vLLM 0.26 or later, which scores any token; calibration refuses censored rows.",
+        )
+    fault = _longer_than_its_start(trial)
+    return Verdict("ok", "log-probabilities of any candidate") if fault is None else Verdict("failed", fault, remedy)
+
+
+def mass_on_candidates(trial: Trial) -> Verdict:
+    """How much probability the candidates hold with the picture."""
+    masses = {
+        "choice": trial.scores(trial.choice(trial.picture))[0].mass,
+        "yes/no": trial.scores(trial.yes_no(trial.picture))[0].mass,
+    }
+    detail = ", ".join(f"{name} {mass:.1%}" for name, mass in masses.items())
+    if not all(mass <= _ROUNDING for mass in masses.values()):
+        return Verdict("skipped", "the scores are no log-probabilities")
+    if min(masses.values()) >= LEAST_MASS:
+        return Verdict("ok", detail)
+    return Verdict(
+        "warning",
+        detail,
+        "The model would rather say something else: check the chat template, or change instruction, scoring suffix or "
+        "continuation in the prompt layout.",
+    )
+
+
+def tokens_of_candidates(trial: Trial) -> Verdict:
+    """What the candidates become as tokens."""
+    encoder = getattr(trial.engine, "encoder", None)
+    shown, uneven = [], []
+    for query, labels in ((trial.choice(trial.picture), LETTERS), (trial.yes_no(trial.picture), YES_NO)):
+        if encoder is None:
+            counts = list(trial.scores(query)[0].token_counts)
+            shown += [f"{label} {count}" for label, count in zip(labels, counts, strict=True)]
+        else:
+            tokens = encoder.encode(query).candidates
+            counts = [len(each) for each in tokens]
+            shown += ["|".join(_visible(encoder.tokenizer.decode([token])) for token in each) for each in tokens]
+            fault = _confused(tokens, labels, getattr(encoder.tokenizer, "unk_token_id", None))
+            if fault is not None:
+                return Verdict("failed", fault, "Choose another continuation in the prompt layout.")
+        if len(set(counts)) > 1:
+            uneven.append(" and ".join(map(str, sorted(set(counts)))))
+    detail = ("tokens of each: " if encoder is None else "") + ", ".join(shown)
+    if uneven:
+        return Verdict(
+            "warning",
+            detail,
+            f"Candidates of one question have {', '.join(uneven)} tokens, and longer ones score less: choose a "
+            f"continuation in the prompt layout that makes them alike.",
+        )
+    return Verdict("ok", detail)
+
+
+def _fault(scored: CandidateScores, candidates: int) -> str | None:
+    if not len(scored.scores) == len(scored.token_counts) == candidates:
+        return f"{len(scored.scores)} scores for {candidates} candidates"
+    if any(math.isnan(score) for score in scored.scores):
+        return "a score is not a number"
+    if max(scored.scores) > _ROUNDING - 1:
+        return f"a score is {max(scored.scores):.3g}; the logarithm of a probability is at most 0"
+    if scored.mass > _ROUNDING:
+        return f"candidates that exclude each other have probability {scored.mass:.3g} together"
+    return None
+
+
+def _longer_than_its_start(trial: Trial) -> str | None:
+    """Continuations of a candidate share its probability; means of log-probabilities would exceed it."""
+    labels = [*_STARTS, *(f"{start} {word}" for start in _STARTS for word in _NEXT)]
+    query = trial.choice(trial.picture)
+    scored = trial.scores(trial.query(query.image, query.text, labels))[0]
+    by_label = dict(zip(labels, zip(scored.scores, scored.token_counts, strict=True), strict=True))
+    for start in _STARTS:
+        score, count = by_label[start]
+        longer = [by_label[f"{start} {word}"] for word in _NEXT]
+        # A tokenizer that joins the words would make the longer one no continuation in tokens.
+        shares = sum(math.exp(more) for more, tokens in longer if tokens > count)
+        if shares > math.exp(score) * _ROUNDING:
+            return f"continuations of {start!r} are more probable together than {start!r} itself"
+    return None
+
+
+def _confused(tokens: list[list[int]], labels: tuple[str, ...], unknown: int | None) -> str | None:
+    for label, each in zip(labels, tokens, strict=True):
+        if unknown is not None and unknown in each:
+            return f"candidate {label!r} holds a token that the tokenizer does not know"
+        if tokens.count(each) > 1:
+            return f"candidate {label!r} has the same tokens as another"
+    return None
+
+
+def _visible(text: str) -> str:
+    return text.replace(" ", "␣").replace("\n", "⏎")

@@ -1,0 +1,44 @@
+"""The probe of what an engine runs on."""
+
+from __future__ import annotations
+
+import platform
+import re
+
+import PIL
+
+from unprior.engines.doctor.finding import Verdict
+from unprior.engines.doctor.trial import Trial
+
+_OLDEST = {"torch": (2, 6), "transformers": (5, 3), "vllm": (0, 26)}
+_DIGESTS = frozenset({"model", "weights", "preprocessing", "chat_template"})
+
+
+def versions(trial: Trial) -> Verdict:
+    """Versions that are known to work, and a fingerprint that stays."""
+    from unprior import __version__
+
+    engine = trial.engine
+    identity: dict[str, str] = getattr(engine, "identity", {})
+    told = {"unprior": __version__, "python": platform.python_version(), "pillow": PIL.__version__}
+    told |= {name: value for name, value in identity.items() if name not in _DIGESTS}
+    detail = ", ".join(f"{name} {value.removeprefix('torch.')}" for name, value in told.items())
+    first = engine.fingerprint
+    if not first or engine.fingerprint != first:
+        remedy = "Stored scores are found again by it: make it depend on nothing but model, settings and versions."
+        return Verdict("failed", "the fingerprint is empty or changes while nothing else does", remedy)
+    old = [name for name, least in _OLDEST.items() if name in told and _number(told[name]) < least]
+    if old:
+        wanted = ", ".join(f"{name} {'.'.join(map(str, _OLDEST[name]))} or later" for name in old)
+        return Verdict("failed", detail, f"Needs {wanted}.")
+    return Verdict("ok", f"{detail}; fingerprint {first[:12]}")
+
+
+def _number(version: str) -> tuple[int, ...]:
+    """Numbers at the start of a version.
+
+    >>> _number("2.13.0+cpu")
+    (2, 13, 0)
+    """
+    found = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()

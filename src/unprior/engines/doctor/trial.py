@@ -1,0 +1,123 @@
+"""What probes work with: an engine, two pictures, questions about them, and when two scores count as equal."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from PIL import Image
+
+from unprior.engines.prompts import YES_NO
+from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
+from unprior.errors import UnpriorError
+
+EXACT, HALF = 1e-3, 0.25
+"""Differences that single and half precision explain."""
+
+Result = TypeVar("Result", CandidateScores, Answered)
+
+LETTERS = ("A", "B", "C", "D")
+_COLOURS = ("red", "green", "blue", "yellow")
+_ABOUT_ANY_PICTURE = ("What is the main color of the picture?", "Is there an animal in the picture?")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """An engine and what it is asked."""
+
+    engine: Engine
+    picture: Image.Image
+    other: Image.Image
+    """Another picture of the same size."""
+    question: str
+    """The yes/no question."""
+
+    @classmethod
+    def of(cls, engine: Engine, image: Image.Image | None = None, question: str | None = None) -> Trial:
+        """The user's picture and question, or drawn and general ones."""
+        first, second = _drawn("banana color", "yellow"), _drawn("strawberry color", "red")
+        picture = first if image is None else image.convert("RGB")
+        return cls(engine, picture, second.resize(picture.size), question or _ABOUT_ANY_PICTURE[1])
+
+    @property
+    def narrow(self) -> Image.Image:
+        """A picture of another shape, which many models turn into another number of tokens."""
+        width, height = self.other.size
+        return self.other.resize((width, max(1, height // 3)))
+
+    @property
+    def unseen(self) -> Image.Image:
+        """The picture with a pixel of a chance colour, so that no cache holds it from an earlier examination."""
+        picture = self.picture.copy()
+        red, green, blue = secrets.token_bytes(3)
+        picture.putpixel((0, 0), (red, green, blue))
+        return picture
+
+    @property
+    def tolerance(self) -> float | None:
+        """Largest difference that the engine's precision explains; None when the engine does not tell it."""
+        return getattr(self.engine, "tolerance", None)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the precision is known to leave no room for ties that fall either way."""
+        return self.tolerance is not None and self.tolerance < HALF
+
+    def choice(self, image: Image.Image | None) -> Query:
+        """A multiple-choice question about any picture."""
+        text = self.engine.layout.user_text(_ABOUT_ANY_PICTURE[0], LETTERS, _COLOURS)
+        return self.query(image, text, LETTERS)
+
+    def yes_no(self, image: Image.Image | None) -> Query:
+        """The yes/no question."""
+        return self.query(image, self.engine.layout.user_text(self.question, YES_NO, None), YES_NO)
+
+    def query(self, image: Image.Image | None, text: str, labels: Sequence[str]) -> Query:
+        """Any text with any candidates."""
+        return Query(image, text, self.engine.layout.continuations(labels))
+
+    def scores(self, *queries: Query) -> list[CandidateScores]:
+        """Scores of one batch; a query without a result ends the probe."""
+        results = [_result(result) for result in self.engine.score_batch(queries)]
+        _check_count(len(queries), len(results))
+        return results
+
+    def answers(self, *queries: Query) -> list[Answered]:
+        """Answers and scores of one batch; a query without a result ends the probe."""
+        results = [_result(result) for result in self.engine.answer_batch(queries)]
+        _check_count(len(queries), len(results))
+        return results
+
+
+def difference(first: CandidateScores, second: CandidateScores) -> float:
+    """Largest difference between scores of the same candidates; infinite when they cannot be compared.
+
+    >>> difference(CandidateScores((-1.0, -2.0), (1, 1)), CandidateScores((-1.0, -2.5), (1, 1)))
+    0.5
+    """
+    if len(first.scores) != len(second.scores):
+        return math.inf
+    pairs = zip(first.scores, second.scores, strict=True)
+    differences = [0.0 if one == two else abs(one - two) for one, two in pairs]
+    return max((math.inf if math.isnan(value) else value for value in differences), default=0.0)
+
+
+def _result(result: Result | QueryFailure) -> Result:
+    if isinstance(result, QueryFailure):
+        raise UnpriorError(result.reason)
+    return result
+
+
+def _check_count(asked: int, got: int) -> None:
+    if asked != got:
+        raise UnpriorError(f"{got} results for {asked} queries")
+
+
+def _drawn(name: str, state: str) -> Image.Image:
+    from unprior.benchmarks.microworld import CONCEPTS, render
+
+    concept = next(concept for concept in CONCEPTS if concept.name == name)
+    return render(concept, state, "doctor", clean=True)
