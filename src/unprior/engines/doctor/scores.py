@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from unprior.engines.doctor.finding import Verdict
-from unprior.engines.doctor.trial import LETTERS, Trial
+from unprior.engines.doctor.trial import HALF, LETTERS, Trial
 from unprior.engines.prompts import YES_NO
 from unprior.engines.protocol import CandidateScores
 
@@ -30,7 +30,7 @@ def exact_scores(trial: Trial) -> Verdict:
             f"only {seen} are visible; other candidates are censored",
             "Serve the model with vLLM 0.26 or later, which scores any token; calibration refuses censored rows.",
         )
-    fault = _longer_than_its_start(trial)
+    fault = _fault_among_many(trial)
     return Verdict("ok", "log-probabilities of any candidate") if fault is None else Verdict("failed", fault, remedy)
 
 
@@ -93,12 +93,19 @@ def _fault(scored: CandidateScores, candidates: int) -> str | None:
     return None
 
 
-def _longer_than_its_start(trial: Trial) -> str | None:
-    """Continuations of a candidate share its probability; means of log-probabilities would exceed it."""
+def _fault_among_many(trial: Trial) -> str | None:
+    """Many candidates at once, some of them the beginning of others.
+
+    Renormalised scores change with the company of a candidate. Continuations of a candidate share its probability,
+    while means of token log-probabilities would exceed it.
+    """
     labels = [*_STARTS, *(f"{start} {word}" for start in _STARTS for word in _NEXT)]
     query = trial.choice(trial.picture)
     scored = trial.scores(trial.query(query.image, query.text, labels))[0]
     by_label = dict(zip(labels, zip(scored.scores, scored.token_counts, strict=True), strict=True))
+    among_few = trial.scores(query)[0].scores[LETTERS.index("A")]
+    if abs(by_label["A"][0] - among_few) > (HALF if trial.tolerance is None else trial.tolerance):
+        return "the score of a candidate depends on the other candidates"
     for start in _STARTS:
         score, count = by_label[start]
         longer = [by_label[f"{start} {word}"] for word in _NEXT]

@@ -100,9 +100,14 @@ def difference(first: CandidateScores, second: CandidateScores) -> float:
     """
     if len(first.scores) != len(second.scores):
         return math.inf
-    pairs = zip(first.scores, second.scores, strict=True)
-    differences = [0.0 if one == two else abs(one - two) for one, two in pairs]
-    return max((math.inf if math.isnan(value) else value for value in differences), default=0.0)
+    return max((_apart(*pair) for pair in zip(first.scores, second.scores, strict=True)), default=0.0)
+
+
+def _apart(one: float, two: float) -> float:
+    if one == two or (math.isnan(one) and math.isnan(two)):  # two infinities have no difference
+        return 0.0
+    apart = abs(one - two)
+    return math.inf if math.isnan(apart) else apart
 
 
 def _result(result: Result | QueryFailure) -> Result:
