@@ -145,7 +145,7 @@ def _of_four_lengths(trial: Trial) -> list[Query]:
 def _equal(trial: Trial, compared: str, differences: Iterable[float], remedy: str) -> Verdict:
     """Judge the largest difference by the engine's precision, if it is known."""
     largest = max(differences)
-    detail = f"{compared}: at most {largest:.1e} apart"
+    detail = f"{compared}: " + (f"at most {largest:.1e} apart" if largest else "equal")
     if largest <= (EXACT if trial.tolerance is None else trial.tolerance):
         return Verdict("ok", detail)
     if trial.tolerance is None and largest <= HALF:

@@ -103,15 +103,16 @@ def _fault_among_many(trial: Trial) -> str | None:
     query = trial.choice(trial.picture)
     scored = trial.scores(trial.query(query.image, query.text, labels))[0]
     by_label = dict(zip(labels, zip(scored.scores, scored.token_counts, strict=True), strict=True))
+    tolerance = HALF if trial.tolerance is None else trial.tolerance
     among_few = trial.scores(query)[0].scores[LETTERS.index("A")]
-    if abs(by_label["A"][0] - among_few) > (HALF if trial.tolerance is None else trial.tolerance):
+    if abs(by_label["A"][0] - among_few) > tolerance:
         return "the score of a candidate depends on the other candidates"
     for start in _STARTS:
         score, count = by_label[start]
         longer = [by_label[f"{start} {word}"] for word in _NEXT]
         # A tokenizer that joins the words would make the longer one no continuation in tokens.
         shares = sum(math.exp(more) for more, tokens in longer if tokens > count)
-        if shares > math.exp(score) * _ROUNDING:
+        if shares > math.exp(score + tolerance) * _ROUNDING:
             return f"continuations of {start!r} are more probable together than {start!r} itself"
     return None
 
