@@ -124,7 +124,7 @@ def baseline(
     whole = prepare(benchmark, out, seed, variant, data_dir)
     report_missing_images(whole)
     loading = ModelOptions(model, revision, dtype, device, device_map, attention)
-    engine = loading.load()
+    engine = loading.load_transformers()
     RunRecord.of(loading, benchmark, variant, seed, data_dir, resize).write(out)
     side = image_side(whole, engine.model_type, resize)
     scored = score_benchmark(engine, whole, whole, out, resize=side, batch_size=batch_size)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from unprior.cli.console import errors, warn
+from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
+    from unprior.engines.protocol import Engine
     from unprior.engines.transformers import TransformersEngine
 
 ModelName = Annotated[
@@ -22,8 +24,27 @@ DType = Annotated[str, typer.Option(help="auto (as stored), float32, bfloat16 or
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, …; by default the first accelerator there is.")]
 DeviceMap = Annotated[str | None, typer.Option(help="Spread the model over devices, e.g. auto (needs accelerate).")]
 Attention = Annotated[str | None, typer.Option(help="Attention implementation, e.g. sdpa or eager.")]
+EngineName = Annotated[
+    str,
+    typer.Option("--engine", help="transformers, vllm (both in this process), or openai: a server, with --base-url."),
+]
+BaseUrls = Annotated[
+    list[str] | None,
+    typer.Option("--base-url", help="Server for --engine openai; given several times, equal servers take turns."),
+]
+Concurrency = Annotated[int, typer.Option(help="Questions in flight to servers.", min=1)]
+AllowCensored = Annotated[
+    bool,
+    typer.Option("--allow-censored", help="Take bounds for candidates outside the top tokens that a server shows."),
+]
+DEFAULT_CONCURRENCY = 16
+ENGINES = ("transformers", "vllm", "openai")
 
 _SMALL_MODEL = 20_000_000
+_LOOKS_INSIDE = (
+    "--engine {engine}: the other methods work inside the model, which only --engine transformers permits; leave them "
+    "out, or use that engine"
+)
 
 
 @dataclass(frozen=True)
@@ -36,12 +57,53 @@ class ModelOptions:
     device: str | None
     device_map: str | None
     attention: str | None
+    engine: str = ENGINES[0]
+    base_urls: tuple[str, ...] = ()
+    concurrency: int = DEFAULT_CONCURRENCY
 
-    def load(self) -> TransformersEngine:
-        """Load the model, with a word about what is going on."""
+    def check(self, *, looks_inside: bool = False) -> None:
+        """Refuse what does not fit together, before anything is computed."""
+        if self.engine not in ENGINES:
+            raise UnpriorError(f"--engine {self.engine}: choose one of {', '.join(ENGINES)}")
+        if (self.engine == "openai") != bool(self.base_urls):
+            raise UnpriorError("--engine openai and --base-url go together, e.g. --base-url http://localhost:8000")
+        if looks_inside and self.engine != "transformers":
+            raise UnpriorError(_LOOKS_INSIDE.format(engine=self.engine))
+        chosen = {"--device": self.device, "--device-map": self.device_map, "--attention": self.attention}
+        if self.engine == "openai":
+            chosen |= {"--revision": self.revision, "--dtype": None if self.dtype == "auto" else self.dtype}
+        if self.engine != "transformers" and (given := [name for name, value in chosen.items() if value is not None]):
+            raise UnpriorError(f"{', '.join(given)}: --engine {self.engine} decides that itself; leave it out")
+
+    def load(self) -> Engine:
+        """Load the model, or find its server, with a word about what is going on."""
+        from unprior.embedded import model_folder
+
+        self.check()
+        if self.engine == "transformers":
+            return self.load_transformers()
+        if self.engine == "openai":
+            from unprior.engines.http import HttpEngine
+
+            with errors.status(f"Asking {self.base_urls[0]} …"):
+                server = HttpEngine(self.model, self.base_urls, concurrency=self.concurrency)
+            if server.served.top_k is not None:
+                warn(
+                    f"{self.base_urls[0]} shows only the {server.served.top_k} most probable tokens; examples with a "
+                    f"candidate outside have no exact scores"
+                )
+            return server
+        from unprior.engines.vllm import VllmEngine
+
+        with errors.status(f"Loading {self.model} …"):
+            return VllmEngine(model_folder(self.model), name=self.model, revision=self.revision, dtype=self.dtype)
+
+    def load_transformers(self) -> TransformersEngine:
+        """Load the model for methods that look inside."""
         from unprior.embedded import model_folder
         from unprior.engines.transformers import TransformersEngine
 
+        self.check(looks_inside=True)
         with errors.status(f"Loading {self.model} …"):
             engine = TransformersEngine(
                 model_folder(self.model),
@@ -59,6 +121,13 @@ class ModelOptions:
                 f"so every prompt is read whole; results are right but slower"
             )
         return engine
+
+
+def looking_inside(engine: Engine) -> TransformersEngine:
+    """The engine for methods that need the model's logits, hidden states and attention."""
+    if not (engine.capabilities.hidden_states and engine.capabilities.attention_edits):
+        raise UnpriorError(_LOOKS_INSIDE.format(engine=engine.identity.get("engine", engine.name)))
+    return cast("TransformersEngine", engine)
 
 
 def _use_few_threads(engine: TransformersEngine) -> None:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 from unprior.cli.baseline import ANSWERS, MethodOptions, answer_with_methods
 from unprior.cli.benchmarks import image_side, prepare
 from unprior.cli.console import errors, warn
+from unprior.cli.model import looking_inside
 from unprior.cli.run_record import RunRecord
 from unprior.cli.score import print_failures, score_benchmark
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
+    from unprior.engines.protocol import Engine
     from unprior.engines.scoring import Failure
-    from unprior.engines.transformers import TransformersEngine
     from unprior.studies.study import Study
 
 _COMPARED_ELSEWHERE = "nolan"
@@ -40,9 +41,7 @@ def prepare_inputs(run: Path, studies: Sequence[Study], *, revis_data: Path | No
 class _Preparation:
     """One loaded model and what it is asked."""
 
-    def __init__(
-        self, run: Path, record: RunRecord, engine: TransformersEngine, revis_data: Path | None, batch_size: int
-    ) -> None:
+    def __init__(self, run: Path, record: RunRecord, engine: Engine, revis_data: Path | None, batch_size: int) -> None:
         self.run, self.record, self.engine = run, record, engine
         self.revis_data, self.batch_size = revis_data, batch_size
 
@@ -118,9 +117,14 @@ class _Preparation:
         self._tell(whole, scored.summary.failures)
 
     def _answer(self, whole: Benchmark, names: tuple[str, ...], path: Path) -> None:
+        try:
+            inside = looking_inside(self.engine)
+        except UnpriorError as error:
+            warn(str(error))
+            return
         options = MethodOptions.of(names, self.revis_data if "all" in names else None, None, 16)
         failures = answer_with_methods(
-            self.engine, whole, self.run, options, resize=self._side(whole), batch_size=self.batch_size, path=path
+            inside, whole, self.run, options, resize=self._side(whole), batch_size=self.batch_size, path=path
         )
         self._tell(whole, failures)
 

@@ -29,7 +29,23 @@ from unprior.cli.benchmarks import (
 )
 from unprior.cli.calibrate import print_methods, warn_about_abstaining
 from unprior.cli.console import AsJson, errors, output
-from unprior.cli.model import Attention, BatchSize, Device, DeviceMap, DType, ModelName, ModelOptions, Revision
+from unprior.cli.model import (
+    DEFAULT_CONCURRENCY,
+    ENGINES,
+    AllowCensored,
+    Attention,
+    BaseUrls,
+    BatchSize,
+    Concurrency,
+    Device,
+    DeviceMap,
+    DType,
+    EngineName,
+    ModelName,
+    ModelOptions,
+    Revision,
+    looking_inside,
+)
 from unprior.cli.run_record import RunRecord
 from unprior.cli.score import print_failures, score_benchmark
 from unprior.errors import UnpriorError
@@ -67,6 +83,10 @@ def run(
     device: Device = None,
     device_map: DeviceMap = None,
     attention: Attention = None,
+    engine: EngineName = ENGINES[0],
+    base_url: BaseUrls = None,
+    concurrency: Concurrency = DEFAULT_CONCURRENCY,
+    allow_censored: AllowCensored = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask a model every question of a benchmark, calibrate it on the development pairs, judge it on the rest.
@@ -74,26 +94,31 @@ def run(
     Without options: the embedded model on the microworld, no download needed. The same command again computes only
     what is missing.
     """
+    from unprior.baselines.names import choose_methods
     from unprior.calibration import SelectivePriorCalibrator
     from unprior.embedded import NAME
     from unprior.pipeline import Run, check_benchmark
 
     options = MethodOptions.of([baselines], revis_data, revis_strength, cost_examples)
+    urls = tuple(base_url or ())
+    loading = ModelOptions(model, revision, dtype, device, device_map, attention, engine, urls, concurrency)
+    loading.check(looks_inside=bool(choose_methods(options.names).decoded))
     SelectivePriorCalibrator(epsilon_cs=epsilon_cs).check_parameters()
     whole = prepare(benchmark, out, seed, variant, data_dir)
     report_missing_images(whole)
     check_benchmark(whole)
-    loading = ModelOptions(model, revision, dtype, device, device_map, attention)
-    engine = loading.load()
+    asked = loading.load()
     RunRecord.of(loading, benchmark, variant, seed, data_dir, resize).write(out)
-    side = image_side(whole, engine.model_type, resize)
-    scored = score_benchmark(engine, whole, whole, out, resize=side, batch_size=batch_size)
+    side = image_side(whole, asked.model_type, resize)
+    scored = score_benchmark(
+        asked, whole, whole, out, resize=side, batch_size=batch_size, allow_censored=allow_censored
+    )
     print_failures(scored.summary.failures)
     if scored.table is None:
         raise UnpriorError("no example could be scored, so there is nothing to calibrate")
     answers, lost = None, []
-    if options.names:
-        failures = answer_with_methods(engine, whole, out, options, resize=side, batch_size=batch_size)
+    if options.names and asked.capabilities.hidden_states:
+        failures = answer_with_methods(looking_inside(asked), whole, out, options, resize=side, batch_size=batch_size)
         lost = without_answer(scored.table, failures)
         print_failures(lost)
         answers = None if lost else fitting_answers(out / ANSWERS, scored.table)
@@ -104,6 +129,8 @@ def run(
         notes = [note for note in (result.beyond_permitted_loss, _PETRI_DISH if model == NAME else None) if note]
         if lost:
             notes.insert(0, f"{len(lost):,} answers of other methods are missing, so none is compared.")
+        if scored.summary.censored and allow_censored:
+            notes.insert(0, f"{scored.summary.censored:,} examples have scores that are only bounds.")
         if scored.summary.failures:
             notes.insert(0, f"{len(scored.summary.failures):,} of {len(whole):,} examples could not be scored.")
         result.write(out, whole, note=" ".join(notes) or None)

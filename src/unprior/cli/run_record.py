@@ -63,6 +63,7 @@ class RunRecord:
             content = stream.read()
         try:
             values = json.loads(content)
-            return cls(**values | {"model": ModelOptions(**values["model"])})
+            model = values["model"] | {"base_urls": tuple(values["model"].get("base_urls", ()))}
+            return cls(**values | {"model": ModelOptions(**model)})
         except (ValueError, TypeError, KeyError) as error:
             raise UnpriorError(f"{path}: not a record of a run ({error}); delete it and run again") from None

@@ -20,7 +20,22 @@ from unprior.cli.benchmarks import (
     report_missing_images,
 )
 from unprior.cli.console import AsJson, errors, output, print_json, warn
-from unprior.cli.model import Attention, BatchSize, Device, DeviceMap, DType, ModelName, ModelOptions, Revision
+from unprior.cli.model import (
+    DEFAULT_CONCURRENCY,
+    ENGINES,
+    AllowCensored,
+    Attention,
+    BaseUrls,
+    BatchSize,
+    Concurrency,
+    Device,
+    DeviceMap,
+    DType,
+    EngineName,
+    ModelName,
+    ModelOptions,
+    Revision,
+)
 from unprior.cli.progress import progress
 from unprior.cli.run_record import RunRecord
 from unprior.errors import UnpriorError
@@ -28,8 +43,8 @@ from unprior.errors import UnpriorError
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
     from unprior.calibration import Decision
+    from unprior.engines.protocol import Engine
     from unprior.engines.scoring import Failure, Summary
-    from unprior.engines.transformers import TransformersEngine
     from unprior.scores import ScoreTable
 
 _LEAST_MASS = 0.5
@@ -61,21 +76,29 @@ def score(
     device: Device = None,
     device_map: DeviceMap = None,
     attention: Attention = None,
+    engine: EngineName = ENGINES[0],
+    base_url: BaseUrls = None,
+    concurrency: Concurrency = DEFAULT_CONCURRENCY,
+    allow_censored: AllowCensored = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask a model every question and score its candidate answers with and without the image.
 
     Results are stored as they come; the same command again computes only what is missing.
     """
+    urls = tuple(base_url or ())
+    options = ModelOptions(model, revision, dtype, device, device_map, attention, engine, urls, concurrency)
+    options.check()
     whole = prepare(benchmark, out, seed, variant, data_dir)
     questions = _part(whole, limit, shard)
     report_missing_images(questions)
-    options = ModelOptions(model, revision, dtype, device, device_map, attention)
-    engine = options.load()
+    asked = options.load()
     RunRecord.of(options, benchmark, variant, seed, data_dir, resize).write(out)
     chosen = tuple(view.strip() for view in views.split(",") if view.strip())
-    side = image_side(whole, engine.model_type, resize)
-    scored = score_benchmark(engine, whole, questions, out, views=chosen, resize=side, batch_size=batch_size)
+    side = image_side(whole, asked.model_type, resize)
+    scored = score_benchmark(
+        asked, whole, questions, out, views=chosen, resize=side, batch_size=batch_size, allow_censored=allow_censored
+    )
     summary, written = scored.summary, None if scored.table is None else scored.path
     failures = [{"example": failure.example_id, "reason": failure.reason} for failure in summary.failures]
     if as_json:
@@ -85,6 +108,7 @@ def score(
                 "computed": summary.computed,
                 "reused": summary.reused,
                 "failures": failures,
+                "censored": summary.censored,
                 "out": None if written is None else str(written),
             }
         )
@@ -93,13 +117,16 @@ def score(
         where = "no score table" if written is None else str(written)
         work = f"{summary.computed:,} results computed now, {summary.reused:,} stored before"
         output.print(f"{done:,} of {summary.examples:,} examples scored ({work}) → {where}", soft_wrap=True)
+        if summary.censored:
+            verdict = "taken as bounds" if allow_censored else "refused"
+            output.print(f"{summary.censored:,} examples with censored candidates: {verdict}", soft_wrap=True)
         print_failures(summary.failures)
     if failures:
         raise typer.Exit(1)
 
 
 def score_benchmark(
-    engine: TransformersEngine,
+    engine: Engine,
     whole: Benchmark,
     questions: Benchmark,
     out: Path,
@@ -108,6 +135,7 @@ def score_benchmark(
     resize: int | None = None,
     batch_size: int = 8,
     path: Path | None = None,
+    allow_censored: bool = False,
 ) -> Scored:
     """Score questions, a part of the whole benchmark, and write the table of all that is stored by now.
 
@@ -118,7 +146,9 @@ def score_benchmark(
 
     path = path or out / "scores.parquet"
     with ScoreStore(out / "store.sqlite") as store:
-        options: dict[str, Any] = {"views": views, "resize_to": resize, "whole": whole}
+        options: dict[str, Any] = {
+            "views": views, "resize_to": resize, "whole": whole, "allow_censored": allow_censored
+        }  # fmt: skip
         run = ScoringRun(engine, questions, store, batch_size=batch_size, **options)
         store.set_info(engine.identity)
         with progress("Scoring", "scored") as report:
@@ -152,6 +182,9 @@ def ask(
     device: Device = None,
     device_map: DeviceMap = None,
     attention: Attention = None,
+    engine: EngineName = ENGINES[0],
+    base_url: BaseUrls = None,
+    allow_censored: AllowCensored = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask one question about one picture, and show how the candidates score with and without it."""
@@ -166,17 +199,24 @@ def ask(
     texts = None if options is None else _split_options(options)
     labels = YES_NO if texts is None else tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(texts)])
     picture = to_square(open_image(image), resize or None)
-    engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
-    text = engine.layout.user_text(question, labels, texts)
-    continuations = engine.layout.continuations(labels)
-    answered = engine.answer_batch([Query(picture, text, continuations)])[0]
+    urls = tuple(base_url or ())
+    asked = ModelOptions(model, revision, dtype, device, device_map, attention, engine, urls).load()
+    text = asked.layout.user_text(question, labels, texts)
+    continuations = asked.layout.continuations(labels)
+    answered = asked.answer_batch([Query(picture, text, continuations)])[0]
     if isinstance(answered, QueryFailure):
         raise UnpriorError(f"{image}: {answered.reason}")
-    prior = engine.score_candidates(None, text, continuations)
+    prior = asked.score_candidates(None, text, continuations)
+    if any((*(answered.scored.censored or ()), *(prior.censored or ()))):
+        if fitted is not None and not allow_censored:
+            raise UnpriorError(
+                "a candidate is not among the tokens that the server shows; --allow-censored takes a bound"
+            )
+        warn("a candidate is not among the tokens that the server shows; its score is only an upper bound")
     original = parse_answer(answered.text, labels)
     decision = None
     if fitted is not None:
-        warn_about_other_models(fitted, [engine.name])
+        warn_about_other_models(fitted, [asked.name])
         decision = fitted.decide(labels, answered.scored.scores, prior.scores, original)
     rows = [
         {

@@ -51,7 +51,7 @@ def load_model(
         options["device_map"] = device_map
     try:
         with _quiet():
-            processor = _load_processor(name, revision)
+            processor = load_processor(name, revision)
             model = transformers.AutoModelForImageTextToText.from_pretrained(name, revision=revision, **options)
             if device_map is None:
                 model = model.to(device or _default_device())
@@ -62,10 +62,10 @@ def load_model(
     if getattr(processor, "tokenizer", None) is None:
         raise UnpriorError(f"model {name} has no image processor beside its tokenizer; it does not take images")
     model.eval()
-    return LoadedModel(model, processor, _identity(name, revision, model, processor))
+    return LoadedModel(model, processor, describe(name, revision, model.config, str(model.dtype), processor))
 
 
-def _load_processor(name: str, revision: str | None) -> Any:
+def load_processor(name: str, revision: str | None) -> Any:
     """The model's own processor; where only its video part needs torchvision, the same without that part.
 
     Processors of the Qwen-VL family cannot be loaded without torchvision, although images do not need it.
@@ -122,18 +122,17 @@ def _quiet() -> Iterator[None]:
             transformers.utils.logging.enable_progress_bar()
 
 
-def _identity(name: str, revision: str | None, model: Any, processor: Any) -> dict[str, str]:
+def describe(name: str, revision: str | None, config: Any, dtype: str, processor: Any) -> dict[str, str]:
+    """Everything that may change the results of a model."""
     from unprior import __version__
 
     folder = Path(name)
-    weights = (
-        _folder_digest(folder) if folder.is_dir() else str(getattr(model.config, "_commit_hash", None) or revision)
-    )
+    weights = _folder_digest(folder) if folder.is_dir() else str(getattr(config, "_commit_hash", None) or revision)
     return {
         "model": name if not folder.is_dir() else folder.name,
         "weights": weights,
-        "dtype": str(model.dtype),
-        "attention": str(getattr(model.config, "_attn_implementation", None)),
+        "dtype": dtype,
+        "attention": str(getattr(config, "_attn_implementation", None)),
         "preprocessing": hashlib.sha256(processor.to_json_string().encode()).hexdigest(),
         "chat_template": hashlib.sha256(str(processor.chat_template).encode()).hexdigest(),
         "torch": torch.__version__,

@@ -24,6 +24,8 @@ class Capabilities:
     """Hidden states can be read and steered."""
     attention_edits: bool = False
     """Attention can be edited."""
+    batch_size: int = 1
+    """Queries that it wants at once, so that it is never idle."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,17 +41,20 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """Exact scores of the candidates of one query."""
+    """Scores of the candidates of one query, exact unless they are marked as censored."""
 
     scores: tuple[float, ...]
     """Summed token log-probabilities."""
     token_counts: tuple[int, ...]
     """Number of tokens of each candidate."""
+    censored: tuple[bool, ...] | None = None
+    """Candidates outside the tokens that a server shows have only an upper bound as score; None if all can be seen."""
 
     @property
     def mass(self) -> float:
         """Total probability of the candidates; little of it means that the prompt does not ask for them."""
-        return sum(math.exp(score) for score in self.scores)
+        hidden = self.censored or (False,) * len(self.scores)
+        return sum(math.exp(score) for score, bound in zip(self.scores, hidden, strict=True) if not bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,16 @@ class Engine(Protocol):
     @property
     def fingerprint(self) -> str:
         """Changes with everything that may change a result: weights, precision, preprocessing, libraries."""
+        ...
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What the fingerprint is made of, for people."""
+        ...
+
+    @property
+    def model_type(self) -> str | None:
+        """The architecture, where it is known; some benchmarks show an architecture images of one size."""
         ...
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:

@@ -27,6 +27,10 @@ from unprior.scores import ScoreTable
 from unprior.scores.priors import VIEWS
 
 _MEAN_SIDE = 512
+_CENSORED = (
+    "{hidden} of its candidates are not among the {top_k} tokens that the server shows, so their scores are only "
+    "bounds; serve the model with vLLM 0.26 or newer, or take the bounds with --allow-censored"
+)
 
 Job = TypeVar("Job")
 
@@ -60,6 +64,8 @@ class Summary:
     reused: int
     """Results that were stored already."""
     failures: tuple[Failure, ...]
+    censored: int = 0
+    """Examples with a candidate whose score is only a bound; failures unless they were allowed."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,8 @@ class ScoringRun:
         Queries in one pass; results do not depend on it.
     whole
         The benchmark that the examples are a part of: the mean image is made of its development images.
+    allow_censored
+        Also take examples with candidates outside the tokens that a server shows; their scores are upper bounds.
     """
 
     def __init__(
@@ -115,6 +123,7 @@ class ScoringRun:
         resize_to: int | None = None,
         batch_size: int = 8,
         whole: Benchmark | None = None,
+        allow_censored: bool = False,
     ) -> None:
         """Check the request and find out what has to be computed."""
         unknown = sorted(set(views) - set(VIEWS))
@@ -122,11 +131,12 @@ class ScoringRun:
             raise UnpriorError(f"unknown view {', '.join(unknown)}; choose from {', '.join(VIEWS)}")
         if batch_size < 1:
             raise UnpriorError(f"the batch size is {batch_size}, it must be at least 1")
-        if not engine.capabilities.exact_scores:
-            raise UnpriorError(f"engine {engine.name} gives no exact candidate scores, which calibration needs")
+        if not engine.capabilities.exact_scores and engine.capabilities.top_k is None:
+            raise UnpriorError(f"engine {engine.name} gives no candidate scores, which calibration needs")
         self.engine, self.benchmark, self.store = engine, benchmark, store
         self.views = tuple(view for view in VIEWS if view == "text" or view in views)
-        self.resize_to, self.batch_size = resize_to, batch_size
+        self.resize_to, self.batch_size = resize_to, max(batch_size, engine.capabilities.batch_size)
+        self.allow_censored = allow_censored
         self._mean, self._mean_digest = None, ""
         if "mean" in self.views:
             self._mean = self._mean_of_development(whole or benchmark)
@@ -139,12 +149,12 @@ class ScoringRun:
         computed = compute_missing(
             self.store, jobs, self._batches, self._compute, report, failed=len(self._plan.unreadable)
         )
-        _, failures = self._collect()
-        return Summary(len(self.benchmark), computed, len(jobs) - computed, tuple(failures))
+        _, failures, censored = self._collect()
+        return Summary(len(self.benchmark), computed, len(jobs) - computed, tuple(failures), censored)
 
     def table(self) -> ScoreTable:
         """The score table of every example that has all its scores."""
-        rows, failures = self._collect()
+        rows, failures, _ = self._collect()
         if not rows:
             first = failures[0].reason if failures else "nothing was scored"
             raise UnpriorError(f"no example of {self.benchmark.name} has scores; the first failure: {first}")
@@ -221,10 +231,11 @@ class ScoringRun:
         first = next(images, None)
         return None if first is None else mean_image(chain([first], images), self.resize_to or _MEAN_SIDE)
 
-    def _collect(self) -> tuple[list[dict[str, Any]], list[Failure]]:
+    def _collect(self) -> tuple[list[dict[str, Any]], list[Failure], int]:
+        """Rows of the table, examples without one, and how many have a candidate that is only bounded."""
         plan = self._plan
         stored = self.store.get(plan.jobs)
-        rows, failures = [], []
+        rows, failures, censored = [], [], 0
         for example in self.benchmark:
             name = example.example_id
             if name in plan.unreadable:
@@ -240,9 +251,14 @@ class ScoringRun:
                 failures.append(Failure(name, str(reasons[0])))
                 continue
             values: dict[str, Any] = {key: stored[key].value for key in keys}
+            hidden = max(sum(value.get("censored", ())) for value in values.values())
+            censored += hidden > 0
+            if hidden and not self.allow_censored:
+                failures.append(Failure(name, _CENSORED.format(hidden=hidden, top_k=self.engine.capabilities.top_k)))
+                continue
             views = {view: values[key]["scores"] for view, key in plan.view_keys[name].items()}
             rows.append(self._row(example, values[keys[0]], views))
-        return rows, failures
+        return rows, failures, censored
 
     def _row(self, example: Example, answered: dict[str, Any], views: dict[str, list[float]]) -> dict[str, Any]:
         return {
@@ -320,6 +336,8 @@ def _stored(key: str, outcome: Answered | CandidateScores | QueryFailure) -> Sto
     if not all(math.isfinite(score) for score in scored.scores):
         return StoredResult(key, failure="the model gave a score that is not finite; try another dtype, e.g. float32")
     value: dict[str, Any] = {"scores": list(scored.scores), "token_counts": list(scored.token_counts)}
+    if scored.censored is not None and any(scored.censored):
+        value["censored"] = list(scored.censored)
     if isinstance(outcome, Answered):
         value["text"] = outcome.text
     return StoredResult(key, value=value)

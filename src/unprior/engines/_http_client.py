@@ -1,0 +1,213 @@
+"""Requests that survive a busy or faulty server: bounded, retried, and believed only after a check."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+import httpx
+
+from unprior.errors import UnpriorError
+
+KEY_VARIABLES = ("UNPRIOR_API_KEY", "OPENAI_API_KEY")
+"""Environment variables that may hold the API key, the first one set counts."""
+_PASSING = (408, 409, 425, 429)  # besides 5xx: the same request may succeed later
+_LONGEST_MESSAGE = 300
+
+Checked = TypeVar("Checked")
+
+
+class RefusedError(UnpriorError):
+    """The server does not accept the request; trying again would not help."""
+
+
+class UnreachableError(UnpriorError):
+    """The server did not answer although it was asked again and again."""
+
+
+class WrongAnswerError(Exception):
+    """An answer that is not what was asked for; it is asked for again and never used."""
+
+
+class _PassingError(Exception):
+    """A fault that may pass; the server may say how long to wait."""
+
+    def __init__(self, reason: str, wait: float = 0.0) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait, and how often to try again.
+
+    >>> Patience().delay(3, chance=1.0)
+    4.0
+    """
+
+    attempts: int = 8
+    """Tries of one request altogether."""
+    first_delay: float = 0.5
+    """Longest pause before the second try in seconds; it doubles with every further one."""
+    longest_delay: float = 30.0
+    """No pause of our own is longer."""
+    longest_wait: float = 600.0
+    """No pause that a server asks for (Retry-After) is longer."""
+    timeout: float = 300.0
+    """Seconds that an answer may take."""
+
+    def delay(self, tries: int, chance: float | None = None) -> float:
+        """Seconds to wait after so many tries; drawn by lot, so that many clients do not come back at once."""
+        longest = min(self.first_delay * 2.0**tries, self.longest_delay)
+        return longest * (random.uniform(0.5, 1.0) if chance is None else chance)
+
+
+class HttpClient:
+    """JSON requests to one or several equal servers, in turn.
+
+    Parameters
+    ----------
+    base_urls
+        Servers with the same model; ``/v1`` at the end may be left out.
+    patience
+        Timeouts and retries.
+    """
+
+    def __init__(self, base_urls: Sequence[str], patience: Patience) -> None:
+        """Check the addresses and take the key from the environment."""
+        if not base_urls:
+            raise UnpriorError("a server needs an address, e.g. --base-url http://localhost:8000")
+        self.base_urls = tuple(_checked_url(url) for url in base_urls)
+        self.patience = patience
+        self.requests = 0
+        """Requests sent so far, repeated ones included."""
+        self._key = next((os.environ[name] for name in KEY_VARIABLES if os.environ.get(name)), None)
+        self._turns = itertools.count()
+        self._client = httpx.AsyncClient(
+            headers={} if self._key is None else {"Authorization": f"Bearer {self._key}"},
+            timeout=httpx.Timeout(patience.timeout, connect=min(10.0, patience.timeout)),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),  # the caller bounds them
+        )
+
+    async def close(self) -> None:
+        """Give up the connections."""
+        await self._client.aclose()
+
+    async def get(self, path: str, check: Callable[[Any], Checked], *, server: int, attempts: int) -> Checked:
+        """Ask one server for something; ``check`` turns the answer into what is used, or says that it is wrong."""
+        return await self._ask("GET", path, None, check, self.base_urls[server : server + 1], attempts, attempts)
+
+    async def post(
+        self, path: str, body: dict[str, Any], check: Callable[[Any], Checked], *, most_wrong: int | None = None
+    ) -> Checked:
+        """Send something that may be sent again, and check the answer; so many wrong ones are enough."""
+        attempts = self.patience.attempts
+        return await self._ask(
+            "POST", path, json.dumps(body).encode(), check, self.base_urls, attempts, most_wrong or attempts
+        )
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        check: Callable[[Any], Checked],
+        servers: Sequence[str],
+        attempts: int,
+        most_wrong: int,
+    ) -> Checked:
+        wrong = 0
+        last: type[UnpriorError]
+        for tries in itertools.count(1):
+            url = servers[next(self._turns) % len(servers)] + path
+            try:
+                return check(await self._send(method, url, body))
+            except _PassingError as error:
+                reason, wait, last = str(error), error.wait, UnreachableError
+            except WrongAnswerError as error:
+                reason, wait, last = f"a wrong answer: {error}", 0.0, UnpriorError
+                wrong += 1
+            if tries >= attempts or wrong >= most_wrong:
+                raise last(f"{url}: {reason} (try {tries} of {attempts}); check the server and run again")
+            await asyncio.sleep(max(self.patience.delay(tries - 1), min(wait, self.patience.longest_wait)))
+        raise AssertionError("the loop above ends")
+
+    async def _send(self, method: str, url: str, body: bytes | None) -> Any:
+        self.requests += 1
+        try:
+            response = await self._client.request(
+                method, url, content=body, headers={"Content-Type": "application/json"} if body else None
+            )
+        except httpx.TimeoutException as error:
+            raise _PassingError(f"no answer in time ({type(error).__name__})") from None
+        except httpx.TransportError as error:
+            raise _PassingError(f"the connection failed ({type(error).__name__})") from None
+        except (httpx.InvalidURL, httpx.DecodingError) as error:
+            raise _PassingError(f"the answer cannot be read ({type(error).__name__})") from None
+        if response.status_code in _PASSING or response.status_code >= 500:
+            raise _PassingError(f"status {response.status_code}", _asked_to_wait(response.headers.get("Retry-After")))
+        if response.status_code != 200:
+            raise RefusedError(f"{url}: status {response.status_code}: {self._without_key(_message(response))}")
+        try:
+            return json.loads(response.content)
+        except ValueError:
+            raise _PassingError("the answer is not whole or not JSON") from None
+
+    def _without_key(self, text: str) -> str:
+        """Servers quote keys they do not know."""
+        return text if self._key is None else text.replace(self._key, "***")
+
+
+def _checked_url(url: str) -> str:
+    """The address without ``/v1``; one that holds a secret would end up in records and messages.
+
+    >>> _checked_url("http://localhost:8000/v1/")
+    'http://localhost:8000'
+    """
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        parsed = httpx.URL("")
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        raise UnpriorError(f"--base-url {url!r}: give an address such as http://localhost:8000")
+    if parsed.userinfo or parsed.query:
+        raise UnpriorError(
+            f"--base-url for {parsed.host}: leave passwords and keys out of the address; the key is read from "
+            f"{KEY_VARIABLES[0]}"
+        )
+    return url.rstrip("/").removesuffix("/v1")
+
+
+def _asked_to_wait(header: str | None) -> float:
+    """Seconds of a Retry-After header, which gives a number or a date.
+
+    >>> _asked_to_wait("7"), _asked_to_wait(None), _asked_to_wait("soon")
+    (7.0, 0.0, 0.0)
+    """
+    if not header:
+        return 0.0
+    if header.strip().isdigit():
+        return float(header)
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _message(response: httpx.Response) -> str:
+    """What the server says about it, shortened."""
+    try:
+        content = response.json()
+        error = content.get("error", content) if isinstance(content, dict) else content
+        text = str(error.get("message", error) if isinstance(error, dict) else error)
+    except ValueError:
+        text = response.text
+    return " ".join(text.split())[:_LONGEST_MESSAGE] or response.reason_phrase

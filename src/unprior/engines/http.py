@@ -1,0 +1,262 @@
+"""The HTTP engine: a model behind a server that speaks OpenAI's protocol, such as vLLM."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import io
+import json
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any, TypeVar
+
+from PIL import Image
+
+from unprior.engines._candidate_tree import Beginning, NextTokens, Token, branch_points, leads_to, sum_up
+from unprior.engines._http_answers import MOST_NAMED_TOKENS, named_tokens, written_text
+from unprior.engines._http_client import HttpClient, Patience, UnreachableError
+from unprior.engines._http_server import examine, naming, question
+from unprior.engines._http_tokens import CandidateTokens, ServerTokenizer
+from unprior.engines.prompts import PromptLayout
+from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
+from unprior.errors import UnpriorError
+
+MOST_NEW_TOKENS = 64
+_CHAT = "/v1/chat/completions"
+_BATCH_PER_SLOT = 4  # queries handed over at once for every one in flight: the last of a batch wait for few
+_TRIES_TO_TOKENISE = 3
+_SAME_END = 24  # characters at the end of a prompt that decide how what follows is tokenised
+
+Result = TypeVar("Result")
+
+
+class HttpEngine:
+    """Original answers and candidate scores from a served model.
+
+    Scores are exact where the server tells the log-probability of any token it is asked for (vLLM 0.26 and newer).
+    Where it shows only the most probable tokens, candidates outside are censored: their score is an upper bound and
+    marked. What a server can do is found out by asking it. Every answer is checked; a wrong one is asked for again and
+    never becomes a score. The API key is read from ``UNPRIOR_API_KEY`` or ``OPENAI_API_KEY``.
+
+    The fingerprint covers what the server tells: model, what it was loaded from, longest prompt, version. It cannot
+    notice other weights behind the same name.
+
+    Parameters
+    ----------
+    model
+        The model's name on the server.
+    base_urls
+        One or more equal servers, used in turn.
+    concurrency
+        Queries in flight.
+    layout
+        The wording around questions.
+    patience
+        Timeouts and retries.
+    name
+        What score tables call the model; by default its name on the server.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_urls: Sequence[str],
+        *,
+        concurrency: int = 16,
+        layout: PromptLayout | None = None,
+        patience: Patience | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Find out what the servers are and can do."""
+        if concurrency < 1:
+            raise UnpriorError(f"the concurrency is {concurrency}, it must be at least 1")
+        self._client = HttpClient(base_urls, patience or Patience())
+        self._name, self._layout, self.concurrency = name or model, layout or PromptLayout(), concurrency
+        self._loop = asyncio.new_event_loop()
+        # Our own thread, so that the engine also works where an event loop is running already, as in notebooks.
+        thread = threading.Thread(target=self._loop.run_forever, name="unprior-http", daemon=True)
+        thread.start()
+        self._close = weakref.finalize(self, _stop, self._loop, thread, self._client)
+        self._encoded: dict[tuple[str, tuple[str, ...]], CandidateTokens] = {}
+        self._encoding = asyncio.Lock()
+        try:
+            self.served = self._run(examine(self._client, model))
+        except BaseException:
+            self.close()
+            raise
+        self._tokenizer = ServerTokenizer(self._client, model, adds_start=self.served.adds_start)
+
+    def close(self) -> None:
+        """Give up the connections; the engine cannot be used any more."""
+        self._close()
+
+    @property
+    def name(self) -> str:
+        """What score tables call the model."""
+        return self._name
+
+    @property
+    def model_type(self) -> str | None:
+        """The architecture, as far as the model's name tells it."""
+        for name in (self.served.root, self.served.model):
+            if "qwen3-vl" in name.lower().replace("_", "-"):
+                return "qwen3_vl"
+        return None
+
+    @property
+    def layout(self) -> PromptLayout:
+        """The wording around questions."""
+        return self._layout
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the server was seen to do."""
+        top_k = self.served.top_k
+        return Capabilities(top_k is None, top_k, batch_size=_BATCH_PER_SLOT * self.concurrency)
+
+    @property
+    def requests(self) -> int:
+        """Requests sent so far, repeated ones included."""
+        return self._client.requests
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What the fingerprint is made of, for people."""
+        from unprior import __version__
+
+        served = {key: str(value) for key, value in asdict(self.served).items()}
+        return {"engine": "openai", **served, "unprior": __version__}
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with what the server tells about its model and itself, and with the layout."""
+        content = {**self.identity, "layout": repr(self._layout), "most_new_tokens": MOST_NEW_TOKENS}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def original_answer(self, image: Image.Image | None, question: str) -> str:
+        """Greedy answer to one question, at most 64 tokens."""
+        return self._run(self._original(_content(image, question)))
+
+    def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
+        """Scores of candidate answers to one question."""
+        return self._run(self._score(Query(image, question, tuple(candidates)), None))
+
+    def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
+        """Scores for many queries."""
+        return self._run(self._all(queries, lambda query: self._score(query, None)))
+
+    def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
+        """Original answers and scores for many queries."""
+        return self._run(self._all(queries, self._answer))
+
+    async def _all(
+        self, queries: Sequence[Query], work: Callable[[Query], Awaitable[Result]]
+    ) -> list[Result | QueryFailure]:
+        """Work on all, so many at a time; a query that fails does not spoil the others."""
+        slots, gone = asyncio.Semaphore(self.concurrency), []
+
+        async def one(query: Query) -> Result | QueryFailure:
+            async with slots:
+                try:
+                    return await work(query)
+                except UnpriorError as error:
+                    if isinstance(error, UnreachableError):
+                        gone.append(error)
+                    return QueryFailure(str(error))
+
+        results = await asyncio.gather(*(one(query) for query in queries))
+        if gone and len(gone) == len(queries):  # not one answer: going on would fail everything that is left
+            raise UnpriorError(f"the server is gone; what was scored so far is stored: {gone[0]}")
+        return results
+
+    async def _answer(self, query: Query) -> Answered:
+        content = await asyncio.to_thread(_content, query.image, query.text)  # one after the other: servers keep
+        text = await self._original(content)  # what they have read of the picture for the next request
+        return Answered(text, await self._score(query, content[:-1]))
+
+    async def _original(self, content: list[dict[str, Any]]) -> str:
+        body = question(self.served.model, content) | self.served.extras | {"max_tokens": MOST_NEW_TOKENS}
+        text = await self._client.post(_CHAT, body, written_text)
+        return text if text.startswith("<think>") else self.served.opened_block + text
+
+    async def _score(self, query: Query, image: list[dict[str, Any]] | None) -> CandidateScores:
+        """Scores of a query; its image may be encoded already."""
+        text = query.text + self._layout.scoring_suffix
+        if image is None:
+            image = (await asyncio.to_thread(_content, query.image, ""))[:-1]
+        content = [*image, {"type": "text", "text": text}]
+        if not self.served.tokenizes:
+            return await self._walk(content, CandidateTokens((), tuple((c,) for c in query.candidates), {}))
+        return await self._walk(content, await self._tokens(text, query.candidates))
+
+    async def _walk(self, content: list[dict[str, Any]], tokens: CandidateTokens) -> CandidateScores:
+        """Read the distribution at every branch of the candidates, what begins alike once."""
+        read: dict[Beginning, NextTokens] = {}
+        for beginning, following in branch_points(tokens.candidates).items():
+            if leads_to(beginning, read):
+                read[beginning] = await self._next(content, tokens, beginning, following)
+        return sum_up(tokens.candidates, read)
+
+    async def _next(
+        self, content: list[dict[str, Any]], tokens: CandidateTokens, beginning: Beginning, following: Sequence[Token]
+    ) -> NextTokens:
+        served, tail = self.served, (*tokens.tail, *beginning)
+        body = question(served.model, content, tokens.contents.get(beginning)) | served.extras
+        expected = [token for token in tail if isinstance(token, int)] if served.tells_prompt else None
+        if served.top_k is not None:
+            return await self._client.post(_CHAT, body | served.showing, served.read_shown)
+        visible: dict[Token, float] = {}
+        for start in range(0, len(following), MOST_NAMED_TOKENS):
+            asked = [token for token in following[start : start + MOST_NAMED_TOKENS] if isinstance(token, int)]
+            check = partial(named_tokens, asked=asked, tail=expected)
+            visible |= (await self._client.post(_CHAT, body | naming(asked), check)).visible
+        return NextTokens(visible)
+
+    async def _tokens(self, text: str, candidates: tuple[str, ...]) -> CandidateTokens:
+        """Tokens of the candidates; they are the same behind every prompt with the same end, which answers repeat."""
+        if not self.served.tells_prompt:
+            return await self._encode(text, candidates)
+        key = (text[-_SAME_END:], candidates)
+        async with self._encoding:
+            if key not in self._encoded:
+                self._encoded[key] = await self._encode(text, candidates)
+            return self._encoded[key]
+
+    async def _encode(self, text: str, candidates: tuple[str, ...]) -> CandidateTokens:
+        for tries in range(1, _TRIES_TO_TOKENISE + 1):
+            try:
+                return await self._tokenizer.encode(text, candidates)
+            except UnpriorError:  # a single wrong token in one of several answers looks like a misfit
+                if tries == _TRIES_TO_TOKENISE:
+                    raise
+        raise AssertionError("the loop above ends")
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # an interrupted run leaves no requests behind
+            raise
+
+
+def _content(image: Image.Image | None, text: str) -> list[dict[str, Any]]:
+    """A user's turn, image first; PNG, because the model must see the very pixels."""
+    parts: list[dict[str, Any]] = []
+    if image is not None:
+        buffer = io.BytesIO()
+        image.save(buffer, "PNG", compress_level=1)
+        url = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+        parts.append({"type": "image_url", "image_url": {"url": url}})
+    return [*parts, {"type": "text", "text": text}]
+
+
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, client: HttpClient) -> None:
+    asyncio.run_coroutine_threadsafe(client.close(), loop).result(5)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(5)
+    loop.close()
