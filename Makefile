@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 DEMO := demo
+ENGINES := .venv-engines
 TRAINING := build/embedded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench bench-core bench-engine bench-baselines bench-studies train-embedded document-embedded clean
+.PHONY: help demo test test-slow test-engines engines lint bench bench-core bench-engine bench-baselines bench-studies train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,9 +40,21 @@ lint: $(VENV)/dev.stamp  ## Check style and types.
 
 test: lint  ## Check style and types, then run all tests and the examples in the docstrings.
 	$(BIN)/pytest -n auto --dist loadgroup -m "not slow"
+	@echo "The tests on a real vLLM did not run; \`make test-engines\` runs them."
 
 test-slow: $(VENV)/dev.stamp  ## The tests that need minutes or large tools, such as TeX.
 	$(BIN)/pytest -m slow
+
+$(ENGINES)/vllm.stamp: tests/support/vllm_environment.py pyproject.toml
+	@echo "Installing vLLM for CPUs into $(ENGINES) …"
+	@$(PYTHON) -m venv $(ENGINES)
+	@$(ENGINES)/bin/python tests/support/vllm_environment.py .
+	@touch $@
+
+engines: $(ENGINES)/vllm.stamp  ## A virtual environment with a real vLLM, for tests.
+
+test-engines: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The engines against a real vLLM on this machine.
+	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python $(BIN)/pytest -m engines tests/engines
 
 bench: bench-core bench-engine bench-baselines bench-studies  ## Measure speed side by side with the straightforward way; updates the README.
 
@@ -65,4 +78,4 @@ document-embedded: $(VENV)/dev.stamp  ## Measure all trained models on fresh wor
 	OMP_NUM_THREADS=1 $(BIN)/python training/document.py --out $(TRAINING)
 
 clean:  ## Remove what the commands made, except trained models.
-	rm -rf $(VENV) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis

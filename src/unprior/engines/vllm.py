@@ -1,0 +1,177 @@
+"""The vLLM engine: a model in this process, in large batches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from unprior.engines._batches import work_in_parts
+from unprior.engines._candidate_tree import Beginning, NextTokens, branch_points, sum_up
+from unprior.engines._http_answers import MOST_NAMED_TOKENS
+from unprior.engines._tokens import PromptEncoder, PromptTokens
+from unprior.engines.prompts import PromptLayout
+from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
+from unprior.errors import UnpriorError
+
+MOST_NEW_TOKENS = 64
+_BATCH = 64
+
+
+class VllmEngine:
+    """Original answers and exact candidate scores from a model that vLLM runs in this process.
+
+    Prompts are laid out and tokenised as in the transformers engine, so the two score the same tokens.
+
+    Parameters
+    ----------
+    model
+        Local folder or hub id.
+    revision
+        Branch, tag or commit on the hub.
+    dtype
+        ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+    layout
+        The wording around questions.
+    name
+        What score tables call the model; by default its folder or hub id.
+    options
+        Further settings of ``vllm.LLM``, e.g. ``{"tensor_parallel_size": 4, "max_model_len": 4096}``.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        revision: str | None = None,
+        dtype: str = "auto",
+        layout: PromptLayout | None = None,
+        name: str | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        """Load the model."""
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+        try:
+            from vllm import LLM
+        except ImportError as error:
+            raise UnpriorError(
+                f"--engine vllm needs vLLM ({error.name} is not installed): pip install 'vllm>=0.26'"
+            ) from None
+        from unprior.engines._loading import load_processor
+
+        self._layout, self._name = layout or PromptLayout(), name or str(model)
+        self.encoder = PromptEncoder(load_processor(str(model), revision), self._layout)
+        """Turns questions into tokens."""
+        settings = {"limit_mm_per_prompt": {"image": 1}, "logprobs_mode": "raw_logprobs", "seed": 0}
+        self.llm = LLM(str(model), revision=revision, dtype=dtype, **settings | (options or {}))
+        """The model itself."""
+        self._identity = self._describe(str(model), revision, options or {})
+
+    @property
+    def name(self) -> str:
+        """What score tables call the model."""
+        return self._name
+
+    @property
+    def model_type(self) -> str | None:
+        """The architecture, as the model's configuration calls it."""
+        return getattr(self.llm.llm_engine.model_config.hf_config, "model_type", None)
+
+    @property
+    def layout(self) -> PromptLayout:
+        """The wording around questions."""
+        return self._layout
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Exact scores, in large batches."""
+        return Capabilities(exact_scores=True, batch_size=_BATCH)
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What the fingerprint is made of, for people."""
+        return dict(self._identity)
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with weights, precision, preprocessing, layout, settings and library versions."""
+        content = {**self._identity, "layout": repr(self._layout), "most_new_tokens": MOST_NEW_TOKENS}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def original_answer(self, image: Image.Image | None, question: str) -> str:
+        """Greedy answer to one question, at most 64 tokens."""
+        return self._write([self.encoder.encode(Query(image, question, ()))])[0]
+
+    def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
+        """Exact scores of candidate answers to one question."""
+        result = self.score_batch([Query(image, question, tuple(candidates))])[0]
+        if isinstance(result, QueryFailure):
+            raise UnpriorError(result.reason)
+        return result
+
+    def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
+        """Scores for many queries."""
+        return work_in_parts(list(queries), lambda part: self._score([self.encoder.encode(query) for query in part]))
+
+    def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
+        """Original answers and scores for many queries."""
+        return work_in_parts(list(queries), lambda part: self._answer([self.encoder.encode(query) for query in part]))
+
+    def _answer(self, prompts: list[PromptTokens]) -> list[Answered]:
+        texts, scores = self._write(prompts), self._score(prompts)
+        return [Answered(text, scored) for text, scored in zip(texts, scores, strict=True)]
+
+    def _write(self, prompts: list[PromptTokens]) -> list[str]:
+        settings = [{"max_tokens": MOST_NEW_TOKENS}] * len(prompts)
+        written = self._generate([_request(prompt, prompt.original) for prompt in prompts], settings)
+        decode = self.encoder.tokenizer.decode
+        return [self.encoder.opened_block + decode(one.token_ids, skip_special_tokens=True) for one in written]
+
+    def _score(self, prompts: list[PromptTokens]) -> list[CandidateScores]:
+        """Read the distributions at every branch of all candidates in one go."""
+        requests, settings, places = [], [], []
+        for index, prompt in enumerate(prompts):
+            for beginning, following in branch_points([tuple(tokens) for tokens in prompt.candidates]).items():
+                for start in range(0, len(following), MOST_NAMED_TOKENS):
+                    asked = following[start : start + MOST_NAMED_TOKENS]
+                    requests.append(_request(prompt, [*prompt.scoring, *beginning]))
+                    settings.append({"max_tokens": 1, "logprob_token_ids": list(asked)})
+                    places.append((index, beginning, asked))
+        read: list[dict[Beginning, NextTokens]] = [{} for _ in prompts]
+        for (index, beginning, asked), one in zip(places, self._generate(requests, settings), strict=True):
+            found = {token: float(one.logprobs[0][token].logprob) for token in asked if token in one.logprobs[0]}
+            if len(found) < len(asked) or not all(map(math.isfinite, found.values())):
+                raise UnpriorError("vLLM left out log-probabilities that were asked for; use version 0.26 or newer")
+            before = read[index][beginning].visible if beginning in read[index] else {}
+            read[index][beginning] = NextTokens({**before, **found})
+        return [
+            sum_up([tuple(tokens) for tokens in prompt.candidates], steps)
+            for prompt, steps in zip(prompts, read, strict=True)
+        ]
+
+    def _generate(self, requests: list[dict[str, Any]], settings: list[dict[str, Any]]) -> list[Any]:
+        from vllm import SamplingParams
+
+        parameters = [SamplingParams(temperature=0.0, **setting) for setting in settings]
+        return [output.outputs[0] for output in self.llm.generate(requests, parameters, use_tqdm=False)]
+
+    def _describe(self, model: str, revision: str | None, options: dict[str, Any]) -> dict[str, str]:
+        import vllm
+
+        from unprior.engines._loading import describe
+
+        config = self.llm.llm_engine.model_config
+        known = describe(model, revision, config.hf_config, str(config.dtype), self.encoder.processor)
+        return {**known, "engine": "vllm", "vllm": vllm.__version__, "options": json.dumps(options, sort_keys=True)}
+
+
+def _request(prompt: PromptTokens, tokens: Sequence[int | str]) -> dict[str, Any]:
+    """A prompt for vLLM, which makes the image's many tokens of its one."""
+    shown = {} if prompt.image is None else {"multi_modal_data": {"image": prompt.image}}
+    return {"prompt_token_ids": list(tokens), **shown}
