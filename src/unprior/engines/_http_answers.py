@@ -57,6 +57,12 @@ def top_tokens(answer: Any, least: int, *, numbered: bool) -> NextTokens:
     return NextTokens(visible, floor=min(value for _, value in pairs))
 
 
+def number_of_top_tokens(answer: Any) -> int:
+    """How many tokens a server shows."""
+    top_tokens(answer, 1, numbered=False)
+    return len(_listed(answer)[0])
+
+
 def token_list(answer: Any) -> list[int]:
     """Tokens of a text."""
     tokens = answer.get("tokens") if isinstance(answer, dict) else None

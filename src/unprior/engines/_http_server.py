@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unprior.engines._candidate_tree import NextTokens
-from unprior.engines._http_answers import named_tokens, prompt_tokens, top_tokens
+from unprior.engines._http_answers import named_tokens, number_of_top_tokens, prompt_tokens, top_tokens
 from unprior.engines._http_client import HttpClient, RefusedError, UnreachableError, WrongAnswerError
 from unprior.engines._http_tokens import ServerTokenizer, conversation
 from unprior.errors import UnpriorError
@@ -133,10 +133,7 @@ async def _visible_tokens(client: HttpClient, model: str) -> int:
     for most in _TOP:
         body = question(model, [{"type": "text", "text": _QUESTION}]) | {"logprobs": True, "top_logprobs": most}
         try:
-            return await client.post(
-                "/v1/chat/completions", body, lambda answer: len(top_tokens(answer, 1, numbered=False).visible),
-                most_wrong=_ENOUGH_WRONG,
-            )  # fmt: skip
+            return await client.post("/v1/chat/completions", body, number_of_top_tokens, most_wrong=_ENOUGH_WRONG)
         except UnreachableError:
             raise
         except UnpriorError as error:

@@ -13,6 +13,7 @@ from unprior.errors import UnpriorError
 
 _TAIL = 4  # tokens at the end of the prompt that must be the same for tokens of candidates to be used again
 _PROBE = "Yes"
+_TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,12 @@ class ServerTokenizer:
             **conversation([{"type": "text", "text": text}], continued),
             "add_special_tokens": self.adds_start,
         }
-        return await self.client.post("/tokenize", body, token_list, most_wrong=self.most_wrong)
+        return await self._agreed(body)
 
     async def raw(self, text: str) -> list[int]:
         """Tokens of a text that is laid out already."""
         body = {"model": self.model, "prompt": text, "add_special_tokens": False}
-        return await self.client.post("/tokenize", body, token_list, most_wrong=self.most_wrong)
+        return await self._agreed(body)
 
     async def text_of(self, tokens: Sequence[int | str]) -> str:
         """The text of tokens."""
@@ -64,6 +65,16 @@ class ServerTokenizer:
             if beginning
         }
         return CandidateTokens(tuple(prompt[-_TAIL:]), tuple(found), contents)
+
+    async def _agreed(self, body: dict[str, Any]) -> list[int]:
+        """Tokens that the server gave twice: a single wrong list could not be told from a right one."""
+        seen: list[list[int]] = []
+        for _ in range(_TRIES):
+            tokens = await self.client.post("/tokenize", body, token_list, most_wrong=self.most_wrong)
+            if tokens in seen:
+                return tokens
+            seen.append(tokens)
+        raise UnpriorError(f"the server tokenised one text in {_TRIES} different ways; check it")
 
     async def _lead(self, text: str, shown: str) -> str | None:
         """What the template itself puts before an assistant's words, such as a space; None when it moves them."""

@@ -28,7 +28,6 @@ from unprior.errors import UnpriorError
 MOST_NEW_TOKENS = 64
 _CHAT = "/v1/chat/completions"
 _BATCH_PER_SLOT = 4  # queries handed over at once for every one in flight: the last of a batch wait for few
-_TRIES_TO_TOKENISE = 3
 _SAME_END = 24  # characters at the end of a prompt that decide how what follows is tokenised
 
 Result = TypeVar("Result")
@@ -219,21 +218,12 @@ class HttpEngine:
     async def _tokens(self, text: str, candidates: tuple[str, ...]) -> CandidateTokens:
         """Tokens of the candidates; they are the same behind every prompt with the same end, which answers repeat."""
         if not self.served.tells_prompt:
-            return await self._encode(text, candidates)
+            return await self._tokenizer.encode(text, candidates)
         key = (text[-_SAME_END:], candidates)
         async with self._encoding:
             if key not in self._encoded:
-                self._encoded[key] = await self._encode(text, candidates)
+                self._encoded[key] = await self._tokenizer.encode(text, candidates)
             return self._encoded[key]
-
-    async def _encode(self, text: str, candidates: tuple[str, ...]) -> CandidateTokens:
-        for tries in range(1, _TRIES_TO_TOKENISE + 1):
-            try:
-                return await self._tokenizer.encode(text, candidates)
-            except UnpriorError:  # a single wrong token in one of several answers looks like a misfit
-                if tries == _TRIES_TO_TOKENISE:
-                    raise
-        raise AssertionError("the loop above ends")
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)

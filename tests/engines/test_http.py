@@ -1,0 +1,285 @@
+"""The HTTP engine against a server on this machine whose answers a real small model computes."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from faulty_server import FAULTS, FaultyServer, Plan
+from hand_questions import PAIRS, write_benchmark
+from replayed_vllm import MODEL, ReplayedVllm
+from unprior import UnpriorError
+from unprior.benchmarks.user_file import read_questions
+from unprior.engines._http_client import Patience
+from unprior.engines.http import HttpEngine
+from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
+from unprior.engines.scoring import ScoringRun
+from unprior.engines.store import ScoreStore
+from unprior.engines.transformers import TransformersEngine
+
+SHORT, LONG = (" A", " B", " yes"), (" seventeen zebras", " seventeen", " seven cats", " no")
+QUESTION = "Is this a zebra?\nAnswer with yes or no."
+HASTY = Patience(attempts=9, first_delay=0.001, longest_delay=0.01, timeout=5.0)
+CHAT = "/v1/chat/completions"
+
+
+@contextmanager
+def served(
+    answer: Any, plan: Plan | None = None, *, concurrency: int = 4, patience: Patience = HASTY, **options: Any
+) -> Iterator[tuple[HttpEngine, FaultyServer]]:
+    with FaultyServer(answer, **options) as server:
+        engine = HttpEngine(MODEL, [server.url], concurrency=concurrency, patience=patience)
+        server.plan = plan
+        try:
+            yield engine, server
+        finally:
+            engine.close()
+
+
+@pytest.fixture
+def queries(pictures: list[Image.Image]) -> list[Query]:
+    images = [*pictures, None]
+    return [Query(image, f"{index}: {QUESTION}", SHORT) for index, image in enumerate(images)] + [
+        Query(image, QUESTION, LONG) for image in (pictures[0], None)
+    ]
+
+
+def assert_right(
+    truth: TransformersEngine, queries: Sequence[Query], results: Sequence[Answered | CandidateScores | QueryFailure]
+) -> None:
+    for query, result in zip(queries, results, strict=True):
+        assert not isinstance(result, QueryFailure), result.reason
+        scored = result.scored if isinstance(result, Answered) else result
+        expected = truth.score_candidates(query.image, query.text, query.candidates)
+        np.testing.assert_allclose(scored.scores, expected.scores, atol=1e-4)
+        assert scored.token_counts == expected.token_counts
+        if isinstance(result, Answered):
+            assert result.text == truth.original_answer(query.image, query.text)
+
+
+def test_scores_and_answers_are_those_of_the_model(llava: TransformersEngine, queries: list[Query]) -> None:
+    with served(ReplayedVllm(llava)) as (engine, _):
+        assert isinstance(engine, Engine)
+        assert engine.capabilities.exact_scores
+        assert_right(llava, queries, engine.answer_batch(queries))
+        assert_right(llava, queries, engine.score_batch(queries))
+        one = queries[0]
+        assert engine.original_answer(one.image, one.text) == llava.original_answer(one.image, one.text)
+        assert_right(llava, [one], [engine.score_candidates(one.image, one.text, one.candidates)])
+
+
+def test_what_candidates_share_is_asked_once(llava: TransformersEngine, queries: list[Query]) -> None:
+    with served(ReplayedVllm(llava)) as (engine, server):
+        engine.score_batch(queries)
+        before = server.paths.copy()
+        engine.score_candidates(None, QUESTION, SHORT)
+        assert server.paths - before == {CHAT: 1}
+        before = server.paths.copy()
+        tokens = llava.encoder.encode(queries[-1]).candidates
+        branches = {tuple(candidate[:depth]) for candidate in tokens for depth in range(len(candidate))}
+        engine.score_candidates(None, QUESTION, LONG)
+        assert server.paths - before == {CHAT: len(branches)}
+        assert len(branches) < sum(len(candidate) for candidate in tokens)
+
+
+def test_a_server_that_does_not_repeat_the_prompt_tokenises_every_prompt(
+    llava: TransformersEngine, queries: list[Query]
+) -> None:
+    with served(ReplayedVllm(llava, tells_prompt=False)) as (engine, server):
+        assert_right(llava, queries, engine.score_batch(queries))
+        before = server.paths["/tokenize"]
+        engine.score_candidates(None, QUESTION, SHORT)
+        assert server.paths["/tokenize"] > before
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_that_passes_changes_nothing(llava: TransformersEngine, queries: list[Query], fault: str) -> None:
+    slow = {"late": 0.4, "patience": Patience(attempts=9, first_delay=0.001, timeout=0.3)} if fault == "late" else {}
+    chance = random.Random(0)
+    plan = lambda *_: fault if chance.random() < 0.3 else None  # noqa: E731
+    with served(ReplayedVllm(llava), plan, **slow) as (engine, server):
+        asked = [queries[0], queries[4]]
+        assert_right(llava, asked, engine.answer_batch(asked))
+        assert server.faults[fault] >= 2
+
+
+@pytest.mark.parametrize("fault", ["strange tokens", "missing token", "not a number", "no logprobs", "raw logits"])
+def test_a_wrong_answer_never_becomes_a_score(llava: TransformersEngine, queries: list[Query], fault: str) -> None:
+    def wrong_about_the_second(number: int, path: str, body: dict[str, Any] | None) -> str | None:
+        return fault if body and "1: Is" in str(body.get("messages")) and path == CHAT else None
+
+    with served(ReplayedVllm(llava), wrong_about_the_second) as (engine, server):
+        first, second, third = engine.score_batch(queries[:3])
+        assert_right(llava, [queries[0], queries[2]], [first, third])
+        assert isinstance(second, QueryFailure)
+        assert "a wrong answer" in second.reason
+        assert server.faults[fault] == HASTY.attempts
+
+
+def test_a_server_s_wish_to_wait_is_honoured(llava: TransformersEngine) -> None:
+    once = iter(["429"])
+    with served(ReplayedVllm(llava), retry_after="1") as (engine, server):
+        engine.score_candidates(None, QUESTION, SHORT)
+        server.plan = lambda *_: next(once, None)
+        start = time.monotonic()
+        engine.score_candidates(None, QUESTION, SHORT)
+        assert 1.0 <= time.monotonic() - start < 5.0
+        assert server.faults["429"] == 1
+
+
+def test_a_request_that_is_refused_is_not_repeated(llava: TransformersEngine, queries: list[Query]) -> None:
+    replayed = ReplayedVllm(llava)
+
+    def too_long(path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
+        if body and "0: Is" in str(body.get("messages")):
+            return 400, {"error": {"message": "the prompt is longer than max_model_len"}}
+        return replayed(path, body)
+
+    with served(too_long) as (engine, server):
+        engine.score_batch(queries[1:2])
+        before = server.requests
+        refused, done = engine.score_batch(queries[:2])
+        assert isinstance(refused, QueryFailure)
+        assert "status 400: the prompt is longer than max_model_len" in refused.reason
+        assert isinstance(done, CandidateScores)
+        assert server.requests - before == 2
+
+
+def test_a_server_that_is_gone_ends_the_run(llava: TransformersEngine, queries: list[Query]) -> None:
+    gone = pytest.raises(UnpriorError, match="the server is gone; what was scored so far is stored")
+    with served(ReplayedVllm(llava), lambda *_: "drop") as (engine, _), gone:
+        engine.score_batch(queries)
+
+
+def test_no_more_queries_are_in_flight_than_allowed(llava: TransformersEngine, queries: list[Query]) -> None:
+    with served(ReplayedVllm(llava), concurrency=3) as (engine, server):
+        server.most_in_flight = 0
+        engine.answer_batch(queries * 3)
+        assert server.most_in_flight == 3
+
+
+def test_equal_servers_take_turns_and_others_are_refused(llava: TransformersEngine, queries: list[Query]) -> None:
+    replayed = ReplayedVllm(llava)
+    with FaultyServer(replayed) as first, FaultyServer(replayed) as second:
+        engine = HttpEngine(MODEL, [first.url + "/v1", second.url + "/"], patience=HASTY)
+        assert_right(llava, queries, engine.score_batch(queries))
+        assert abs(first.requests - second.requests) <= 3
+        engine.close()
+        refused = pytest.raises(UnpriorError, match="the servers differ for tiny")
+        with FaultyServer(ReplayedVllm(llava, version="0.31.0")) as other, refused:
+            HttpEngine(MODEL, [first.url, other.url], patience=HASTY)
+
+
+def test_the_key_is_sent_and_never_told(
+    llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = "sk-very-secret"
+    monkeypatch.setenv("OPENAI_API_KEY", "another")
+    monkeypatch.setenv("UNPRIOR_API_KEY", key)
+    caplog.set_level(logging.DEBUG)
+    with served(ReplayedVllm(llava)) as (engine, server):
+        engine.score_candidates(None, QUESTION, SHORT)
+        assert server.keys == {f"Bearer {key}"}
+        assert key not in repr(engine.identity)
+        server.answer = lambda path, body: (401, {"error": {"message": f"unknown key {key}"}})
+        with pytest.raises(UnpriorError, match=r"status 401: unknown key \*\*\*"):
+            engine.score_candidates(None, QUESTION, SHORT)
+    assert caplog.text
+    assert key not in caplog.text
+
+
+def test_the_fingerprint_covers_what_the_server_tells(llava: TransformersEngine) -> None:
+    prints = []
+    for version in ("0.32.0", "0.32.0", "0.33.0"):
+        with served(ReplayedVllm(llava, version=version)) as (engine, _):
+            prints.append(engine.fingerprint)
+    assert prints[0] == prints[1] != prints[2]
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("localhost:8000", "give an address such as"),
+        ("ftp://localhost", "give an address such as"),
+        ("http://me:secret@localhost", "leave passwords and keys out"),
+        ("http://localhost?key=secret", "leave passwords and keys out"),
+    ],
+)
+def test_addresses_are_checked(url: str, message: str) -> None:
+    with pytest.raises(UnpriorError, match=message) as caught:
+        HttpEngine(MODEL, [url])
+    assert "secret" not in str(caught.value)
+
+
+def test_a_wrong_address_or_model_is_named(llava: TransformersEngine) -> None:
+    refused = pytest.raises(UnpriorError, match="does not serve other; --model must be one of: tiny")
+    with FaultyServer(ReplayedVllm(llava)) as server, refused:
+        HttpEngine("other", [server.url], patience=HASTY)
+    with pytest.raises(UnpriorError, match="the connection failed"):
+        HttpEngine(MODEL, [server.url], patience=HASTY)
+
+
+def test_a_server_without_log_probabilities_is_refused(llava: TransformersEngine) -> None:
+    refused = pytest.raises(UnpriorError, match="gives no log-probabilities for tiny")
+    with FaultyServer(ReplayedVllm(llava, logprobs=False)) as server, refused:
+        HttpEngine(MODEL, [server.url], patience=HASTY)
+
+
+@pytest.mark.parametrize("tokenizes", [True, False])
+def test_candidates_outside_the_top_tokens_are_marked_and_bounded(llava: TransformersEngine, tokenizes: bool) -> None:
+    with served(ReplayedVllm(llava, named=False, tokenizes=tokenizes)) as (engine, _):
+        assert (engine.capabilities.exact_scores, engine.capabilities.top_k) == (False, 20)
+        candidates = tuple(f" {word}" for word in ("A", "B", "C", "D", "yes", "no", "the", "flag", "image", "bird"))
+        scored = engine.score_candidates(None, QUESTION, candidates)
+    truth = llava.score_candidates(None, QUESTION, candidates)
+    assert scored.censored is not None
+    assert any(scored.censored)
+    for value, exact, hidden in zip(scored.scores, truth.scores, scored.censored, strict=True):
+        assert value > exact - 1e-4 if hidden else value == pytest.approx(exact, abs=1e-4)
+    visible = [exact for exact, hidden in zip(truth.scores, scored.censored, strict=True) if not hidden]
+    assert scored.mass == pytest.approx(sum(np.exp(visible)), abs=1e-4)
+
+
+def run_table(engine: Any, folder: Path, name: str, **options: Any) -> tuple[Any, Any]:
+    with ScoreStore(folder / name) as store:
+        run = ScoringRun(engine, read_questions(folder / "hands.jsonl"), store, **options)
+        summary = run.run()
+        return summary, run.table() if len(summary.failures) < summary.examples else None
+
+
+def test_a_run_over_http_gives_the_same_table(llava: TransformersEngine, tmp_path: Path) -> None:
+    write_benchmark(tmp_path)
+    _, expected = run_table(llava, tmp_path, "transformers.sqlite")
+    with served(ReplayedVllm(llava)) as (engine, server):
+        summary, table = run_table(engine, tmp_path, "http.sqlite")
+        assert (summary.computed, summary.failures, summary.censored) == (6 * PAIRS, (), 0)
+        before = server.requests
+        assert run_table(engine, tmp_path, "http.sqlite")[0].reused == 6 * PAIRS
+        assert server.requests == before
+    for name in ("original_text", "original", "example_id", "token_counts"):
+        assert table.column(name) == expected.column(name)
+    for name in ("image_scores", "prior_scores"):
+        np.testing.assert_allclose(table._flat(name), expected._flat(name), atol=1e-4)
+
+
+def test_censored_examples_are_refused_unless_allowed(llava: TransformersEngine, tmp_path: Path) -> None:
+    write_benchmark(tmp_path)
+    with served(ReplayedVllm(llava, named=False)) as (engine, server):
+        refused, table = run_table(engine, tmp_path, "http.sqlite")
+        assert refused.censored == len(refused.failures) > 0
+        assert "not among the 20 tokens that the server shows" in refused.failures[0].reason
+        assert "--allow-censored" in refused.failures[0].reason
+        before = server.requests
+        allowed, table = run_table(engine, tmp_path, "http.sqlite", allow_censored=True)
+        assert (allowed.censored, allowed.failures) == (refused.censored, ())
+        assert len(table) == 4 * PAIRS
+        assert server.requests == before  # nothing is asked again

@@ -1,0 +1,121 @@
+"""A vLLM server's answers, computed by the transformers engine: what a real one says, without starting one."""
+
+from __future__ import annotations
+
+import base64
+import io
+import threading
+from typing import Any
+
+import torch
+from PIL import Image
+
+from unprior.engines.transformers import TransformersEngine
+
+MODEL = "tiny"
+
+
+class ReplayedVllm:
+    """Answers the requests of the HTTP engine; parts of the protocol can be taken away.
+
+    ``named``: any token can be asked for; ``tokenizes``: tokens have numbers; ``logprobs``: there are any;
+    ``tells_prompt``: answers repeat the prompt's tokens.
+    """
+
+    def __init__(
+        self,
+        engine: TransformersEngine,
+        *,
+        named: bool = True,
+        tokenizes: bool = True,
+        logprobs: bool = True,
+        tells_prompt: bool = True,
+        version: str = "0.32.0",
+    ) -> None:
+        self.engine, self.named, self.tokenizes, self.logprobs = engine, named, tokenizes, logprobs
+        self.tells_prompt, self.version = tells_prompt, version
+        self._lock = threading.Lock()
+
+    def __call__(self, path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
+        known = {"/v1/models": self._models, "/v1/chat/completions": self._complete}
+        if self.tokenizes:
+            known |= {
+                "/version": lambda _: {"version": self.version},
+                "/tokenize": self._tokenize,
+                "/detokenize": lambda asked: {"prompt": self.engine.encoder.tokenizer.decode(asked["tokens"])},
+            }
+        if path not in known:
+            return 404, {"detail": "Not Found"}
+        with self._lock:
+            return 200, known[path](body or {})
+
+    def _models(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"data": [{"id": MODEL, "root": "folder/tiny", "max_model_len": 512}]}
+
+    def _tokenize(self, body: dict[str, Any]) -> dict[str, Any]:
+        tokens = self._tokens(body["prompt"] if "prompt" in body else self._render(body)[1], body)
+        return {"count": len(tokens), "tokens": tokens}
+
+    def _tokens(self, text: str, body: dict[str, Any]) -> list[int]:
+        if not self.tokenizes:  # such servers see to the start token themselves
+            return self.engine.encoder.tokenize(text)
+        tokenizer = self.engine.encoder.tokenizer
+        tokens: list[int] = tokenizer(text, add_special_tokens=body.get("add_special_tokens", False))["input_ids"]
+        return tokens
+
+    def _render(self, body: dict[str, Any]) -> tuple[Image.Image | None, str]:
+        image, messages = None, []
+        for message in body["messages"]:
+            content = message["content"]
+            if isinstance(content, list):
+                for part in content:
+                    if part["type"] == "image_url":
+                        encoded = part["image_url"]["url"].removeprefix("data:image/png;base64,")
+                        image = Image.open(io.BytesIO(base64.b64decode(encoded)))
+                content = [{"type": "image"} if part["type"] == "image_url" else part for part in content]
+            messages.append({"role": message["role"], "content": content})
+        text = self.engine.encoder.processor.apply_chat_template(
+            messages,
+            tokenize=False,
+            add_generation_prompt=body.get("add_generation_prompt", True),
+            continue_final_message=body.get("continue_final_message", False),
+        )
+        return image, text
+
+    def _complete(self, body: dict[str, Any]) -> dict[str, Any]:
+        tokenizer = self.engine.encoder.tokenizer
+        if body["max_tokens"] > 1:
+            image, _ = self._render(body)
+            text = self.engine.original_answer(image, body["messages"][0]["content"][-1]["text"])
+            return {"choices": [{"message": {"content": text}, "logprobs": None}]}
+        distribution, prompt = self._distribution(body)
+        best = int(distribution.argmax())
+        answer: dict[str, Any] = {"choices": [{"message": {"content": tokenizer.decode([best])}, "logprobs": None}]}
+        if not self.logprobs:
+            return answer
+        if self.named and "logprob_token_ids" in body:
+            listed = list(dict.fromkeys([best, *body["logprob_token_ids"]]))
+        else:
+            listed = distribution.topk(body.get("top_logprobs", 0)).indices.tolist()
+        numbers = body.get("return_tokens_as_token_ids", False)
+
+        def entry(token: int) -> dict[str, Any]:
+            name = f"token_id:{token}" if numbers else tokenizer.decode([token])
+            return {"token": name, "logprob": float(distribution[token])}
+
+        content = [entry(best) | {"top_logprobs": [entry(token) for token in listed]}]
+        answer["choices"][0]["logprobs"] = {"content": content}
+        if self.tells_prompt and body.get("return_token_ids"):
+            answer["prompt_token_ids"] = prompt
+        return answer
+
+    def _distribution(self, body: dict[str, Any]) -> tuple[torch.Tensor, list[int]]:
+        image, text = self._render(body)
+        if image is None:
+            ids = torch.tensor([self._tokens(text, body)])
+            inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        else:
+            inputs = self.engine.encoder.with_images([text], [image])
+        prompt: list[int] = inputs["input_ids"][0].tolist()
+        logits = self.engine.reader.read(inputs, keep=1).logits[0, -1]
+        return torch.log_softmax(logits, dim=-1), prompt
