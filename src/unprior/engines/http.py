@@ -246,7 +246,11 @@ def _content(image: Image.Image | None, text: str) -> list[dict[str, Any]]:
 
 
 def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, client: HttpClient) -> None:
-    asyncio.run_coroutine_threadsafe(client.close(), loop).result(5)
+    closing = asyncio.run_coroutine_threadsafe(client.close(), loop)
+    if threading.current_thread() is thread:  # the collector may run anywhere, also in the loop it would wait for
+        closing.add_done_callback(lambda _: loop.stop())
+        return
+    closing.result(5)
     loop.call_soon_threadsafe(loop.stop)
     thread.join(5)
     loop.close()

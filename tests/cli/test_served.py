@@ -1,0 +1,95 @@
+"""`unprior score`, `ask` and `run` with a served model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tiny_models
+from faulty_server import FaultyServer
+from replayed_vllm import MODEL, ReplayedVllm
+from unprior import read_scores
+from unprior.cli.run_record import RunRecord
+from unprior.engines.transformers import TransformersEngine
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> TransformersEngine:
+    return TransformersEngine(tiny_models.build("llava", tmp_path_factory.mktemp("llava")), device="cpu")
+
+
+@pytest.fixture
+def url(engine: TransformersEngine) -> Iterator[str]:
+    with FaultyServer(ReplayedVllm(engine)) as server:
+        yield server.url
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> str:
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 40, 40, 3), dtype=np.uint8)
+    rows = []
+    for index, picture in enumerate(pixels):
+        Image.fromarray(picture).save(tmp_path / f"{index}.png")
+        rows.append({"image": f"{index}.png", "question": "Is it red?", "id": f"q{index}"})
+    (tmp_path / "mine.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return str(tmp_path / "mine.jsonl")
+
+
+def score(run: Callable, url: str, questions: str, *more: str) -> Any:
+    served = ("--engine", "openai", "--base-url", url, "--model", MODEL)
+    return run("score", *served, "--benchmark", questions, "--out", "scored", *more)
+
+
+def test_score_asks_the_server_and_resumes(
+    run: Callable, url: str, questions: str, engine: TransformersEngine, tmp_path: Path
+) -> None:
+    first = score(run, url, questions, "--json").json
+    assert (first["computed"], first["failures"], first["censored"]) == (4, [], 0)
+    assert score(run, url, questions, "--json", "--concurrency", "2").json["reused"] == 4
+    table = read_scores("scored/scores.parquet", require_answers=False)
+    assert set(table.column("model")) == {MODEL}
+    image = Image.open(tmp_path / "0.png")
+    expected = engine.score_candidates(image, "Is it red?\nAnswer with yes or no.", (" yes", " no"))
+    assert table.column("image_scores")[0] == pytest.approx(expected.scores, abs=1e-4)
+    record = RunRecord.read(Path("scored")).model
+    assert (record.engine, record.base_urls, record.concurrency) == ("openai", (url,), 2)
+
+
+def test_censored_examples_are_counted(run: Callable, questions: str, engine: TransformersEngine) -> None:
+    with FaultyServer(ReplayedVllm(engine, named=False)) as server:
+        refused = score(run, server.url, questions)
+        assert refused.code == 1
+        assert "3 examples with censored candidates: refused" in refused.out
+        assert "shows only the 20 most probable tokens" in " ".join(refused.err.split())
+        allowed = score(run, server.url, questions, "--allow-censored")
+        assert allowed.code == 0
+        assert "3 examples with censored candidates: taken as bounds" in allowed.out
+
+
+def test_ask_a_server(run: Callable, url: str, questions: str, tmp_path: Path, engine: TransformersEngine) -> None:
+    served = ("--engine", "openai", "--base-url", url, "--model", MODEL)
+    told = run("ask", tmp_path / "1.png", "Is it red?", *served, "--json").json
+    prior = engine.score_candidates(None, "Is it red?\nAnswer with yes or no.", (" yes", " no"))
+    assert [row["prior_score"] for row in told["candidates"]] == pytest.approx(prior.scores, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--engine", "openai"), "--engine openai and --base-url go together"),
+        (("--base-url", "http://localhost:1"), "--engine openai and --base-url go together"),
+        (("--engine", "other"), "choose one of transformers, vllm, openai"),
+        (("--engine", "openai", "--base-url", "http://localhost:1", "--dtype", "float16"), "--dtype: --engine openai"),
+        (("--engine", "vllm", "--device", "cpu"), "--device: --engine vllm decides that itself"),
+        (("--engine", "vllm", "--baselines", "vcd"), "only --engine transformers permits"),
+    ],
+)
+def test_what_does_not_fit_is_refused_at_once(run: Callable, options: tuple[str, ...], message: str) -> None:
+    run("run", "--out", "never", *options).refused(message)
+    assert not Path("never").exists()

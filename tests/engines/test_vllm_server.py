@@ -1,0 +1,151 @@
+"""The HTTP engine against a real vLLM server, also through a proxy that breaks nearly everything."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from embedded_queries import embedded_queries
+from faulty_server import FAULTS, STATUS_FAULTS, FaultyServer
+from unprior import ScoreTable, SelectivePriorCalibrator
+from unprior.benchmarks.schema import Benchmark
+from unprior.cli.benchmarks import prepare
+from unprior.embedded import FOLDER, NAME
+from unprior.engines._http_client import Patience
+from unprior.engines.http import HttpEngine
+from unprior.engines.protocol import Answered
+from unprior.engines.scoring import ScoringRun
+from unprior.engines.store import ScoreStore
+from unprior.engines.transformers import TransformersEngine
+from vllm_server import running_vllm
+
+pytestmark = pytest.mark.engines
+TOLERANCE = 1e-3
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_vllm(FOLDER, NAME, tmp_path_factory.mktemp("vllm") / "server.log") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def reference() -> TransformersEngine:
+    return TransformersEngine(FOLDER, device="cpu", name=NAME)
+
+
+class Forwarding(AbstractContextManager["Forwarding"]):
+    """Passes requests on to the real server."""
+
+    def __init__(self, url: str, *, without: tuple[str, ...] = ()) -> None:
+        self.client, self.without = httpx.Client(base_url=url, timeout=60), without
+
+    def __call__(self, path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
+        if body is None:
+            answer = self.client.get(path)
+        else:
+            answer = self.client.post(path, json={k: v for k, v in body.items() if k not in self.without})
+        return answer.status_code, answer.json()
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
+
+def compare(table: ScoreTable, expected: ScoreTable) -> float:
+    """The same rows and answers; the largest difference of scores."""
+    for name in ("example_id", "original_text", "original", "candidates", "token_counts", "model"):
+        assert list(table.column(name)) == list(expected.column(name)), name
+    columns = ("image_scores", "prior_scores")
+    return max(float(np.abs(table._flat(name) - expected._flat(name)).max()) for name in columns)
+
+
+def test_scores_and_answers_equal_those_of_transformers(url: str, reference: TransformersEngine) -> None:
+    engine = HttpEngine(NAME, [url])
+    assert engine.capabilities.exact_scores
+    queries = embedded_queries()
+    largest = 0.0
+    for query, result in zip(queries, engine.answer_batch(queries), strict=True):
+        assert isinstance(result, Answered), result.reason
+        expected = reference.score_candidates(query.image, query.text, query.candidates)
+        assert result.scored.token_counts == expected.token_counts
+        assert result.text == reference.original_answer(query.image, query.text)
+        largest = max(largest, float(np.abs(np.subtract(result.scored.scores, expected.scores)).max()))
+    engine.close()
+    print(f"largest difference to transformers: {largest:.2g}")
+    assert largest < TOLERANCE
+
+
+def test_a_whole_run_gives_the_same_scores_answers_and_decisions(url: str, default_run: Path, tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).parent / "unprior"), "run", "--engine", "openai", "--base-url", url]
+    done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, timeout=600, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    tables = [ScoreTable.read(folder / "scores.parquet") for folder in (tmp_path, default_run)]
+    largest = compare(*tables)
+    print(f"largest difference to transformers on {len(tables[0])} examples: {largest:.2g}")
+    assert largest < TOLERANCE
+    calibrator = SelectivePriorCalibrator.load(default_run / "calibrator.json")
+    finals = [[decision.final for decision in calibrator.predict(table)] for table in tables]
+    assert finals[0] == finals[1]
+    own = SelectivePriorCalibrator.load(tmp_path / "calibrator.json")
+    assert [decision.final for decision in own.predict(tables[0])] == finals[1]
+
+
+def test_through_a_faulty_proxy_nothing_is_wrong_lost_or_doubled(url: str, default_run: Path, tmp_path: Path) -> None:
+    chance = random.Random(0)
+    burst: list[str] = []
+
+    def plan(number: int, path: str, body: dict[str, Any] | None) -> str | None:
+        if burst:
+            return burst.pop()
+        if chance.random() < 0.01:
+            burst.extend([chance.choice([*STATUS_FAULTS])] * 12)
+        return chance.choice(FAULTS) if chance.random() < 0.25 else None
+
+    expected = ScoreTable.read(default_run / "scores.parquet")
+    whole = prepare("microworld", tmp_path, 0, None, None)
+    part = Benchmark(whole.name, list(whole)[::6])
+    patience = Patience(attempts=12, first_delay=0.02, longest_delay=0.5, timeout=4.0)
+    with Forwarding(url) as real, FaultyServer(real, plan, late=5.0) as proxy:
+        engine = HttpEngine(NAME, [proxy.url], concurrency=8, patience=patience)
+        with ScoreStore(tmp_path / "store.sqlite") as store:
+            run = ScoringRun(engine, part, store)
+            summary = run.run()
+            table = run.table()
+            asked = proxy.requests
+            assert ScoringRun(engine, part, store).run().computed == 0
+            assert proxy.requests == asked
+        engine.close()
+    print(f"{proxy.requests} requests, {proxy.requests - proxy.faults['none']} faults: {dict(proxy.faults)}")
+    assert proxy.requests >= 500
+    assert set(FAULTS) <= set(proxy.faults)
+    assert (summary.failures, summary.examples, summary.reused) == ((), len(part), 0)
+    names = [example.example_id for example in part]
+    assert list(table.column("example_id")) == names
+    assert len(set(names)) == len(names) == len(table)
+    rows = {name: row for row, name in enumerate(expected.column("example_id"))}
+    subset = ScoreTable(expected.arrow.take([rows[name] for name in names]))
+    assert compare(table, subset) < TOLERANCE
+
+
+def test_a_server_that_shows_only_the_top_tokens_censors_the_rest(url: str, reference: TransformersEngine) -> None:
+    with Forwarding(url, without=("logprob_token_ids",)) as older, FaultyServer(older) as proxy:
+        engine = HttpEngine(NAME, [proxy.url])
+        assert (engine.capabilities.exact_scores, engine.capabilities.top_k) == (False, 20)
+        candidates = (" yes", " no", " seventeen zebras", " cloud")
+        query = embedded_queries()[0]
+        scored = engine.score_candidates(query.image, query.text, candidates)
+        engine.close()
+    truth = reference.score_candidates(query.image, query.text, candidates)
+    assert scored.censored is not None
+    assert scored.censored[:3] == (False, False, True)
+    for value, exact, hidden in zip(scored.scores, truth.scores, scored.censored, strict=True):
+        assert value > exact - TOLERANCE if hidden else abs(value - exact) < TOLERANCE
