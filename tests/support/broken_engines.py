@@ -20,6 +20,7 @@ class Wrapped:
     def __init__(self, engine: TransformersEngine) -> None:
         self.engine = engine
         self.tolerance = engine.tolerance
+        self.identity = engine.identity
 
     @property
     def name(self) -> str:
@@ -36,6 +37,10 @@ class Wrapped:
     @property
     def fingerprint(self) -> str:
         return self.engine.fingerprint
+
+    @property
+    def model_type(self) -> str | None:
+        return self.engine.model_type
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         return self.answer_batch([Query(image, question, (" A",))])[0].text

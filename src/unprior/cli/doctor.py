@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unprior.cli.console import AsJson, errors, output, print_json
-from unprior.cli.model import Attention, Device, DeviceMap, DType, ModelName, ModelOptions, Revision
+from unprior.cli.model import (
+    Attention,
+    BaseUrls,
+    Device,
+    DeviceMap,
+    DType,
+    EngineName,
+    ModelName,
+    ModelOptions,
+    Revision,
+)
 
 if TYPE_CHECKING:
     from unprior.engines.doctor import Examination
@@ -25,6 +35,8 @@ def doctor(
     device: Device = None,
     device_map: DeviceMap = None,
     attention: Attention = None,
+    engine: EngineName = "transformers",
+    base_url: BaseUrls = None,
     as_json: AsJson = False,
 ) -> None:
     """Probe whether a model's scores can be trusted, and say what to do where they cannot.
@@ -34,11 +46,13 @@ def doctor(
     from unprior.engines.doctor import examine
     from unprior.engines.images import open_image
 
+    options = ModelOptions(model, revision, dtype, device, device_map, attention, engine, tuple(base_url or ()))
+    options.check()
     picture = None if image is None else open_image(image)
-    engine = ModelOptions(model, revision, dtype, device, device_map, attention).load()
+    probed = options.load()
     with errors.status("Probing …") as status:
         examination = examine(
-            engine, picture, question, report=lambda done, count: status.update(f"Probe {done + 1} of {count} …")
+            probed, picture, question, report=lambda done, count: status.update(f"Probe {done + 1} of {count} …")
         )
     if as_json:
         print_json(examination.record())
