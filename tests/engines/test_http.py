@@ -77,6 +77,12 @@ def test_scores_and_answers_are_those_of_the_model(llava: TransformersEngine, qu
         assert_right(llava, [one], [engine.score_candidates(one.image, one.text, one.candidates)])
 
 
+def test_every_chat_template_is_continued_as_here(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
+    queries = [Query(image, QUESTION, candidates) for image in (pictures[1], None) for candidates in (SHORT, LONG)]
+    with served(ReplayedVllm(engine)) as (client, _):
+        assert_right(engine, queries, client.score_batch(queries))
+
+
 def test_what_candidates_share_is_asked_once(llava: TransformersEngine, queries: list[Query]) -> None:
     with served(ReplayedVllm(llava)) as (engine, server):
         engine.score_batch(queries)
