@@ -37,7 +37,10 @@ def is_parquet(stream: BufferedReader) -> bool:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name to write to; it takes the place of ``path`` only when all went well."""
+    """Give a temporary name to write to; it takes the place of ``path`` only when all went well.
+
+    Who removes the temporary file leaves ``path`` as it was.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
@@ -47,6 +50,8 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
+        if not temporary.exists():
+            return
         # mkstemp makes a private file; give it the rights an ordinary new file would have.
         mask = os.umask(0)
         os.umask(mask)

@@ -125,7 +125,7 @@ def test_a_run_goes_on_where_it_stopped(
     seen: list[Progress] = []
     again = BaselineRun(llava, benchmark, store, METHODS, batch_size=3)
     again.run(seen.append)
-    assert seen[0] == Progress(len(first), 4 * len(benchmark), 0)
+    assert seen[0] == Progress(len(first), 4 * len(benchmark), 0, reused=len(first))
     assert seen[-1].done == 4 * len(benchmark)
     assert len(set(decoded)) == len(decoded) == 4 * len(benchmark)
     assert len(again.rows()) == len(METHODS) * len(benchmark)

@@ -175,7 +175,7 @@ def test_qwen_sees_the_size_of_the_paper_unless_told_otherwise(
 
 
 def _nothing_scored() -> Scored:
-    return Scored(Summary(0, 0, 0, ()), None, Path("scores.parquet"))
+    return Scored(Summary(0, 0, 0, ()), None)
 
 
 @pytest.mark.parametrize(
@@ -255,8 +255,8 @@ def test_little_probability_on_the_candidates_is_said(run: Callable, model: Path
 def test_plain_progress_lines(run: Callable, model: Path, questions: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unprior.cli.progress._PLAIN_SECONDS", 0.0)
     lines = score(run, model, questions, "--batch-size", "1").err.split("\n")
-    assert lines[0].startswith("scored 0 of 5 (0.0/s")
-    assert any(re.fullmatch(r"scored 4 of 5 \(\d+\.\d/s, \d+ s left\)", line) for line in lines)
+    assert lines[0].startswith("scored 0 of 4 (0.0/s")
+    assert any(re.fullmatch(r"scored 3 of 4 \(\d+\.\d/s, \d+ s left\)", line) for line in lines)
 
 
 def test_ask_without_calibrator_or_options(run: Callable, model: Path, picture: str) -> None:

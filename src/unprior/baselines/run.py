@@ -14,10 +14,12 @@ from unprior.baselines.plain import Plain
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines._batches import work_in_parts
 from unprior.engines.images import open_image, resize
+from unprior.engines.plan import digest_images
 from unprior.engines.prompts import parse_answer
 from unprior.engines.protocol import QueryFailure
-from unprior.engines.scoring import Failure, Progress, compute_missing, digest_images
+from unprior.engines.scoring import Progress, compute_missing
 from unprior.engines.store import ScoreStore, StoredResult
+from unprior.engines.stored_rows import Failure
 from unprior.engines.transformers import TransformersEngine
 from unprior.errors import UnpriorError
 
@@ -66,7 +68,7 @@ class BaselineRun:
                 pass
         self.engine, self.benchmark, self.store, self.methods = engine, benchmark, store, tuple(methods)
         self.resize_to, self.batch_size = resize_to, batch_size
-        self._digests, self._unreadable = digest_images(benchmark)
+        self._digests, self._unreadable = digest_images(benchmark.images())
         self._jobs = {method.name: self._jobs_of(method) for method in self._asked()}
 
     def run(self, report: Callable[[Progress], None] | None = None) -> tuple[Failure, ...]:

@@ -12,8 +12,9 @@ from unprior.baselines.method import Method
 from unprior.baselines.names import DECODED
 from unprior.baselines.run import BaselineRun
 from unprior.benchmarks.schema import Benchmark
-from unprior.engines.scoring import Failure, Progress
+from unprior.engines.scoring import Progress
 from unprior.engines.store import ScoreStore
+from unprior.engines.stored_rows import Failure
 from unprior.engines.transformers import TransformersEngine
 from unprior.errors import UnpriorError
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from unprior.cli import answers, baseline, calibrate, data, doctor, reproduce, run, score, study, tables
+from unprior.cli import answers, ask, baseline, calibrate, data, doctor, reproduce, run, score, study, tables
 from unprior.cli.console import errors
 from unprior.errors import UnpriorError
 
@@ -30,7 +30,7 @@ app.command("apply")(calibrate.apply)
 app.command("evaluate")(calibrate.evaluate)
 app.command("evaluate-answers")(answers.evaluate_answers)
 app.command("score")(score.score)
-app.command("ask")(score.ask)
+app.command("ask")(ask.ask)
 app.command("doctor")(doctor.doctor)
 app.command("baseline")(baseline.baseline)
 app.command("study")(study.study)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from unprior.baselines.method import Method
     from unprior.baselines.revis.data import RevisData
     from unprior.benchmarks.schema import Benchmark
-    from unprior.engines.scoring import Failure
+    from unprior.engines.stored_rows import Failure
     from unprior.engines.transformers import TransformersEngine
     from unprior.scores import ScoreTable
     from unprior.studies.changes import Changes
@@ -129,17 +129,16 @@ def baseline(
     side = image_side(whole, engine.model_type, resize)
     scored = score_benchmark(engine, whole, whole, out, resize=side, batch_size=batch_size)
     print_failures(scored.summary.failures)
-    if scored.table is None:
-        raise UnpriorError("no example could be scored, so there is nothing to compare with")
+    table = scored.table("compare with")
     failures = answer_with_methods(engine, whole, out, options, resize=side, batch_size=batch_size)
-    lost = without_answer(scored.table, failures)
+    lost = without_answer(table, failures)
     print_failures(lost)
     if lost:
         raise UnpriorError(
             f"{len(lost):,} answers are missing, so the methods cannot be compared; the reasons stand above"
         )
     with errors.status("Comparing …"):
-        compared = compare(scored.table, out / ANSWERS, choose_methods(names).controls, epsilon_cs)
+        compared = compare(table, out / ANSWERS, choose_methods(names).controls, epsilon_cs)
     if as_json:
         print_json(compared.records())
     else:

@@ -17,7 +17,7 @@ from unprior.errors import UnpriorError
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
     from unprior.engines.protocol import Engine
-    from unprior.engines.scoring import Failure
+    from unprior.engines.stored_rows import Failure
     from unprior.studies.study import Study
 
 _COMPARED_ELSEWHERE = "nolan"

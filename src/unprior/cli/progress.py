@@ -31,11 +31,9 @@ def progress(doing: str, done: str) -> Iterator[Callable[[Progress], None]]:
     with Bar(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(doing, total=None, rate="", failed="")
         start = time.monotonic()
-        stored: list[int] = []
 
         def report(where: Progress) -> None:
-            stored.append(where.done)  # the first report counts what was stored before
-            rate = (where.done - stored[0]) / max(time.monotonic() - start, 1e-9)
+            rate = (where.done - where.reused) / max(time.monotonic() - start, 1e-9)
             failed = f"{where.failed} failed" if where.failed else ""
             bar.update(
                 task, description=where.doing or doing, completed=where.done, total=where.total,
@@ -47,17 +45,15 @@ def progress(doing: str, done: str) -> Iterator[Callable[[Progress], None]]:
 
 def _plain_progress(done: str) -> Callable[[Progress], None]:
     start = time.monotonic()
-    stored: list[int] = []
     said = [start]
 
     def report(where: Progress) -> None:
         if where.doing is not None:
             return
         now = time.monotonic()
-        stored.append(where.done)  # the first report counts what was stored before
         if now - said[0] >= _PLAIN_SECONDS:
             said[0] = now
-            rate = (where.done - stored[0]) / (now - start)
+            rate = (where.done - where.reused) / (now - start)
             left = f", {(where.total - where.done) / rate:,.0f} s left" if rate > 0 else ""
             failed = f", {where.failed} failed" if where.failed else ""
             errors.print(f"{done} {where.done:,} of {where.total:,} ({rate:.1f}/s{left}{failed})", soft_wrap=True)

@@ -48,7 +48,6 @@ from unprior.cli.model import (
 )
 from unprior.cli.run_record import RunRecord
 from unprior.cli.score import print_failures, score_benchmark
-from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
     from unprior.pipeline import Run
@@ -114,16 +113,15 @@ def run(
         asked, whole, whole, out, resize=side, batch_size=batch_size, allow_censored=allow_censored
     )
     print_failures(scored.summary.failures)
-    if scored.table is None:
-        raise UnpriorError("no example could be scored, so there is nothing to calibrate")
+    table = scored.table("calibrate")
     answers, lost = None, []
     if options.names and asked.capabilities.hidden_states:
         failures = answer_with_methods(looking_inside(asked), whole, out, options, resize=side, batch_size=batch_size)
-        lost = without_answer(scored.table, failures)
+        lost = without_answer(table, failures)
         print_failures(lost)
-        answers = None if lost else fitting_answers(out / ANSWERS, scored.table)
+        answers = None if lost else fitting_answers(out / ANSWERS, table)
     with errors.status("Fitting, deciding and running the studies …"):
-        result = Run.of(scored.table, epsilon_cs=epsilon_cs, uncertainty=uncertainty, baselines=answers)
+        result = Run.of(table, epsilon_cs=epsilon_cs, uncertainty=uncertainty, baselines=answers)
     warn_about_abstaining(result.calibrator)
     with errors.status("Writing the report …"):
         notes = [note for note in (result.beyond_permitted_loss, _PETRI_DISH if model == NAME else None) if note]

@@ -1,8 +1,9 @@
-"""Commands that ask a model: score a benchmark, ask one question."""
+"""The command that scores a benchmark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,21 +43,28 @@ from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
-    from unprior.calibration import Decision
     from unprior.engines.protocol import Engine
-    from unprior.engines.scoring import Failure, Summary
+    from unprior.engines.scoring import Summary
+    from unprior.engines.stored_rows import Failure
     from unprior.scores import ScoreTable
 
-_LEAST_MASS = 0.5
+LEAST_MASS = 0.5
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What scoring gave: a summary, and the table if anything could be scored."""
+    """What scoring gave: a summary, and the file of the table if anything could be scored."""
 
     summary: Summary
-    table: ScoreTable | None
-    path: Path
+    path: Path | None
+
+    def table(self, needed_to: str) -> ScoreTable:
+        """The table; without one there is nothing to do."""
+        from unprior.scores import read_scores
+
+        if self.path is None:
+            raise UnpriorError(f"no example could be scored, so there is nothing to {needed_to}")
+        return read_scores(self.path, require_answers=False)
 
 
 def score(
@@ -99,7 +107,7 @@ def score(
     scored = score_benchmark(
         asked, whole, questions, out, views=chosen, resize=side, batch_size=batch_size, allow_censored=allow_censored
     )
-    summary, written = scored.summary, None if scored.table is None else scored.path
+    summary, written = scored.summary, scored.path
     failures = [{"example": failure.example_id, "reason": failure.reason} for failure in summary.failures]
     if as_json:
         print_json(
@@ -144,113 +152,64 @@ def score_benchmark(
     from unprior.engines.scoring import ScoringRun
     from unprior.engines.store import ScoreStore
 
-    path = path or out / "scores.parquet"
     with ScoreStore(out / "store.sqlite") as store:
         options: dict[str, Any] = {
             "views": views, "resize_to": resize, "whole": whole, "allow_censored": allow_censored
         }  # fmt: skip
         run = ScoringRun(engine, questions, store, batch_size=batch_size, **options)
         store.set_info(engine.identity)
-        with progress("Scoring", "scored") as report:
-            summary = run.run(report)
-        if len(summary.failures) == summary.examples:
-            return Scored(summary, None, path)
-        # Everything that is stored for this benchmark, so that parts of a run add up to one table.
-        table = run.table() if len(questions) == len(whole) else ScoringRun(engine, whole, store, **options).table()
-    table.write(path)
-    _warn_about_mass(table)
-    return Scored(summary, table, path)
+        everything = len(questions) == len(whole)
+        with writing_table(path or out / "scores.parquet") as written:
+            with progress("Scoring", "scored") as report:
+                summary = run.run(report, written.add if everything else None)
+            if not everything and len(summary.failures) < summary.examples:
+                # Everything that is stored for this benchmark, so that parts of a run add up to one table.
+                for part in ScoringRun(engine, whole, store, **options).tables():
+                    written.add(part)
+    return Scored(summary, written.path)
+
+
+@dataclass
+class WrittenTable:
+    """A score table on its way to a file."""
+
+    add: Callable[[ScoreTable], None]
+    """Takes the next rows."""
+    path: Path | None = None
+    """The file, when it has rows and is whole."""
+
+
+@contextmanager
+def writing_table(path: Path) -> Iterator[WrittenTable]:
+    """Write a table as its parts come; a warning follows if the candidates mean little to the model."""
+    import numpy as np
+
+    from unprior.scores.files import writing_scores
+
+    masses: list[Any] = []
+    with writing_scores(path) as write:
+
+        def add(table: ScoreTable) -> None:
+            masses.append(np.add.reduceat(np.exp(table.image_scores), table.offsets[:-1]))
+            write(table)
+
+        written = WrittenTable(add)
+        yield written
+    if not masses:
+        return
+    written.path = path
+    mass = np.median(np.concatenate(masses))
+    if mass < LEAST_MASS:  # scores of candidates that the model hardly considers mean little
+        warn(
+            f"the candidates hold only {mass:.1%} of the model's probability (median): it would rather say "
+            f"something else; check the prompt layout and the chat template"
+        )
 
 
 def print_failures(failures: Iterable[Failure]) -> None:
     """Name every example that could not be done, and why."""
     for failure in failures:
         errors.print(f"  failed: {failure.example_id}: {failure.reason}", soft_wrap=True)
-
-
-def ask(
-    image: Annotated[Path, typer.Argument(help="The picture.")],
-    question: Annotated[str, typer.Argument(help="What to ask.")],
-    model: ModelName = "embedded",
-    options: Annotated[
-        str | None, typer.Option(help="Answers to choose from, separated by | (or commas); without: yes or no.")
-    ] = None,
-    calibrator: Annotated[Path | None, typer.Option(help="Calibrator of this model, made by `unprior fit`.")] = None,
-    resize: Resize = None,
-    revision: Revision = None,
-    dtype: DType = "auto",
-    device: Device = None,
-    device_map: DeviceMap = None,
-    attention: Attention = None,
-    engine: EngineName = ENGINES[0],
-    base_url: BaseUrls = None,
-    allow_censored: AllowCensored = False,
-    as_json: AsJson = False,
-) -> None:
-    """Ask one question about one picture, and show how the candidates score with and without it."""
-    from unprior.calibration import SelectivePriorCalibrator
-    from unprior.cli.calibrate import warn_about_other_models
-    from unprior.engines.images import open_image
-    from unprior.engines.images import resize as to_square
-    from unprior.engines.prompts import YES_NO, parse_answer
-    from unprior.engines.protocol import Query, QueryFailure
-
-    fitted = None if calibrator is None else SelectivePriorCalibrator.load(calibrator)
-    texts = None if options is None else _split_options(options)
-    labels = YES_NO if texts is None else tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(texts)])
-    picture = to_square(open_image(image), resize or None)
-    urls = tuple(base_url or ())
-    asked = ModelOptions(model, revision, dtype, device, device_map, attention, engine, urls).load()
-    text = asked.layout.user_text(question, labels, texts)
-    continuations = asked.layout.continuations(labels)
-    answered = asked.answer_batch([Query(picture, text, continuations)])[0]
-    if isinstance(answered, QueryFailure):
-        raise UnpriorError(f"{image}: {answered.reason}")
-    prior = asked.score_candidates(None, text, continuations)
-    if any((*(answered.scored.censored or ()), *(prior.censored or ()))):
-        if fitted is not None and not allow_censored:
-            raise UnpriorError(
-                "a candidate is not among the tokens that the server shows; --allow-censored takes a bound"
-            )
-        warn("a candidate is not among the tokens that the server shows; its score is only an upper bound")
-    original = parse_answer(answered.text, labels)
-    decision = None
-    if fitted is not None:
-        warn_about_other_models(fitted, [asked.name])
-        decision = fitted.decide(labels, answered.scored.scores, prior.scores, original)
-    rows = [
-        {
-            "candidate": label,
-            "text": None if texts is None else texts[index],
-            "image_score": answered.scored.scores[index],
-            "prior_score": prior.scores[index],
-            "corrected_score": None if decision is None else decision.corrected_scores[index],
-        }
-        for index, label in enumerate(labels)
-    ]
-    if as_json:
-        final = original if decision is None else decision.final
-        explanation = None if decision is None else decision.explain()
-        print_json(
-            {"answer": final, "original": original, "original_text": answered.text, "candidates": rows,
-             "explanation": explanation}
-        )  # fmt: skip
-        return
-    _print_answer(rows, original, answered.text, decision)
-    if answered.scored.mass < _LEAST_MASS:
-        warn(f"the candidates hold only {answered.scored.mass:.1%} of the model's probability with the image")
-
-
-def _warn_about_mass(table: ScoreTable) -> None:
-    """Candidates that the model hardly considers have scores that mean little."""
-    import numpy as np
-
-    mass = np.add.reduceat(np.exp(table.image_scores), table.offsets[:-1])
-    if np.median(mass) < _LEAST_MASS:
-        warn(
-            f"the candidates hold only {np.median(mass):.1%} of the model's probability (median): it would rather say "
-            f"something else; check the prompt layout and the chat template"
-        )
 
 
 def _part(benchmark: Benchmark, limit: int | None, shard: str | None) -> Benchmark:
@@ -263,38 +222,3 @@ def _part(benchmark: Benchmark, limit: int | None, shard: str | None) -> Benchma
         if not examples:
             raise UnpriorError(f"--shard {shard}: there are fewer examples than parts, this part is empty")
     return benchmark.with_examples(examples)
-
-
-def _split_options(options: str) -> tuple[str, ...]:
-    separator = "|" if "|" in options else ","
-    texts = tuple(text.strip() for text in options.split(separator) if text.strip())
-    if not 2 <= len(texts) <= 26 or len(set(texts)) < len(texts):
-        raise UnpriorError(f"--options {options!r}: give 2 to 26 different answers separated by |")
-    return texts
-
-
-def _print_answer(rows: list[dict[str, Any]], original: str | None, text: str, decision: Decision | None) -> None:
-    from rich.text import Text
-
-    from unprior.report import plain_table
-
-    table = plain_table()
-    table.add_column("Candidate")
-    for name in ("with image", "without", "corrected"):
-        table.add_column(name, justify="right")
-    final = original if decision is None else decision.final
-    for row in rows:
-        name = row["candidate"] if row["text"] is None else f"{row['candidate']}. {row['text']}"
-        corrected = "–" if row["corrected_score"] is None else f"{row['corrected_score']:+.3f}"
-        style = "bold" if row["candidate"] == final else ""
-        cells = (f"{row['image_score']:.3f}", f"{row['prior_score']:.3f}", corrected)
-        table.add_row(Text(name), *cells, style=style)
-    output.print(table)
-    said = "nothing that names a candidate" if original is None else original
-    output.print(f"The model answered {said} ({text.strip()!r}).", soft_wrap=True)
-    if decision is None:
-        output.print(
-            "Without --calibrator the answer stays as it is; `unprior run` and `unprior fit` make one.", soft_wrap=True
-        )
-    else:
-        output.print(decision.explain(), soft_wrap=True)

@@ -73,13 +73,8 @@ class QueryFailure:
     reason: str
 
 
-@runtime_checkable
-class Engine(Protocol):
-    """A vision-language model that answers and scores.
-
-    Batch forms give one result per query, in order; a query that cannot be done yields a
-    :class:`QueryFailure` and does not spoil the others.
-    """
+class Described(Protocol):
+    """What can be known of an engine without asking it anything: enough to plan a run."""
 
     @property
     def name(self) -> str:
@@ -110,6 +105,39 @@ class Engine(Protocol):
     def model_type(self) -> str | None:
         """The architecture, where it is known; some benchmarks show an architecture images of one size."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDescription:
+    """What is known of an engine that is somewhere else; see :class:`Engine` for the fields."""
+
+    name: str
+    capabilities: Capabilities
+    layout: PromptLayout
+    fingerprint: str
+    identity: dict[str, str]
+    model_type: str | None
+
+    @classmethod
+    def of(cls, engine: Described) -> EngineDescription:
+        """Describe an engine."""
+        return cls(
+            engine.name,
+            engine.capabilities,
+            engine.layout,
+            engine.fingerprint,
+            engine.identity,
+            engine.model_type,
+        )
+
+
+@runtime_checkable
+class Engine(Described, Protocol):
+    """A vision-language model that answers and scores.
+
+    Batch forms give one result per query, in order; a query that cannot be done yields a
+    :class:`QueryFailure` and does not spoil the others.
+    """
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         """Greedy answer to one question."""

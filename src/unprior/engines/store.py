@@ -207,6 +207,32 @@ class ScoreStore(AbstractContextManager["ScoreStore"]):
             raise UnpriorError(f"{self.path}: {what} ({error})") from None
 
 
+class SeenKeys(AbstractContextManager["SeenKeys"]):
+    """Keys that were seen; they are kept in a temporary file, so that memory does not grow with them.
+
+    >>> with SeenKeys() as seen:
+    ...     seen.add(["a", "b", "a"]), seen.add(["c", "b"])
+    (['a', 'b'], ['c'])
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._connection = sqlite3.connect("", isolation_level=None)  # a file without a name, gone when closed
+        self._connection.execute("CREATE TABLE seen (key TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID")
+
+    def add(self, keys: Iterable[str]) -> list[str]:
+        """Add keys and return those that were not there, each once."""
+        self._connection.execute("BEGIN")
+        insert = self._connection.cursor()
+        new = [key for key in keys if insert.execute("INSERT OR IGNORE INTO seen VALUES (?)", (key,)).rowcount]
+        self._connection.execute("COMMIT")
+        return new
+
+    def __exit__(self, *_: object) -> None:
+        """Forget all."""
+        self._connection.close()
+
+
 def _switch_to_wal(connection: sqlite3.Connection) -> str:
     """Unlike other statements this one does not wait for a lock by itself: others may be opening the new file too."""
     give_up = time.monotonic() + _PATIENCE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,38 @@ def write_scores(table: ScoreTable, path: str | Path) -> None:
     write_records(Path(path), table.arrow, _json_rows(table.arrow))
 
 
+@contextmanager
+def writing_scores(path: str | Path) -> Iterator[Callable[[ScoreTable], None]]:
+    """Write a score table part by part; the file appears whole or not at all, and not if there was no part.
+
+    >>> from unprior.synthetic import synthesize
+    >>> import tempfile
+    >>> table = synthesize(4)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with writing_scores(f"{folder}/scores.parquet") as add:
+    ...         add(table.where(task="mc"))
+    ...         add(table.where(task="qa"))
+    ...     len(read_scores(f"{folder}/scores.parquet")) == len(table)
+    True
+    """
+    kind = table_format(Path(path))
+    with replacing(Path(path)) as temporary, ExitStack() as opened:
+        writer: list[Callable[[ScoreTable], None]] = []
+
+        def add(table: ScoreTable) -> None:
+            if not writer and kind == ".parquet":
+                parquet = opened.enter_context(pq.ParquetWriter(temporary, table.arrow.schema))
+                writer.append(lambda part: parquet.write_table(part.arrow))
+            elif not writer:
+                stream = opened.enter_context(temporary.open("w", encoding="utf-8"))
+                writer.append(lambda part: stream.writelines(_lines(_json_rows(part.arrow))))
+            writer[0](table)
+
+        yield add
+        if not writer:
+            temporary.unlink()
+
+
 def table_format(path: Path) -> str:
     """Format of a table file by the ending of its name; another ending is an error."""
     if path.suffix not in (".jsonl", ".parquet"):
@@ -130,7 +163,12 @@ def write_records(path: Path, arrow: pa.Table, json_rows: Iterable[dict[str, Any
             pq.write_table(arrow, temporary)
             return
         with temporary.open("w", encoding="utf-8") as stream:
-            stream.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in json_rows)
+            stream.writelines(_lines(json_rows))
+
+
+def _lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _json_rows(arrow: pa.Table) -> Iterator[dict[str, Any]]:

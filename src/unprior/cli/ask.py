@@ -1,0 +1,137 @@
+"""The command that asks one question about one picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unprior.cli.benchmarks import Resize
+from unprior.cli.console import AsJson, output, print_json, warn
+from unprior.cli.model import (
+    ENGINES,
+    AllowCensored,
+    Attention,
+    BaseUrls,
+    Device,
+    DeviceMap,
+    DType,
+    EngineName,
+    ModelName,
+    ModelOptions,
+    Revision,
+)
+from unprior.cli.score import LEAST_MASS
+from unprior.errors import UnpriorError
+
+if TYPE_CHECKING:
+    from unprior.calibration import Decision
+
+
+def ask(
+    image: Annotated[Path, typer.Argument(help="The picture.")],
+    question: Annotated[str, typer.Argument(help="What to ask.")],
+    model: ModelName = "embedded",
+    options: Annotated[
+        str | None, typer.Option(help="Answers to choose from, separated by | (or commas); without: yes or no.")
+    ] = None,
+    calibrator: Annotated[Path | None, typer.Option(help="Calibrator of this model, made by `unprior fit`.")] = None,
+    resize: Resize = None,
+    revision: Revision = None,
+    dtype: DType = "auto",
+    device: Device = None,
+    device_map: DeviceMap = None,
+    attention: Attention = None,
+    engine: EngineName = ENGINES[0],
+    base_url: BaseUrls = None,
+    allow_censored: AllowCensored = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask one question about one picture, and show how the candidates score with and without it."""
+    from unprior.calibration import SelectivePriorCalibrator
+    from unprior.cli.calibrate import warn_about_other_models
+    from unprior.engines.images import open_image
+    from unprior.engines.images import resize as to_square
+    from unprior.engines.prompts import YES_NO, parse_answer
+    from unprior.engines.protocol import Query, QueryFailure
+
+    fitted = None if calibrator is None else SelectivePriorCalibrator.load(calibrator)
+    texts = None if options is None else _split_options(options)
+    labels = YES_NO if texts is None else tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(texts)])
+    picture = to_square(open_image(image), resize or None)
+    urls = tuple(base_url or ())
+    asked = ModelOptions(model, revision, dtype, device, device_map, attention, engine, urls).load()
+    text = asked.layout.user_text(question, labels, texts)
+    continuations = asked.layout.continuations(labels)
+    answered = asked.answer_batch([Query(picture, text, continuations)])[0]
+    if isinstance(answered, QueryFailure):
+        raise UnpriorError(f"{image}: {answered.reason}")
+    prior = asked.score_candidates(None, text, continuations)
+    if any((*(answered.scored.censored or ()), *(prior.censored or ()))):
+        if fitted is not None and not allow_censored:
+            raise UnpriorError(
+                "a candidate is not among the tokens that the server shows; --allow-censored takes a bound"
+            )
+        warn("a candidate is not among the tokens that the server shows; its score is only an upper bound")
+    original = parse_answer(answered.text, labels)
+    decision = None
+    if fitted is not None:
+        warn_about_other_models(fitted, [asked.name])
+        decision = fitted.decide(labels, answered.scored.scores, prior.scores, original)
+    rows = [
+        {
+            "candidate": label,
+            "text": None if texts is None else texts[index],
+            "image_score": answered.scored.scores[index],
+            "prior_score": prior.scores[index],
+            "corrected_score": None if decision is None else decision.corrected_scores[index],
+        }
+        for index, label in enumerate(labels)
+    ]
+    if as_json:
+        final = original if decision is None else decision.final
+        explanation = None if decision is None else decision.explain()
+        print_json(
+            {"answer": final, "original": original, "original_text": answered.text, "candidates": rows,
+             "explanation": explanation}
+        )  # fmt: skip
+        return
+    _print_answer(rows, original, answered.text, decision)
+    if answered.scored.mass < LEAST_MASS:
+        warn(f"the candidates hold only {answered.scored.mass:.1%} of the model's probability with the image")
+
+
+def _split_options(options: str) -> tuple[str, ...]:
+    separator = "|" if "|" in options else ","
+    texts = tuple(text.strip() for text in options.split(separator) if text.strip())
+    if not 2 <= len(texts) <= 26 or len(set(texts)) < len(texts):
+        raise UnpriorError(f"--options {options!r}: give 2 to 26 different answers separated by |")
+    return texts
+
+
+def _print_answer(rows: list[dict[str, Any]], original: str | None, text: str, decision: Decision | None) -> None:
+    from rich.text import Text
+
+    from unprior.report import plain_table
+
+    table = plain_table()
+    table.add_column("Candidate")
+    for name in ("with image", "without", "corrected"):
+        table.add_column(name, justify="right")
+    final = original if decision is None else decision.final
+    for row in rows:
+        name = row["candidate"] if row["text"] is None else f"{row['candidate']}. {row['text']}"
+        corrected = "–" if row["corrected_score"] is None else f"{row['corrected_score']:+.3f}"
+        style = "bold" if row["candidate"] == final else ""
+        cells = (f"{row['image_score']:.3f}", f"{row['prior_score']:.3f}", corrected)
+        table.add_row(Text(name), *cells, style=style)
+    output.print(table)
+    said = "nothing that names a candidate" if original is None else original
+    output.print(f"The model answered {said} ({text.strip()!r}).", soft_wrap=True)
+    if decision is None:
+        output.print(
+            "Without --calibrator the answer stays as it is; `unprior run` and `unprior fit` make one.", soft_wrap=True
+        )
+    else:
+        output.print(decision.explain(), soft_wrap=True)

@@ -1,0 +1,108 @@
+"""From stored results to the rows of a score table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from unprior.benchmarks.schema import Example
+from unprior.engines.plan import Part, ScoringPlan
+from unprior.engines.prompts import parse_answer
+from unprior.engines.store import ScoreStore
+from unprior.scores import ScoreTable
+
+_CENSORED = (
+    "{hidden} of its candidates are not among the {top_k} tokens that the server shows, so their scores are only "
+    "bounds; serve the model with vLLM 0.26 or newer, or take the bounds with --allow-censored"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An example that has no scores, and why."""
+
+    example_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartRows:
+    """What is stored for some examples."""
+
+    rows: list[dict[str, Any]]
+    """Rows of the examples that have all their scores."""
+    failures: list[Failure]
+    """The other examples."""
+    censored: int
+    """Examples with a candidate that is only bounded, allowed or not."""
+
+    def table(self) -> ScoreTable | None:
+        """The rows as a table, None if there are none."""
+        return ScoreTable.from_rows(self.rows, require_answers=False) if self.rows else None
+
+
+class StoredRows:
+    """Rows of a plan's examples, made of what a store holds.
+
+    Parameters
+    ----------
+    plan, store
+        Which results belong to an example, and where they are.
+    allow_censored
+        Also take examples with candidates outside the tokens that a server shows; their scores are upper bounds.
+    """
+
+    def __init__(self, plan: ScoringPlan, store: ScoreStore, *, allow_censored: bool = False) -> None:
+        """Keep what is needed."""
+        self.plan, self.store, self.allow_censored = plan, store, allow_censored
+        # Parts of one table must agree on the type of their pair ids.
+        self._number_ids = all(isinstance(_pair_id(example), int) for example in plan.benchmark)
+
+    def of(self, part: Part) -> PartRows:
+        """Collect the rows of a part."""
+        stored = self.store.get(key for planned in part.examples for key in planned.keys)
+        rows, failures, censored = [], [], 0
+        for planned in part.examples:
+            name = planned.example.example_id
+            reason = planned.unreadable
+            for key in planned.keys:
+                reason = reason or (stored[key].failure if key in stored else "not computed yet")
+            if reason is not None:
+                failures.append(Failure(name, reason))
+                continue
+            values: dict[str, Any] = {key: stored[key].value for key in planned.keys}
+            hidden = max(sum(value.get("censored", ())) for value in values.values())
+            censored += hidden > 0
+            if hidden and not self.allow_censored:
+                top_k = self.plan.engine.capabilities.top_k
+                failures.append(Failure(name, _CENSORED.format(hidden=hidden, top_k=top_k)))
+                continue
+            views = {view: values[key]["scores"] for view, key in planned.view_keys.items()}
+            rows.append(self._row(planned.example, values[planned.image_key], views))
+        return PartRows(rows, failures, censored)
+
+    def _row(self, example: Example, answered: dict[str, Any], views: dict[str, list[float]]) -> dict[str, Any]:
+        pair = _pair_id(example)
+        return {
+            "model": self.plan.engine.name,
+            "benchmark": self.plan.benchmark.name,
+            "pair_id": pair if self._number_ids else str(pair),
+            "side": example.side,
+            "task": example.task,
+            "category": example.category,
+            "subcategory": example.subcategory,
+            "split": example.split,
+            "candidates": list(example.labels),
+            "image_scores": answered["scores"],
+            "prior_scores": views["text"],
+            "original": parse_answer(answered["text"], example.labels),
+            "answer": example.answer,
+            "views": {view: scores for view, scores in views.items() if view != "text"} or None,
+            "original_text": answered["text"],
+            "token_counts": answered["token_counts"],
+            "example_id": example.example_id,
+        }
+
+
+def _pair_id(example: Example) -> int | str:
+    return example.example_id if example.pair_id is None else example.pair_id
