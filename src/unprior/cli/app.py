@@ -11,6 +11,7 @@ import typer
 
 from unprior.cli import answers, ask, baseline, calibrate, data, doctor, reproduce, run, score, study, tables
 from unprior.cli.console import errors
+from unprior.cli.distributed import RayCommand
 from unprior.errors import UnpriorError
 
 app = typer.Typer(
@@ -29,7 +30,7 @@ app.command("fit")(calibrate.fit)
 app.command("apply")(calibrate.apply)
 app.command("evaluate")(calibrate.evaluate)
 app.command("evaluate-answers")(answers.evaluate_answers)
-app.command("score")(score.score)
+app.command("score", cls=RayCommand)(score.score)
 app.command("ask")(ask.ask)
 app.command("doctor")(doctor.doctor)
 app.command("baseline")(baseline.baseline)

@@ -60,6 +60,14 @@ class ModelOptions:
     engine: str = ENGINES[0]
     base_urls: tuple[str, ...] = ()
     concurrency: int = DEFAULT_CONCURRENCY
+    folder: str | None = None
+    """Where the model lies, if its name does not tell that everywhere."""
+
+    @property
+    def _source(self) -> str:
+        from unprior.embedded import model_folder
+
+        return self.folder or model_folder(self.model)
 
     def check(self, *, looks_inside: bool = False) -> None:
         """Refuse what does not fit together, before anything is computed."""
@@ -77,8 +85,6 @@ class ModelOptions:
 
     def load(self) -> Engine:
         """Load the model, or find its server, with a word about what is going on."""
-        from unprior.embedded import model_folder
-
         self.check()
         if self.engine == "transformers":
             return self.load_transformers()
@@ -96,17 +102,16 @@ class ModelOptions:
         from unprior.engines.vllm import VllmEngine
 
         with errors.status(f"Loading {self.model} …"):
-            return VllmEngine(model_folder(self.model), name=self.model, revision=self.revision, dtype=self.dtype)
+            return VllmEngine(self._source, name=self.model, revision=self.revision, dtype=self.dtype)
 
     def load_transformers(self) -> TransformersEngine:
         """Load the model for methods that look inside."""
-        from unprior.embedded import model_folder
         from unprior.engines.transformers import TransformersEngine
 
         self.check(looks_inside=True)
         with errors.status(f"Loading {self.model} …"):
             engine = TransformersEngine(
-                model_folder(self.model),
+                self._source,
                 name=self.model,
                 revision=self.revision,
                 dtype=self.dtype,

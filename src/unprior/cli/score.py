@@ -21,6 +21,7 @@ from unprior.cli.benchmarks import (
     report_missing_images,
 )
 from unprior.cli.console import AsJson, errors, output, print_json, warn
+from unprior.cli.distributed import GpusPerWorker, RayAddress, RayOptions, ShardsFolder, Workers, score_on_cluster
 from unprior.cli.model import (
     DEFAULT_CONCURRENCY,
     ENGINES,
@@ -43,12 +44,14 @@ from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
+    from unprior.engines.distributed import DistributedRun
     from unprior.engines.protocol import Engine
-    from unprior.engines.scoring import Summary
+    from unprior.engines.scoring import ScoringRun, Summary
     from unprior.engines.stored_rows import Failure
     from unprior.scores import ScoreTable
 
 LEAST_MASS = 0.5
+SHARDS = "shards"
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,10 @@ def score(
     base_url: BaseUrls = None,
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
     allow_censored: AllowCensored = False,
+    ray: RayAddress = None,
+    workers: Workers = None,
+    gpus_per_worker: GpusPerWorker = None,
+    shards: ShardsFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask a model every question and score its candidate answers with and without the image.
@@ -97,16 +104,27 @@ def score(
     urls = tuple(base_url or ())
     options = ModelOptions(model, revision, dtype, device, device_map, attention, engine, urls, concurrency)
     options.check()
+    cluster = RayOptions(ray, workers, gpus_per_worker, shards)
+    cluster.check()
+    record = RunRecord.of(options, benchmark, variant, seed, data_dir, resize)
     whole = prepare(benchmark, out, seed, variant, data_dir)
     questions = _part(whole, limit, shard)
     report_missing_images(questions)
-    asked = options.load()
-    RunRecord.of(options, benchmark, variant, seed, data_dir, resize).write(out)
     chosen = tuple(view.strip() for view in views.split(",") if view.strip())
-    side = image_side(whole, asked.model_type, resize)
-    scored = score_benchmark(
-        asked, whole, questions, out, views=chosen, resize=side, batch_size=batch_size, allow_censored=allow_censored
-    )
+    if ray is None:
+        asked = options.load()
+        record.write(out)
+        side = image_side(whole, asked.model_type, resize)
+        scored = score_benchmark(
+            asked, whole, questions, out, views=chosen, resize=side, batch_size=batch_size,
+            allow_censored=allow_censored,
+        )  # fmt: skip
+    else:
+        record.write(out)
+        scored = score_on_cluster(
+            options, cluster, whole, questions, out, views=chosen, resize=resize, batch_size=batch_size,
+            allow_censored=allow_censored,
+        )  # fmt: skip
     summary, written = scored.summary, scored.path
     failures = [{"example": failure.example_id, "reason": failure.reason} for failure in summary.failures]
     if as_json:
@@ -150,22 +168,31 @@ def score_benchmark(
     The store lies in ``out``, and so does the table unless it has a ``path`` of its own.
     """
     from unprior.engines.scoring import ScoringRun
+    from unprior.engines.shards import ShardFolder
     from unprior.engines.store import ScoreStore
 
     with ScoreStore(out / "store.sqlite") as store:
-        options: dict[str, Any] = {
-            "views": views, "resize_to": resize, "whole": whole, "allow_censored": allow_censored
-        }  # fmt: skip
-        run = ScoringRun(engine, questions, store, batch_size=batch_size, **options)
+        run = ScoringRun(
+            engine, questions, store, views=views, resize_to=resize, batch_size=batch_size, whole=whole,
+            allow_censored=allow_censored,
+        )  # fmt: skip
+        ShardFolder(out / SHARDS).merge_left(store)
         store.set_info(engine.identity)
-        everything = len(questions) == len(whole)
-        with writing_table(path or out / "scores.parquet") as written:
-            with progress("Scoring", "scored") as report:
-                summary = run.run(report, written.add if everything else None)
-            if not everything and len(summary.failures) < summary.examples:
-                # Everything that is stored for this benchmark, so that parts of a run add up to one table.
-                for part in ScoringRun(engine, whole, store, **options).tables():
-                    written.add(part)
+        return write_run(run, whole, path or out / "scores.parquet", "Scoring")
+
+
+def write_run(run: ScoringRun | DistributedRun, whole: Benchmark, path: Path, doing: str) -> Scored:
+    """Run, and write the table of everything that is stored for the whole benchmark, so that parts add up to one."""
+    from unprior.engines.stored_rows import StoredRows
+
+    everything = len(run.plan.benchmark) == len(whole)
+    with writing_table(path) as written:
+        with progress(doing, "scored") as report:
+            summary = run.run(report, written.add if everything else None)
+        if not everything and len(summary.failures) < summary.examples:
+            for part in StoredRows(run.plan.of(whole), run.store, allow_censored=run.rows.allow_censored).parts():
+                if table := part.table():
+                    written.add(table)
     return Scored(summary, written.path)
 
 

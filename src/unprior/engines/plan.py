@@ -7,6 +7,7 @@ memory does not grow with the number of examples.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -120,6 +121,12 @@ class ScoringPlan:
     def layout(self) -> PromptLayout:
         """The wording around questions."""
         return self.engine.layout
+
+    def of(self, benchmark: Benchmark) -> ScoringPlan:
+        """The same plan for other examples, with the same mean image."""
+        other = copy.copy(self)
+        other.benchmark = benchmark
+        return other
 
     def parts(self) -> Iterator[Part]:
         """Go through the benchmark; a job that several parts need is in the first one."""

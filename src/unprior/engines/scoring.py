@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -171,21 +171,13 @@ class ScoringRun:
 
     def table(self) -> ScoreTable:
         """The score table of every example that has all its scores."""
-        failures: list[Failure] = []
-        tables = list(self.tables(failures))
+        parts = list(self.rows.parts())
+        tables = [table for part in parts if (table := part.table())]
         if not tables:
-            first = failures[0].reason if failures else "nothing was scored"
+            reasons = [failure.reason for part in parts for failure in part.failures]
+            first = reasons[0] if reasons else "nothing was scored"
             raise UnpriorError(f"no example of {self.plan.benchmark.name} has scores; the first failure: {first}")
         return concatenate(tables)
-
-    def tables(self, failures: list[Failure] | None = None) -> Iterator[ScoreTable]:
-        """The same in parts; examples that have none are added to ``failures``."""
-        for part in self.plan.parts():
-            rows = self.rows.of(part)
-            if failures is not None:
-                failures += rows.failures
-            if table := rows.table():
-                yield table
 
 
 def compute_missing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +81,10 @@ class StoredRows:
             views = {view: values[key]["scores"] for view, key in planned.view_keys.items()}
             rows.append(self._row(planned.example, values[planned.image_key], views))
         return PartRows(rows, failures, censored)
+
+    def parts(self) -> Iterator[PartRows]:
+        """Collect the rows of all parts, one after the other."""
+        return map(self.of, self.plan.parts())
 
     def _row(self, example: Example, answered: dict[str, Any], views: dict[str, list[float]]) -> dict[str, Any]:
         pair = _pair_id(example)

@@ -1,0 +1,74 @@
+"""Queue and shards of a distributed job, as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from unprior import UnpriorError
+from unprior.engines.plan import Job
+from unprior.engines.shards import ShardFolder
+from unprior.engines.store import ScoreStore, StoredResult
+
+
+def job(key: str, view: str | None = None) -> Job:
+    return Job(key, f"Is it {key}?", ("yes", "no"), Path("picture.png"), view)
+
+
+def test_a_batch_is_read_as_it_was_queued_with_a_path_that_holds_anywhere(tmp_path: Path) -> None:
+    shards = ShardFolder(tmp_path)
+    assert shards.write_queue([[job("a"), job("b")], [job("c", "text")]]) == 2
+    assert shards.read_batch(1) == [Job("c", "Is it c?", ("yes", "no"), Path("picture.png").absolute(), "text")]
+    assert [read.key for read in shards.read_batch(0)] == ["a", "b"]
+
+
+def test_shards_merge_into_the_store_and_are_gone(tmp_path: Path) -> None:
+    shards = ShardFolder(tmp_path / "shards")
+    with ScoreStore(tmp_path / "store.sqlite") as store, shards.locked():
+        store.put([StoredResult("a", {"scores": [-1.0]})])
+        shards.write_shard(
+            [job("a"), job("b")], [StoredResult("a", {"scores": [-9.0]}), StoredResult("b", failure="f")]
+        )
+        shards.write_shard([job("c")], [StoredResult("c", {"scores": [0.1 + 0.2]})])
+        assert shards.has_shard([job("c")])
+        assert shards.merge(store) == 2
+        assert not shards.has_shard([job("c")])
+        stored = store.get(["a", "b", "c"])
+        assert store.missing(["a", "b", "c"]) == ["b"]
+    assert stored["a"].value == {"scores": [-1.0]}  # what was stored first stays
+    assert stored["b"].failure == "f"
+    assert stored["c"].value == {"scores": [0.1 + 0.2]}
+
+
+def test_two_jobs_do_not_work_in_one_folder(tmp_path: Path) -> None:
+    with (
+        ScoreStore(tmp_path / "store.sqlite") as store,
+        ShardFolder(tmp_path).locked(),
+        pytest.raises(UnpriorError, match=r"another job is working here.*--shards"),
+        ShardFolder(tmp_path).locked(),
+    ):
+        pass
+    with ScoreStore(tmp_path / "store.sqlite") as store, ShardFolder(tmp_path).locked():
+        ShardFolder(tmp_path).write_shard([job("a")], [StoredResult("a", 1)])
+        assert ShardFolder(tmp_path).merge_left(store) == 0  # they belong to the job that is working
+    with ScoreStore(tmp_path / "store.sqlite") as store:
+        assert ShardFolder(tmp_path).merge_left(store) == 1
+        assert ShardFolder(tmp_path / "nowhere").merge_left(store) == 0
+
+
+def test_a_folder_that_a_machine_does_not_reach_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnpriorError, match=r"nowhere is not there on one of the machines.*--shards"):
+        ShardFolder(tmp_path / "nowhere").read_batch(0)
+
+
+def test_a_broken_shard_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 but not really")
+    with ScoreStore(tmp_path / "store.sqlite") as store, pytest.raises(UnpriorError, match=r"x\.parquet: not a shard"):
+        ShardFolder(tmp_path).merge(store)
+
+
+def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "shards").write_text("", encoding="utf-8")
+    with pytest.raises(UnpriorError, match=r"shards: cannot be written"), ShardFolder(tmp_path / "shards").locked():
+        pass
