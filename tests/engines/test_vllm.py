@@ -6,14 +6,17 @@ import importlib.util
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pydantic
 import pytest
 
 import in_process_vllm
 from embedded_queries import embedded_queries
 from unprior import UnpriorError
 from unprior.embedded import FOLDER
+from unprior.engines._loading import explaining, stores_single_precision
 from unprior.engines.transformers import TransformersEngine
 from unprior.engines.vllm import VllmEngine
 from vllm_server import vllm_python, vllm_variables
@@ -23,6 +26,34 @@ from vllm_server import vllm_python, vllm_variables
 def test_without_vllm_the_command_that_installs_it_is_named() -> None:
     with pytest.raises(UnpriorError, match=r"pip install 'vllm>=0\.26'"):
         VllmEngine(FOLDER)
+
+
+@pytest.mark.parametrize(
+    ("told", "single"),
+    [
+        ({"dtype": "float32"}, True),
+        ({"dtype": "bfloat16"}, False),
+        ({"text_config": {"dtype": "float32"}}, True),
+        ({}, False),
+    ],
+)
+def test_the_stored_precision_is_read_from_the_configuration(
+    tmp_path: Path, told: dict[str, Any], single: bool
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llava", **told}), encoding="utf-8")
+    assert stores_single_precision(str(tmp_path), None) is single
+
+
+def test_what_goes_wrong_while_loading_is_said_in_one_line() -> None:
+    class Settings(pydantic.BaseModel):
+        gpus: int = pydantic.Field(le=2)
+
+    with pytest.raises(UnpriorError) as caught, explaining("m", "look there"):
+        Settings(gpus=3)
+    assert str(caught.value) == "model m cannot be loaded: Input should be less than or equal to 2 (look there)"
+    with pytest.raises(UnpriorError) as caught, explaining("m", "look there"):
+        raise RuntimeError("no memory\nat all")
+    assert str(caught.value) == "model m cannot be loaded: no memory (look there)"
 
 
 @pytest.mark.engines
@@ -56,4 +87,6 @@ def test_in_process_scores_and_answers_equal_those_of_transformers(tmp_path: Pat
     assert told["alone"]["text"] == told["results"][0]["text"]
     np.testing.assert_allclose(told["alone"]["scores"], told["results"][0]["scores"], atol=1e-3)
     assert told["model_type"] == "llava"
+    assert told["identity"]["dtype"] == "torch.float32"  # as stored, where vLLM by itself takes half precision
+    assert set(told["statuses"].values()) == {"ok"}, told["statuses"]
     assert told["identity"]["weights"] == engine.identity["weights"]

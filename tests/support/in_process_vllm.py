@@ -11,13 +11,14 @@ from pathlib import Path
 
 from PIL import Image
 
+from unprior.engines.doctor import examine
 from unprior.engines.protocol import Query, QueryFailure
 from unprior.engines.vllm import VllmEngine
 
 
 def main(model: str, asked: Path, results: Path) -> None:
     options = {"enforce_eager": True, "max_model_len": 512, "mm_processor_kwargs": {"use_fast": False}}
-    engine = VllmEngine(model, name="embedded", dtype="float32", options=options)
+    engine = VllmEngine(model, name="embedded", options=options)
     queries = [
         Query(entry["image"] and Image.open(asked.parent / entry["image"]), entry["text"], tuple(entry["candidates"]))
         for entry in json.loads(asked.read_text(encoding="utf-8"))
@@ -33,7 +34,13 @@ def main(model: str, asked: Path, results: Path) -> None:
         "text": engine.original_answer(one.image, one.text),
         "scores": engine.score_candidates(one.image, one.text, one.candidates).scores,
     }
-    content = {"results": told, "alone": alone, "identity": engine.identity, "model_type": engine.model_type}
+    content = {
+        "results": told,
+        "alone": alone,
+        "identity": engine.identity,
+        "model_type": engine.model_type,
+        "statuses": {finding.name: finding.status for finding in examine(engine).findings},
+    }
     results.write_text(json.dumps(content), encoding="utf-8")
 
 

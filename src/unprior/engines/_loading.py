@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import PIL
+import pydantic
 import torch
 import transformers
 
@@ -49,16 +50,12 @@ def load_model(
         options["attn_implementation"] = attention
     if device_map is not None:
         options["device_map"] = device_map
-    try:
-        with _quiet():
-            processor = load_processor(name, revision)
-            model = transformers.AutoModelForImageTextToText.from_pretrained(name, revision=revision, **options)
-            if device_map is None:
-                model = model.to(device or _default_device())
-    except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
-        hint = "check the folder or hub id, and that it is an image-text-to-text model; offline, give a local folder"
-        first_line = str(error).strip().split("\n")[0]
-        raise UnpriorError(f"model {name} cannot be loaded: {first_line} ({hint})") from None
+    hint = "check the folder or hub id, and that it is an image-text-to-text model; offline, give a local folder"
+    with explaining(name, hint), _quiet():
+        processor = load_processor(name, revision)
+        model = transformers.AutoModelForImageTextToText.from_pretrained(name, revision=revision, **options)
+        if device_map is None:
+            model = model.to(device or _default_device())
     if getattr(processor, "tokenizer", None) is None:
         raise UnpriorError(f"model {name} has no image processor beside its tokenizer; it does not take images")
     model.eval()
@@ -102,9 +99,25 @@ def _stored_template(name: str, revision: str | None) -> str | None:
     return None if path is None else Path(path).read_text(encoding="utf-8")
 
 
+def stores_single_precision(name: str, revision: str | None) -> bool:
+    """Whether a model is stored in float32, as far as its configuration tells."""
+    config = transformers.AutoConfig.from_pretrained(name, revision=revision)
+    return bool((config.dtype or config.get_text_config().dtype) == torch.float32)
+
+
 def _default_device() -> str:
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     return "cpu" if accelerator is None else accelerator.type
+
+
+@contextmanager
+def explaining(name: str, hint: str) -> Iterator[None]:
+    """Say what goes wrong while a model is loaded with its name and a remedy."""
+    try:
+        yield
+    except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
+        told = error.errors()[0]["msg"] if isinstance(error, pydantic.ValidationError) else str(error)
+        raise UnpriorError(f"model {name} cannot be loaded: {told.strip().split(chr(10))[0]} ({hint})") from None
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 from PIL import Image
 
 from unprior.engines._batches import work_in_parts
+from unprior.engines._precision import HALF, explained_difference
 from unprior.engines._tokens import PromptEncoder, PromptTokens
 from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from unprior.engines._forward import Branch, Reader
 
 MOST_NEW_TOKENS = 64
-_TOLERANCE = {"torch.float32": 1e-3, "torch.float64": 1e-6}
-_HALF_TOLERANCE = 0.25
 
 Result = TypeVar("Result")
 
@@ -300,7 +299,7 @@ class TransformersEngine:
     @property
     def tolerance(self) -> float:
         """Largest difference between two ways to one score that the model's precision explains."""
-        return _TOLERANCE.get(self._identity["dtype"], _HALF_TOLERANCE)
+        return explained_difference(self._identity["dtype"])
 
     def _largest_difference(self) -> float:
         """Shared prefixes against full passes: two images of two sizes, without an image in between, three lengths."""
@@ -340,7 +339,7 @@ class TransformersEngine:
 
         most = 3
         fast = decode_greedily(self.reader, self._read_original([prompt]), self.stop_tokens, most)[0]
-        return self.tolerance < _HALF_TOLERANCE and fast != self._decode_in_full(prompt, most)
+        return self.tolerance < HALF and fast != self._decode_in_full(prompt, most)
 
 
 def _as_scores(prompts: list[PromptTokens], scores: list[list[float]]) -> list[CandidateScores]:

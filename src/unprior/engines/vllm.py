@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from PIL import Image
 from unprior.engines._batches import work_in_parts
 from unprior.engines._candidate_tree import Beginning, NextTokens, branch_points, sum_up
 from unprior.engines._http_answers import MOST_NAMED_TOKENS
+from unprior.engines._precision import explained_difference
 from unprior.engines._tokens import PromptEncoder, PromptTokens
 from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
@@ -36,13 +38,14 @@ class VllmEngine:
     revision
         Branch, tag or commit on the hub.
     dtype
-        ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        ``auto`` (as stored), ``float32``, ``bfloat16`` or ``float16``.
     layout
         The wording around questions.
     name
         What score tables call the model; by default its folder or hub id.
     options
-        Further settings of ``vllm.LLM``, e.g. ``{"tensor_parallel_size": 4, "max_model_len": 4096}``.
+        Further settings of ``vllm.LLM``, e.g. ``{"tensor_parallel_size": 4, "max_model_len": 4096}``; they are part of
+        the fingerprint.
     """
 
     def __init__(
@@ -56,21 +59,26 @@ class VllmEngine:
         options: dict[str, Any] | None = None,
     ) -> None:
         """Load the model."""
-        os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+        os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is for results
         try:
             from vllm import LLM
         except ImportError as error:
             raise UnpriorError(
                 f"--engine vllm needs vLLM ({error.name} is not installed): pip install 'vllm>=0.26'"
             ) from None
-        from unprior.engines._loading import load_processor
+        from unprior.engines._loading import explaining, load_processor, stores_single_precision
 
         self._layout, self._name = layout or PromptLayout(), name or str(model)
-        self.encoder = PromptEncoder(load_processor(str(model), revision), self._layout)
-        """Turns questions into tokens."""
-        settings = {"limit_mm_per_prompt": {"image": 1}, "logprobs_mode": "raw_logprobs", "seed": 0}
-        self.llm = LLM(str(model), revision=revision, dtype=dtype, **settings | (options or {}))
-        """The model itself."""
+        settings = {"limit_mm_per_prompt": {"image": 1}, "logprobs_mode": "raw_logprobs", "seed": 0, **(options or {})}
+        hint = "check the folder or hub id and the settings; vLLM may have said more above"
+        with explaining(str(model), hint):
+            self.encoder = PromptEncoder(load_processor(str(model), revision), self._layout)
+            """Turns questions into tokens."""
+            if dtype == "auto" and stores_single_precision(str(model), revision):
+                dtype = "float32"  # vLLM would take half precision
+            self.llm = LLM(str(model), revision=revision, dtype=dtype, **settings)
+            """The model itself."""
         self._identity = self._describe(str(model), revision, options or {})
 
     @property
@@ -104,6 +112,11 @@ class VllmEngine:
         content = {**self._identity, "layout": repr(self._layout), "most_new_tokens": MOST_NEW_TOKENS}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
+    @property
+    def tolerance(self) -> float:
+        """Largest difference between two ways to one score that the model's precision explains."""
+        return explained_difference(self._identity["dtype"])
+
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         """Greedy answer to one question, at most 64 tokens."""
         return self._write([self.encoder.encode(Query(image, question, ()))])[0]
@@ -123,6 +136,10 @@ class VllmEngine:
         """Original answers and scores for many queries."""
         return work_in_parts(list(queries), lambda part: self._answer([self.encoder.encode(query) for query in part]))
 
+    def score_in_full(self, query: Query) -> CandidateScores:
+        """Scores past vLLM's cache of prompts, for ``unprior doctor``."""
+        return self._score([self.encoder.encode(query)], in_full=True)[0]
+
     def _answer(self, prompts: list[PromptTokens]) -> list[Answered]:
         texts, scores = self._write(prompts), self._score(prompts)
         return [Answered(text, scored) for text, scored in zip(texts, scores, strict=True)]
@@ -133,14 +150,16 @@ class VllmEngine:
         decode = self.encoder.tokenizer.decode
         return [self.encoder.opened_block + decode(one.token_ids, skip_special_tokens=True) for one in written]
 
-    def _score(self, prompts: list[PromptTokens]) -> list[CandidateScores]:
+    def _score(self, prompts: list[PromptTokens], *, in_full: bool = False) -> list[CandidateScores]:
         """Read the distributions at every branch of all candidates in one go."""
         requests, settings, places = [], [], []
         for index, prompt in enumerate(prompts):
             for beginning, following in branch_points([tuple(tokens) for tokens in prompt.candidates]).items():
                 for start in range(0, len(following), MOST_NAMED_TOKENS):
                     asked = following[start : start + MOST_NAMED_TOKENS]
-                    requests.append(_request(prompt, [*prompt.scoring, *beginning]))
+                    # Only prompts with the same salt are found in the cache.
+                    salt = {"cache_salt": secrets.token_hex()} if in_full else {}
+                    requests.append(_request(prompt, [*prompt.scoring, *beginning]) | salt)
                     settings.append({"max_tokens": 1, "logprob_token_ids": list(asked)})
                     places.append((index, beginning, asked))
         read: list[dict[Beginning, NextTokens]] = [{} for _ in prompts]
