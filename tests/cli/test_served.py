@@ -79,6 +79,38 @@ def test_ask_a_server(run: Callable, url: str, questions: str, tmp_path: Path, e
     assert [row["prior_score"] for row in told["candidates"]] == pytest.approx(prior.scores, abs=1e-4)
 
 
+@pytest.mark.parametrize(("gpus", "settings"), [((), {}), (("--tensor-parallel", "2"), {"tensor_parallel_size": 2})])
+def test_the_number_of_gpus_reaches_vllm_and_the_record(
+    run: Callable,
+    questions: str,
+    engine: TransformersEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    gpus: tuple[str, ...],
+    settings: dict[str, int],
+) -> None:
+    loaded: list[dict[str, Any]] = []
+
+    def load(model: Path, **options: Any) -> TransformersEngine:
+        loaded.append(options)
+        return engine
+
+    monkeypatch.setattr("unprior.engines.vllm.VllmEngine", load)
+    assert run("score", "--engine", "vllm", "--model", "m", "--benchmark", questions, "--out", "v", *gpus).code == 0
+    assert loaded[0]["options"] == settings
+    assert RunRecord.read(Path("v")).model.tensor_parallel == settings.get("tensor_parallel_size", 1)
+
+
+def test_records_from_before_an_option_existed_can_be_read(run: Callable, url: str, questions: str) -> None:
+    score(run, url, questions)
+    path = Path("scored/run.json")
+    record = json.loads(path.read_text(encoding="utf-8"))
+    for newer in ("tensor_parallel", "concurrency", "base_urls", "engine"):
+        del record["model"][newer]
+    path.write_text(json.dumps(record), encoding="utf-8")
+    old = RunRecord.read(Path("scored")).model
+    assert (old.engine, old.base_urls, old.tensor_parallel) == ("transformers", (), 1)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -87,6 +119,11 @@ def test_ask_a_server(run: Callable, url: str, questions: str, tmp_path: Path, e
         (("--engine", "other"), "choose one of transformers, vllm, openai"),
         (("--engine", "openai", "--base-url", "http://localhost:1", "--dtype", "float16"), "--dtype: --engine openai"),
         (("--engine", "vllm", "--device", "cpu"), "--device: --engine vllm decides that itself"),
+        (("--tensor-parallel", "2"), "--tensor-parallel 2 goes with --engine vllm"),
+        (
+            ("--engine", "openai", "--base-url", "http://localhost:1", "--tensor-parallel", "2"),
+            "vllm serve --tensor-parallel-size 2",
+        ),
         (("--engine", "vllm", "--baselines", "vcd"), "only --engine transformers permits"),
     ],
 )

@@ -21,8 +21,8 @@ from unprior.cli.model import (
     ModelName,
     ModelOptions,
     Revision,
+    TensorParallel,
 )
-from unprior.cli.score import LEAST_MASS
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def ask(
     attention: Attention = None,
     engine: EngineName = ENGINES[0],
     base_url: BaseUrls = None,
+    tensor_parallel: TensorParallel = 1,
     allow_censored: AllowCensored = False,
     as_json: AsJson = False,
 ) -> None:
@@ -54,14 +55,16 @@ def ask(
     from unprior.engines.images import open_image
     from unprior.engines.images import resize as to_square
     from unprior.engines.prompts import YES_NO, parse_answer
-    from unprior.engines.protocol import Query, QueryFailure
+    from unprior.engines.protocol import LEAST_MASS, Query, QueryFailure
 
     fitted = None if calibrator is None else SelectivePriorCalibrator.load(calibrator)
     texts = None if options is None else _split_options(options)
     labels = YES_NO if texts is None else tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(texts)])
     picture = to_square(open_image(image), resize or None)
     urls = tuple(base_url or ())
-    asked = ModelOptions(model, revision, dtype, device, device_map, attention, engine, urls).load()
+    asked = ModelOptions(
+        model, revision, dtype, device, device_map, attention, engine, urls, tensor_parallel=tensor_parallel
+    ).load()
     text = asked.layout.user_text(question, labels, texts)
     continuations = asked.layout.continuations(labels)
     answered = asked.answer_batch([Query(picture, text, continuations)])[0]

@@ -18,6 +18,7 @@ from unprior.cli.model import (
     ModelName,
     ModelOptions,
     Revision,
+    TensorParallel,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def doctor(
     attention: Attention = None,
     engine: EngineName = "transformers",
     base_url: BaseUrls = None,
+    tensor_parallel: TensorParallel = 1,
     as_json: AsJson = False,
 ) -> None:
     """Probe whether a model's scores can be trusted, and say what to do where they cannot.
@@ -46,7 +48,10 @@ def doctor(
     from unprior.engines.doctor import examine
     from unprior.engines.images import open_image
 
-    options = ModelOptions(model, revision, dtype, device, device_map, attention, engine, tuple(base_url or ()))
+    urls = tuple(base_url or ())
+    options = ModelOptions(
+        model, revision, dtype, device, device_map, attention, engine, urls, tensor_parallel=tensor_parallel
+    )
     options.check()
     picture = None if image is None else open_image(image)
     probed = options.load()
@@ -78,4 +83,6 @@ def _print(examination: Examination) -> None:
             table.add_row("", "", Text(f"→ {finding.remedy}", style))
     output.print(table)
     counts = [(word, sum(finding.status == word for finding in examination.findings)) for word in _STYLES]
-    output.print(", ".join(f"{count} {word}" for word, count in counts if count))
+    output.print(
+        ", ".join(f"{count} {word}{'s' * (word == 'warning' and count > 1)}" for word, count in counts if count)
+    )

@@ -33,6 +33,9 @@ BaseUrls = Annotated[
     typer.Option("--base-url", help="Server for --engine openai; given several times, equal servers take turns."),
 ]
 Concurrency = Annotated[int, typer.Option(help="Questions in flight to servers.", min=1)]
+TensorParallel = Annotated[
+    int, typer.Option("--tensor-parallel", help="GPUs that --engine vllm spreads the model over.", min=1)
+]
 AllowCensored = Annotated[
     bool,
     typer.Option("--allow-censored", help="Take bounds for candidates outside the top tokens that a server shows."),
@@ -60,6 +63,7 @@ class ModelOptions:
     engine: str = ENGINES[0]
     base_urls: tuple[str, ...] = ()
     concurrency: int = DEFAULT_CONCURRENCY
+    tensor_parallel: int = 1
     folder: str | None = None
     """Where the model lies, if its name does not tell that everywhere."""
 
@@ -75,6 +79,11 @@ class ModelOptions:
             raise UnpriorError(f"--engine {self.engine}: choose one of {', '.join(ENGINES)}")
         if (self.engine == "openai") != bool(self.base_urls):
             raise UnpriorError("--engine openai and --base-url go together, e.g. --base-url http://localhost:8000")
+        if self.tensor_parallel > 1 and self.engine != "vllm":
+            raise UnpriorError(
+                f"--tensor-parallel {self.tensor_parallel} goes with --engine vllm; a server is started with it (vllm "
+                f"serve --tensor-parallel-size {self.tensor_parallel}), --engine transformers has --device-map auto"
+            )
         if looks_inside and self.engine != "transformers":
             raise UnpriorError(_LOOKS_INSIDE.format(engine=self.engine))
         chosen = {"--device": self.device, "--device-map": self.device_map, "--attention": self.attention}
@@ -101,8 +110,10 @@ class ModelOptions:
             return server
         from unprior.engines.vllm import VllmEngine
 
+        # One GPU is vLLM's own default, and not to be told from it in the fingerprint.
+        settings = {"tensor_parallel_size": self.tensor_parallel} if self.tensor_parallel > 1 else {}
         with errors.status(f"Loading {self.model} …"):
-            return VllmEngine(self._source, name=self.model, revision=self.revision, dtype=self.dtype)
+            return VllmEngine(self._source, name=self.model, revision=self.revision, dtype=self.dtype, options=settings)
 
     def load_transformers(self) -> TransformersEngine:
         """Load the model for methods that look inside."""

@@ -44,6 +44,7 @@ from unprior.cli.model import (
     ModelName,
     ModelOptions,
     Revision,
+    TensorParallel,
     looking_inside,
 )
 from unprior.cli.run_record import RunRecord
@@ -85,6 +86,7 @@ def run(
     engine: EngineName = ENGINES[0],
     base_url: BaseUrls = None,
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
+    tensor_parallel: TensorParallel = 1,
     allow_censored: AllowCensored = False,
     as_json: AsJson = False,
 ) -> None:
@@ -100,7 +102,9 @@ def run(
 
     options = MethodOptions.of([baselines], revis_data, revis_strength, cost_examples)
     urls = tuple(base_url or ())
-    loading = ModelOptions(model, revision, dtype, device, device_map, attention, engine, urls, concurrency)
+    loading = ModelOptions(
+        model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel
+    )
     loading.check(looks_inside=bool(choose_methods(options.names).decoded))
     SelectivePriorCalibrator(epsilon_cs=epsilon_cs).check_parameters()
     whole = prepare(benchmark, out, seed, variant, data_dir)

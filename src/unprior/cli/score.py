@@ -37,6 +37,7 @@ from unprior.cli.model import (
     ModelName,
     ModelOptions,
     Revision,
+    TensorParallel,
 )
 from unprior.cli.progress import progress
 from unprior.cli.run_record import RunRecord
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from unprior.engines.stored_rows import Failure
     from unprior.scores import ScoreTable
 
-LEAST_MASS = 0.5
 SHARDS = "shards"
 
 
@@ -90,6 +90,7 @@ def score(
     engine: EngineName = ENGINES[0],
     base_url: BaseUrls = None,
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
+    tensor_parallel: TensorParallel = 1,
     allow_censored: AllowCensored = False,
     ray: RayAddress = None,
     workers: Workers = None,
@@ -102,7 +103,9 @@ def score(
     Results are stored as they come; the same command again computes only what is missing.
     """
     urls = tuple(base_url or ())
-    options = ModelOptions(model, revision, dtype, device, device_map, attention, engine, urls, concurrency)
+    options = ModelOptions(
+        model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel
+    )
     options.check()
     cluster = RayOptions(ray, workers, gpus_per_worker, shards)
     cluster.check()
@@ -211,6 +214,7 @@ def writing_table(path: Path) -> Iterator[WrittenTable]:
     """Write a table as its parts come; a warning follows if the candidates mean little to the model."""
     import numpy as np
 
+    from unprior.engines.protocol import LEAST_MASS
     from unprior.scores.files import writing_scores
 
     masses: list[Any] = []

@@ -11,6 +11,9 @@ from PIL import Image
 
 from unprior.engines.prompts import PromptLayout
 
+LEAST_MASS = 0.5
+"""Candidates that hold less of the probability are not what the model would say; people are warned."""
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
