@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,10 +26,13 @@ from broken_engines import (
     Wrapped,
     shifted,
 )
+from faulty_server import FaultyServer
+from replayed_vllm import MODEL, ReplayedVllm
 from unprior.embedded import FOLDER
 from unprior.engines.doctor import Examination, Finding, examine
 from unprior.engines.doctor.probes import PROBES
 from unprior.engines.doctor.trial import Trial
+from unprior.engines.http import HttpEngine
 from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Engine, Query, QueryFailure
 from unprior.engines.transformers import TransformersEngine
@@ -144,9 +149,102 @@ def test_only_visible_top_tokens_are_a_warning(random: TransformersEngine) -> No
     found = examination.finding("exact scores")
     assert (found.status, found.detail) == (
         "warning",
-        "only the top 20 tokens are visible; other candidates are censored",
+        "only the top 20 tokens are visible; other candidates are censored (here: none)",
     )
     assert failed(examination) == []
+
+
+@contextmanager
+def served(engine: TransformersEngine, answer: Any = None, **abilities: bool) -> Iterator[HttpEngine]:
+    with FaultyServer(answer or ReplayedVllm(engine, **abilities)) as server:
+        client = HttpEngine(MODEL, [server.url])
+        try:
+            yield client
+        finally:
+            client.close()
+
+
+def test_a_served_model_passes_every_probe(embedded: TransformersEngine) -> None:
+    with served(embedded) as engine:
+        examination = examine(engine)
+    assert set(statuses(examination).values()) == {"ok"}
+    assert examination.finding("tokenisation").detail == "␣A, ␣B, ␣C, ␣D, ␣yes, ␣no"
+    assert "in full" in examination.finding("prefix reuse").detail
+    assert "before the text" in examination.finding("image order").detail
+    told = examination.finding("versions").detail
+    assert "vllm 0.32.0, loaded from folder/tiny, longest prompt 512; fingerprint" in told
+
+
+def test_a_server_that_shows_the_top_tokens_gets_warnings_with_what_to_do(random: TransformersEngine) -> None:
+    with served(random, named=False, tokenizes=False) as engine:
+        examination = examine(engine)
+    found = examination.finding("exact scores")
+    assert (found.status, found.detail) == (
+        "warning",
+        "only the top 20 tokens are visible; other candidates are censored (here: A, B, C, D, yes, no)",
+    )
+    assert "vLLM 0.26" in str(found.remedy)
+    assert "--allow-censored" in str(found.remedy)
+    mass, tokens = examination.finding("candidate mass"), examination.finding("tokenisation")
+    assert mass.detail.startswith("choice 0.0% to ")
+    assert (tokens.status, tokens.detail) == ("warning", "the server does not tell how it tokenises")
+    assert failed(examination) == []
+    assert all(finding.remedy for finding in examination.findings if finding.status == "warning")
+
+
+def test_what_hidden_candidates_may_hold_decides_the_advice(random: TransformersEngine) -> None:
+    class HalfHidden(Wrapped):
+        def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores]:
+            return [
+                CandidateScores((-1.2, *(-0.9,) * (len(query.candidates) - 1)), (1,) * len(query.candidates), hidden)
+                for query in queries
+                for hidden in [(False, *(True,) * (len(query.candidates) - 1))]
+            ]
+
+    found = probed(HalfHidden(random), "candidate mass")
+    # exp(-1.2) = 30.1%; three bounds of exp(-0.9) = 40.7% could fill the rest, one brings it to 70.8%
+    assert (found.status, found.detail) == ("warning", "choice 30.1% to 100.0%, yes/no 30.1% to 70.8%")
+    assert "may be enough" in str(found.remedy)
+
+
+def test_a_server_s_cache_is_compared_with_scores_past_it(embedded: TransformersEngine) -> None:
+    replayed = ReplayedVllm(embedded)
+    seen: Counter[str] = Counter()
+
+    def stale(path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
+        status, content = replayed(path, body)
+        if body and "logprob_token_ids" in body:
+            seen[body.get("cache_salt", "")] += 1
+            if "cache_salt" not in body:
+                for entry in content["choices"][0]["logprobs"]["content"][0]["top_logprobs"]:
+                    entry["logprob"] -= 0.5
+        return status, content
+
+    with served(embedded, stale) as engine:
+        found = probed(engine, "prefix reuse")
+        assert (found.status, found.detail[-21:]) == ("failed", "at most 5.0e-01 apart")
+    assert "--no-enable-prefix-caching" in str(found.remedy)
+    assert [count for salt, count in seen.items() if salt] == [1]
+
+
+def test_a_server_whose_template_puts_the_text_first_is_caught(embedded: TransformersEngine) -> None:
+    class TextFirst(ReplayedVllm):
+        def _render(self, body: dict[str, Any]) -> tuple[Image.Image | None, str]:
+            image, text = super()._render(body)
+            return image, text if image is None else text.replace("<image>", "").replace("\nASS", "<image>\nASS")
+
+    with served(embedded, TextFirst(embedded)) as engine:
+        found = probed(engine, "image order")
+    assert (found.status, found.detail) == ("failed", "the chat template renders the text before the picture")
+
+
+@pytest.mark.parametrize(
+    ("engine", "remedy"), [("openai", "--concurrency 1"), ("vllm", "max_num_seqs"), ("other", "--batch-size 1")]
+)
+def test_the_remedy_is_one_that_the_engine_knows(random: TransformersEngine, engine: str, remedy: str) -> None:
+    wrapped = DependsOnBatch(random)
+    wrapped.identity = {"engine": engine}
+    assert remedy in str(probed(wrapped, "batch invariance").remedy)
 
 
 def test_unshared_prefixes_are_a_warning(model_folder: Callable[[str], Path]) -> None:
@@ -219,6 +317,11 @@ def test_old_versions_are_named(random: TransformersEngine) -> None:
     found = probed(old, "versions")
     assert (found.status, found.remedy) == ("failed", "Needs vllm 0.26 or later.")
     assert "vllm 0.9.2" in found.detail
+    # A server as old as that still shows its top tokens.
+    old.identity = {"software": "vllm", "version": "0.9.2"}
+    assert "vllm 0.9.2" in probed(old, "versions").detail
+    with served(random, ReplayedVllm(random, named=False, version="0.9.2")) as engine:
+        assert probed(engine, "versions").status == "warning"
 
 
 def test_the_users_picture_and_question_are_asked(random: TransformersEngine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from unprior.benchmarks.schema import Benchmark
 from unprior.cli.benchmarks import prepare
 from unprior.embedded import FOLDER, NAME
 from unprior.engines._http_client import Patience
+from unprior.engines.doctor import examine
+from unprior.engines.doctor.trial import Trial
 from unprior.engines.http import HttpEngine
 from unprior.engines.protocol import Answered
 from unprior.engines.scoring import ScoringRun
@@ -82,6 +85,49 @@ def test_scores_and_answers_equal_those_of_transformers(url: str, reference: Tra
     engine.close()
     print(f"largest difference to transformers: {largest:.2g}")
     assert largest < TOLERANCE
+
+
+def cached_tokens(url: str) -> float:
+    """Prompt tokens that the server has found in its cache so far."""
+    lines = httpx.get(f"{url}/metrics").text.splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith("vllm:prefix_cache_hits_total"))
+
+
+def test_doctor_passes_it_and_compares_with_scores_past_the_cache(url: str) -> None:
+    engine = HttpEngine(NAME, [url])
+    examination = examine(engine)
+    query = Trial.of(engine).long(None, ("A", "B", "seventeen zebras"))
+    assert engine.score_in_full is not None
+    counts = [cached_tokens(url)]
+    for score in (lambda asked: engine.score_batch([asked]), engine.score_in_full):
+        score(query)
+        counts.append(cached_tokens(url))
+    engine.close()
+    assert [(finding.name, finding.detail) for finding in examination.findings if finding.status != "ok"] == []
+    assert "vllm 0." in examination.finding("versions").detail
+    assert "in full" in examination.finding("prefix reuse").detail
+    assert counts[0] < counts[1] == counts[2]
+
+
+def test_commands_ask_and_doctor_take_the_server(url: str, tmp_path: Path) -> None:
+    command, served = str(Path(sys.executable).parent / "unprior"), ("--engine", "openai", "--base-url", url, "--json")
+    embedded_queries()[0].image.save(tmp_path / "noise.png")
+    told = []
+    for arguments in (
+        ("doctor", *served),
+        ("ask", "noise.png", "Is it red?", *served),
+        ("ask", "noise.png", "Is it red?", "--json"),
+    ):
+        done = subprocess.run(
+            [command, *arguments], capture_output=True, timeout=300, check=False, text=True, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        told.append(json.loads(done.stdout))
+    assert told[0]["failed"] is False
+    assert told[1]["answer"] == told[2]["answer"]
+    for mine, theirs in zip(told[1]["candidates"], told[2]["candidates"], strict=True):
+        assert mine["image_score"] == pytest.approx(theirs["image_score"], abs=TOLERANCE)
+        assert mine["prior_score"] == pytest.approx(theirs["prior_score"], abs=TOLERANCE)
 
 
 def test_a_whole_run_gives_the_same_scores_answers_and_decisions(url: str, default_run: Path, tmp_path: Path) -> None:

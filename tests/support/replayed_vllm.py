@@ -50,7 +50,8 @@ class ReplayedVllm:
             return 200, known[path](body or {})
 
     def _models(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {"data": [{"id": MODEL, "root": "folder/tiny", "max_model_len": 512}]}
+        told = {"owned_by": "vllm", "root": "folder/tiny", "max_model_len": 512} if self.tokenizes else {}
+        return {"data": [{"id": MODEL, **told}]}
 
     def _tokenize(self, body: dict[str, Any]) -> dict[str, Any]:
         tokens = self._tokens(body["prompt"] if "prompt" in body else self._render(body)[1], body)

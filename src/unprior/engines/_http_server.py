@@ -26,6 +26,8 @@ class Served:
     """What requests call it."""
     root: str
     """What it was loaded from, as far as the server tells."""
+    software: str
+    """What the server calls itself (vLLM: ``vllm``), empty if it does not tell."""
     version: str
     """The server's own version, empty if it does not tell."""
     longest: int | None
@@ -61,9 +63,9 @@ async def examine(client: HttpClient, model: str) -> Served:
     """Ask the servers what they serve, and the first one what it can do."""
     found = {await _identify(client, model, server) for server in range(len(client.base_urls))}
     if len(found) > 1:
-        described = "; ".join(f"{root or 'unknown'} on version {version or 'unknown'}" for root, version, _ in found)
+        described = "; ".join(f"{root or 'unknown'} on version {version or 'unknown'}" for root, _, version, _ in found)
         raise UnpriorError(f"the servers differ for {model}: {described}; give only servers that are alike")
-    root, version, longest = found.pop()
+    root, software, version, longest = found.pop()
     without, with_start = (
         ServerTokenizer(client, model, adds_start=adds, most_wrong=_ENOUGH_WRONG) for adds in (False, True)
     )
@@ -84,10 +86,10 @@ async def examine(client: HttpClient, model: str) -> Served:
         top_k = await _visible_tokens(client, model)
     else:
         tells = told
-    return Served(model, root, version, longest, top_k, tokens is not None, adds_start, tells, opened)
+    return Served(model, root, software, version, longest, top_k, tokens is not None, adds_start, tells, opened)
 
 
-async def _identify(client: HttpClient, model: str, server: int) -> tuple[str, str, int | None]:
+async def _identify(client: HttpClient, model: str, server: int) -> tuple[str, str, str, int | None]:
     def check(answer: Any) -> list[dict[str, Any]]:
         listed = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(listed, list) or not all(isinstance(entry, dict) and "id" in entry for entry in listed):
@@ -108,7 +110,8 @@ async def _identify(client: HttpClient, model: str, server: int) -> tuple[str, s
         )
     except (RefusedError, KeyError, TypeError):
         version = ""
-    return str(entry.get("root") or ""), version, longest if isinstance(longest, int) else None
+    root, software = (str(entry.get(key) or "") for key in ("root", "owned_by"))
+    return root, software, version, longest if isinstance(longest, int) else None
 
 
 async def _names_tokens(client: HttpClient, model: str, tokens: Sequence[int]) -> bool | None:

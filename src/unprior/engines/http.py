@@ -7,6 +7,7 @@ import base64
 import hashlib
 import io
 import json
+import secrets
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -17,8 +18,8 @@ from typing import Any, TypeVar
 from PIL import Image
 
 from unprior.engines._candidate_tree import Beginning, NextTokens, Token, branch_points, leads_to, sum_up
-from unprior.engines._http_answers import MOST_NAMED_TOKENS, named_tokens, written_text
-from unprior.engines._http_client import HttpClient, Patience, UnreachableError
+from unprior.engines._http_answers import MOST_NAMED_TOKENS, named_tokens, prompt_tokens, written_text
+from unprior.engines._http_client import HttpClient, Patience, UnreachableError, WrongAnswerError
 from unprior.engines._http_server import examine, naming, question
 from unprior.engines._http_tokens import CandidateTokens, ServerTokenizer
 from unprior.engines.prompts import PromptLayout
@@ -152,6 +153,38 @@ class HttpEngine:
         """Original answers and scores for many queries."""
         return self._run(self._all(queries, self._answer))
 
+    @property
+    def score_in_full(self) -> Callable[[Query], CandidateScores] | None:
+        """Scores past the server's cache of prompts, for ``unprior doctor``; None where that cannot be asked for."""
+        if not self.served.tells_prompt:
+            return None
+        return lambda query: self._run(self._score(query, None, in_full=True))
+
+    def candidate_tokens(self, query: Query) -> list[list[tuple[Token, str]]] | None:
+        """Number and text of every token of the candidates; None if the server does not tell."""
+
+        async def tell() -> list[list[tuple[Token, str]]]:
+            found = await self._tokens(query.text + self._layout.scoring_suffix, query.candidates)
+            text = self._tokenizer.text_of
+            return [[(token, await text([token])) for token in each] for each in found.candidates]
+
+        return self._run(tell()) if self.served.tokenizes else None
+
+    def prompt_as_read(self, image: Image.Image | None, text: str) -> str | None:
+        """The prompt of a question as the model read it, tokens of the image included; None if that is not told."""
+
+        def check(answer: Any) -> list[int]:
+            tokens = prompt_tokens(answer)
+            if tokens is None:
+                raise WrongAnswerError("it does not repeat the prompt")
+            return tokens
+
+        async def tell() -> str:
+            body = question(self.served.model, _content(image, text)) | self.served.extras | {"return_token_ids": True}
+            return await self._tokenizer.text_of(await self._client.post(_CHAT, body, check))
+
+        return self._run(tell()) if self.served.tells_prompt else None
+
     async def _all(
         self, queries: Sequence[Query], work: Callable[[Query], Awaitable[Result]]
     ) -> list[Result | QueryFailure]:
@@ -182,7 +215,9 @@ class HttpEngine:
         text = await self._client.post(_CHAT, body, written_text)
         return text if text.startswith("<think>") else self.served.opened_block + text
 
-    async def _score(self, query: Query, image: list[dict[str, Any]] | None) -> CandidateScores:
+    async def _score(
+        self, query: Query, image: list[dict[str, Any]] | None, *, in_full: bool = False
+    ) -> CandidateScores:
         """Scores of a query; its image may be encoded already."""
         text = query.text + self._layout.scoring_suffix
         if image is None:
@@ -190,21 +225,30 @@ class HttpEngine:
         content = [*image, {"type": "text", "text": text}]
         if not self.served.tokenizes:
             return await self._walk(content, CandidateTokens((), tuple((c,) for c in query.candidates), {}))
-        return await self._walk(content, await self._tokens(text, query.candidates))
+        return await self._walk(content, await self._tokens(text, query.candidates), in_full)
 
-    async def _walk(self, content: list[dict[str, Any]], tokens: CandidateTokens) -> CandidateScores:
+    async def _walk(
+        self, content: list[dict[str, Any]], tokens: CandidateTokens, in_full: bool = False
+    ) -> CandidateScores:
         """Read the distribution at every branch of the candidates, what begins alike once."""
         read: dict[Beginning, NextTokens] = {}
         for beginning, following in branch_points(tokens.candidates).items():
             if leads_to(beginning, read):
-                read[beginning] = await self._next(content, tokens, beginning, following)
+                read[beginning] = await self._next(content, tokens, beginning, following, in_full)
         return sum_up(tokens.candidates, read)
 
     async def _next(
-        self, content: list[dict[str, Any]], tokens: CandidateTokens, beginning: Beginning, following: Sequence[Token]
+        self,
+        content: list[dict[str, Any]],
+        tokens: CandidateTokens,
+        beginning: Beginning,
+        following: Sequence[Token],
+        in_full: bool,
     ) -> NextTokens:
         served, tail = self.served, (*tokens.tail, *beginning)
         body = question(served.model, content, tokens.contents.get(beginning)) | served.extras
+        if in_full:  # vLLM finds only prompts with the same salt in its cache
+            body["cache_salt"] = secrets.token_hex()
         expected = [token for token in tail if isinstance(token, int)] if served.tells_prompt else None
         if served.top_k is not None:
             return await self._client.post(_CHAT, body | served.showing, served.read_shown)

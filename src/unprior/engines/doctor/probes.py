@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+from unprior.engines._precision import HALF, SINGLE
 from unprior.engines.doctor.finding import Probe, Verdict
 from unprior.engines.doctor.scores import exact_scores, mass_on_candidates, tokens_of_candidates
 from unprior.engines.doctor.surroundings import versions
-from unprior.engines.doctor.trial import EXACT, HALF, LETTERS, Trial, difference
+from unprior.engines.doctor.trial import LETTERS, Trial, difference
 from unprior.engines.prompts import YES_NO, parse_answer
 from unprior.engines.protocol import Query
 
@@ -41,14 +42,18 @@ def original_answer(trial: Trial) -> Verdict:
 
 def prefix_reuse(trial: Trial) -> Verdict:
     """The same scores from a fresh prompt, from a known one, beside an answer, and (where offered) without a cache."""
-    query = trial.choice(trial.unseen)
+    query = trial.long(trial.unseen, LETTERS)
     fresh, known, beside = trial.scores(query)[0], trial.scores(query)[0], trial.answers(query)[0].scored
     ways, compared = [known, beside], "fresh, known, beside an answer"
     full = getattr(trial.engine, "score_in_full", None)
     if full is not None:
         ways.append(full(query))
         compared += ", in full"
-    remedy = "Switch prefix caching off (vLLM: --no-enable-prefix-caching) and report the model."
+    remedy = trial.advice(
+        "Do not use these scores; report the model.",
+        openai="Switch prefix caching off (vllm serve --no-enable-prefix-caching) and report the model.",
+        vllm="Use VllmEngine(options={'enable_prefix_caching': False}) and report the model.",
+    )
     verdict = _equal(trial, compared, (difference(fresh, way) for way in ways), remedy)
     if verdict.status == "ok" and not getattr(trial.engine, "shares_prefix", True):
         remedy = "Nothing must be done; another version of transformers may bring the speed back."
@@ -85,7 +90,12 @@ def batch_invariance(trial: Trial) -> Verdict:
         *map(difference, scored, reversed(trial.scores(*reversed(queries)))),
         *map(difference, [each.scored for each in answered], [each.scored for each in together]),
     ]
-    remedy = "Score with --batch-size 1 (server: one sequence at a time), or in float32; check the padding side."
+    precision = trial.advice(
+        "with --dtype float32; check the padding side",
+        openai="serve it in float32 (vllm serve --dtype float32); on newer GPUs VLLM_BATCH_INVARIANT=1 may do",
+        vllm="with --dtype float32; on newer GPUs VLLM_BATCH_INVARIANT=1 may do",
+    )
+    remedy = f"Score with {trial.one_at_a_time}, or {precision}."
     verdict = _equal(trial, "alone, four at once, opposite order", differences, remedy)
     if verdict.status == "ok" and [each.text for each in answered] != [each.text for each in together]:
         return Verdict("failed" if trial.is_exact else "warning", "answers change with their batch", remedy)
@@ -94,12 +104,13 @@ def batch_invariance(trial: Trial) -> Verdict:
 
 def image_order(trial: Trial) -> Verdict:
     """Pictures reach their own question: alone they differ, in a batch each row is like its picture alone."""
-    misplaced = _template_fault(trial)
+    prompts = _prompts(trial, "Which picture?")
+    misplaced = None if prompts is None else _template_fault(*prompts)
     if misplaced is not None:
         return misplaced
     pictures = (trial.picture, trial.other)
     alone = [trial.scores(trial.choice(picture))[0] for picture in pictures]
-    if difference(*alone) <= EXACT:
+    if difference(*alone) <= SINGLE:
         remedy = "The picture does not reach the model: check the chat template, the server's image limit and its log."
         return Verdict("failed", "two different pictures have the same scores", remedy)
     for order in ((0, 1), (1, 0)):
@@ -107,22 +118,29 @@ def image_order(trial: Trial) -> Verdict:
         # Nearer to its own picture, rather than equal: small influences of the batch are another probe's matter.
         for place, row in zip(order, rows, strict=True):
             if difference(row, alone[place]) >= difference(row, alone[1 - place]):
-                remedy = "Score with --batch-size 1; report the model or server, whose batches mix up pictures."
+                remedy = f"Score with {trial.one_at_a_time}; report the model or server: its batches mix up pictures."
                 return Verdict("failed", "in a batch a question gets the scores of another picture", remedy)
-    return Verdict("ok", "pictures stay with their questions")
+    return Verdict("ok", "pictures stay with their questions" + (", before the text" if prompts else ""))
 
 
-def _template_fault(trial: Trial) -> Verdict | None:
-    """What is wrong with the rendered prompt, where it can be seen."""
-    encoder = getattr(trial.engine, "encoder", None)
-    placeholder = getattr(getattr(encoder, "processor", None), "image_token", None)
-    if encoder is None or placeholder is None:
+def _prompts(trial: Trial, text: str) -> tuple[str, str, str] | None:
+    """A text, and its prompts without and with a picture as the model reads them, where they can be seen."""
+    if (encoder := getattr(trial.engine, "encoder", None)) is not None:
+        return text, encoder.render(False, text), encoder.render(True, text)
+    read = getattr(trial.engine, "prompt_as_read", None)
+    seen = [] if read is None else [read(image, text) for image in (None, trial.picture)]
+    return (text, *seen) if all(seen) and seen else None
+
+
+def _template_fault(text: str, plain: str, pictured: str) -> Verdict | None:
+    if plain == pictured:
+        detail = "no place for the picture"
+    elif text not in pictured:
+        detail = "no text"
+    elif plain.rpartition(text)[2] != pictured.rpartition(text)[2]:  # something stands behind the text
+        detail = "the text before the picture"
+    else:
         return None
-    rendered = encoder.render(True, "Which picture?")
-    image, text = rendered.find(str(placeholder)), rendered.find("Which picture?")
-    if 0 <= image < text:
-        return None
-    detail = "no place for the picture" if image < 0 else "no text" if text < 0 else "the text before the picture"
     remedy = "Give the model a chat template that renders the picture, then the text (chat_template.jinja beside it)."
     return Verdict("failed", f"the chat template renders {detail}", remedy)
 
@@ -133,12 +151,11 @@ def _shortened(text: str, most: int = 24) -> str:
 
 def _of_four_lengths(trial: Trial) -> list[Query]:
     mixed = ("A", "yes", "seventeen zebras") if trial.engine.capabilities.exact_scores else LETTERS
-    long = "Look at the picture for a while, from left to right and from top to bottom. " * 3
     return [
         trial.choice(trial.picture),
         trial.yes_no(trial.picture),
         trial.query(trial.picture, "Answer with a single letter.", LETTERS),
-        trial.query(trial.picture, long + "What do you see?", mixed),
+        trial.long(trial.picture, mixed),
     ]
 
 
@@ -146,7 +163,7 @@ def _equal(trial: Trial, compared: str, differences: Iterable[float], remedy: st
     """Judge the largest difference by the engine's precision, if it is known."""
     largest = max(differences)
     detail = f"{compared}: " + (f"at most {largest:.1e} apart" if largest else "equal")
-    if largest <= (EXACT if trial.tolerance is None else trial.tolerance):
+    if largest <= (SINGLE if trial.tolerance is None else trial.tolerance):
         return Verdict("ok", detail)
     if trial.tolerance is None and largest <= HALF:
         return Verdict("warning", detail, f"Half precision explains this, single precision would not. {remedy}")

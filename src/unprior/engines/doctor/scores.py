@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
+from unprior.engines._precision import HALF
 from unprior.engines.doctor.finding import Verdict
-from unprior.engines.doctor.trial import HALF, LETTERS, Trial
+from unprior.engines.doctor.trial import LETTERS, Trial
 from unprior.engines.prompts import YES_NO
-from unprior.engines.protocol import CandidateScores
+from unprior.engines.protocol import LEAST_MASS, CandidateScores, Query
 
-LEAST_MASS = 0.5
 _ROUNDING = 1.01
 _STARTS = ("A", "yes", "zebra")
 _NEXT = ("A", "B", "yes", "no", "and", "is", "the", "zebra")
@@ -25,10 +25,12 @@ def exact_scores(trial: Trial) -> Verdict:
     capabilities = trial.engine.capabilities
     if not capabilities.exact_scores:
         seen = "the most probable tokens" if capabilities.top_k is None else f"the top {capabilities.top_k} tokens"
+        here = ", ".join(_censored(trial)) or "none"
         return Verdict(
             "warning",
-            f"only {seen} are visible; other candidates are censored",
-            "Serve the model with vLLM 0.26 or later, which scores any token; calibration refuses censored rows.",
+            f"only {seen} are visible; other candidates are censored (here: {here})",
+            "Serve the model with vLLM 0.26 or later, which scores any token. Otherwise examples with a censored "
+            "candidate are refused; --allow-censored takes upper bounds for their scores.",
         )
     fault = _fault_among_many(trial)
     return Verdict("ok", "log-probabilities of any candidate") if fault is None else Verdict("failed", fault, remedy)
@@ -36,15 +38,20 @@ def exact_scores(trial: Trial) -> Verdict:
 
 def mass_on_candidates(trial: Trial) -> Verdict:
     """How much probability the candidates hold with the picture."""
-    masses = {
-        "choice": trial.scores(trial.choice(trial.picture))[0].mass,
-        "yes/no": trial.scores(trial.yes_no(trial.picture))[0].mass,
-    }
-    detail = ", ".join(f"{name} {mass:.1%}" for name, mass in masses.items())
-    if not all(mass <= _ROUNDING for mass in masses.values()):
+    asked = {"choice": trial.choice(trial.picture), "yes/no": trial.yes_no(trial.picture)}
+    scored = {name: trial.scores(query)[0] for name, query in asked.items()}
+    if not all(each.mass <= _ROUNDING for each in scored.values()):
         return Verdict("skipped", "the scores are no log-probabilities")
-    if min(masses.values()) >= LEAST_MASS:
+    # Scores of censored candidates are upper bounds: with them it is the most that the candidates can hold.
+    ranges = {name: (each.mass, min(1.0, sum(map(math.exp, each.scores)))) for name, each in scored.items()}
+    detail = ", ".join(
+        f"{name} {least:.1%}" + (f" to {most:.1%}" if any(scored[name].censored or ()) else "")
+        for name, (least, most) in ranges.items()
+    )
+    if min(least for least, _ in ranges.values()) >= LEAST_MASS:
         return Verdict("ok", detail)
+    if min(most for _, most in ranges.values()) >= LEAST_MASS:
+        return Verdict("warning", detail, "The server hides some candidates, so it may be enough; vLLM would tell.")
     return Verdict(
         "warning",
         detail,
@@ -58,19 +65,27 @@ def tokens_of_candidates(trial: Trial) -> Verdict:
     encoder = getattr(trial.engine, "encoder", None)
     shown, uneven = [], []
     for query, labels in ((trial.choice(trial.picture), LETTERS), (trial.yes_no(trial.picture), YES_NO)):
-        if encoder is None:
+        tokens = _tokens(trial, query)
+        if tokens is None and hasattr(trial.engine, "candidate_tokens"):
+            return Verdict(
+                "warning",
+                "the server does not tell how it tokenises",
+                "A candidate counts as visible only where one token has exactly its text; the others are censored. "
+                "vLLM would tell.",
+            )
+        if tokens is None:
             counts = list(trial.scores(query)[0].token_counts)
             shown += [f"{label} {count}" for label, count in zip(labels, counts, strict=True)]
         else:
-            tokens = encoder.encode(query).candidates
             counts = [len(each) for each in tokens]
-            shown += ["|".join(_visible(encoder.tokenizer.decode([token])) for token in each) for each in tokens]
-            fault = _confused(tokens, labels, getattr(encoder.tokenizer, "unk_token_id", None))
+            shown += ["|".join(_visible(text) for _, text in each) for each in tokens]
+            numbers = [[number for number, _ in each] for each in tokens]
+            fault = _confused(numbers, labels, getattr(getattr(encoder, "tokenizer", None), "unk_token_id", None))
             if fault is not None:
                 return Verdict("failed", fault, "Choose another continuation in the prompt layout.")
         if len(set(counts)) > 1:
             uneven.append(" and ".join(map(str, sorted(set(counts)))))
-    detail = ("tokens of each: " if encoder is None else "") + ", ".join(shown)
+    detail = ("tokens of each: " if tokens is None else "") + ", ".join(shown)
     if uneven:
         return Verdict(
             "warning",
@@ -79,6 +94,25 @@ def tokens_of_candidates(trial: Trial) -> Verdict:
             f"continuation in the prompt layout that makes them alike.",
         )
     return Verdict("ok", detail)
+
+
+def _tokens(trial: Trial, query: Query) -> list[list[tuple[int, str]]] | None:
+    """Number and text of every token of the candidates, where the engine tells them."""
+    encoder = getattr(trial.engine, "encoder", None)
+    if encoder is not None:
+        encoded = encoder.encode(query).candidates
+        return [[(token, encoder.tokenizer.decode([token])) for token in each] for each in encoded]
+    told = getattr(trial.engine, "candidate_tokens", None)
+    return None if told is None else told(query)
+
+
+def _censored(trial: Trial) -> list[str]:
+    """Labels whose scores are only bounds."""
+    found = []
+    for query, labels in ((trial.choice(trial.picture), LETTERS), (trial.yes_no(trial.picture), YES_NO)):
+        hidden = trial.scores(query)[0].censored or (False,) * len(labels)
+        found += [label for label, bound in zip(labels, hidden, strict=True) if bound]
+    return found
 
 
 def _fault(scored: CandidateScores, candidates: int) -> str | None:

@@ -11,7 +11,12 @@ from unprior.engines.doctor.finding import Verdict
 from unprior.engines.doctor.trial import Trial
 
 _OLDEST = {"torch": (2, 6), "transformers": (5, 3), "vllm": (0, 26)}
-_DIGESTS = frozenset({"model", "weights", "preprocessing", "chat_template"})
+_NAMES = {"dtype": "precision", "root": "loaded from", "longest": "longest prompt", "version": "server"}
+_NOT_FOR_PEOPLE = frozenset(
+    {"engine", "model", "software", "weights", "preprocessing", "chat_template"}  # known, or too long to read
+    | {"top_k", "tokenizes", "adds_start", "tells_prompt", "opened_block"}  # what a server can do
+)
+_NOTHING = frozenset({"", "None", "{}"})
 
 
 def versions(trial: Trial) -> Verdict:
@@ -19,18 +24,21 @@ def versions(trial: Trial) -> Verdict:
     from unprior import __version__
 
     engine = trial.engine
-    identity: dict[str, str] = getattr(engine, "identity", {})
+    identity: dict[str, str] = dict(getattr(engine, "identity", {}))
+    if identity.get("software") == "vllm":  # a server that says what it is
+        identity = {"vllm": identity.pop("version", ""), **identity}
     told = {"unprior": __version__, "python": platform.python_version(), "pillow": PIL.__version__}
-    told |= {name: value for name, value in identity.items() if name not in _DIGESTS}
-    detail = ", ".join(f"{name} {value.removeprefix('torch.')}" for name, value in told.items())
+    told |= {name: value for name, value in identity.items() if name not in _NOT_FOR_PEOPLE and value not in _NOTHING}
+    detail = ", ".join(f"{_NAMES.get(name, name)} {value.removeprefix('torch.')}" for name, value in told.items())
     first = engine.fingerprint
     if not first or engine.fingerprint != first:
         remedy = "Stored scores are found again by it: make it depend on nothing but model, settings and versions."
         return Verdict("failed", "the fingerprint is empty or changes while nothing else does", remedy)
-    old = [name for name, least in _OLDEST.items() if name in told and _number(told[name]) < least]
+    old = [name for name, least in _OLDEST.items() if name in told and () < _number(told[name]) < least]
     if old:
         wanted = ", ".join(f"{name} {'.'.join(map(str, _OLDEST[name]))} or later" for name in old)
-        return Verdict("failed", detail, f"Needs {wanted}.")
+        # A server too old to name tokens is used as one that shows the top ones: less, but not wrong.
+        return Verdict("failed" if engine.capabilities.exact_scores else "warning", detail, f"Needs {wanted}.")
     return Verdict("ok", f"{detail}; fingerprint {first[:12]}")
 
 

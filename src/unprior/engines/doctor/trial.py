@@ -10,16 +10,15 @@ from typing import TypeVar
 
 from PIL import Image
 
+from unprior.engines._precision import HALF
 from unprior.engines.prompts import YES_NO
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
 from unprior.errors import UnpriorError
 
-EXACT, HALF = 1e-3, 0.25
-"""Differences that single and half precision explain."""
-
 Result = TypeVar("Result", CandidateScores, Answered)
 
 LETTERS = ("A", "B", "C", "D")
+_PREAMBLE = "Look at the picture for a while, from left to right and from top to bottom. " * 3
 _COLOURS = ("red", "green", "blue", "yellow")
 _ABOUT_ANY_PICTURE = ("What is the main color of the picture?", "Is there an animal in the picture?")
 
@@ -66,6 +65,19 @@ class Trial:
         """Whether the precision is known to leave no room for ties that fall either way."""
         return self.tolerance is not None and self.tolerance < HALF
 
+    def advice(self, otherwise: str, **by_engine: str) -> str:
+        """What to do, which may differ with the kind of engine: ``openai`` or ``vllm``."""
+        return by_engine.get(getattr(self.engine, "identity", {}).get("engine", ""), otherwise)
+
+    @property
+    def one_at_a_time(self) -> str:
+        """How this engine is kept from working on several questions together."""
+        return self.advice(
+            "--batch-size 1",
+            openai="--concurrency 1 and no other clients",
+            vllm="VllmEngine(options={'max_num_seqs': 1})",
+        )
+
     def choice(self, image: Image.Image | None) -> Query:
         """A multiple-choice question about any picture."""
         text = self.engine.layout.user_text(_ABOUT_ANY_PICTURE[0], LETTERS, _COLOURS)
@@ -74,6 +86,10 @@ class Trial:
     def yes_no(self, image: Image.Image | None) -> Query:
         """The yes/no question."""
         return self.query(image, self.engine.layout.user_text(self.question, YES_NO, None), YES_NO)
+
+    def long(self, image: Image.Image | None, labels: Sequence[str]) -> Query:
+        """A prompt long enough for caches that keep only whole blocks of tokens (vLLM on CPUs: 128)."""
+        return self.query(image, _PREAMBLE + "What do you see?", labels)
 
     def query(self, image: Image.Image | None, text: str, labels: Sequence[str]) -> Query:
         """Any text with any candidates."""
