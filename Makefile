@@ -54,7 +54,7 @@ $(ENGINES)/vllm.stamp: tests/support/vllm_environment.py pyproject.toml
 engines: $(ENGINES)/vllm.stamp  ## A virtual environment with a real vLLM, for tests.
 
 test-engines: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The engines against a real vLLM on this machine.
-	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python $(BIN)/pytest -m engines tests/engines
+	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python $(BIN)/pytest -rP -m engines tests/engines
 
 bench: bench-core bench-engine bench-baselines bench-studies  ## Measure speed side by side with the straightforward way; updates the README.
 
