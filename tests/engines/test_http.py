@@ -109,7 +109,7 @@ def test_a_server_that_does_not_repeat_the_prompt_tokenises_every_prompt(
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_that_passes_changes_nothing(llava: TransformersEngine, queries: list[Query], fault: str) -> None:
-    slow = {"late": 1.3, "patience": Patience(attempts=9, first_delay=0.001, timeout=1.0)} if fault == "late" else {}
+    slow = {"late": 1.2, "patience": Patience(attempts=9, first_delay=0.001, timeout=1.0)} if fault == "late" else {}
     chance = random.Random(0)
     plan = lambda *_: fault if chance.random() < 0.3 else None  # noqa: E731
     with served(ReplayedVllm(llava), plan, **slow) as (engine, server):

@@ -96,7 +96,8 @@ def cached_tokens(url: str) -> float:
 def test_doctor_passes_it_and_compares_with_scores_past_the_cache(url: str) -> None:
     engine = HttpEngine(NAME, [url])
     examination = examine(engine)
-    query = Trial.of(engine).long(None, ("A", "B", "seventeen zebras"))
+    trial = Trial.of(engine)
+    query = trial.long(trial.picture, ("A", "B", "seventeen zebras"))
     assert engine.score_in_full is not None
     counts = [cached_tokens(url)]
     for score in (lambda asked: engine.score_batch([asked]), engine.score_in_full):
