@@ -79,7 +79,8 @@ class RayOptions:
         if model.engine == "openai":
             pool = Pool(self.workers or len(model.base_urls), self.gpus or 0)
         else:
-            gpus = self.gpus if self.gpus is not None else 1.0 if there.get("GPU") else 0.0
+            wanted = float(model.tensor_parallel) if there.get("GPU") else 0.0
+            gpus = wanted if self.gpus is None else self.gpus
             fitting = there.get("GPU", 0) / gpus if gpus else there.get("CPU", 1) / 2
             pool = Pool(self.workers or max(1, int(fitting)), gpus)
         needed = {"GPU": pool.workers * pool.gpus, "CPU": pool.workers * pool.cpus}
