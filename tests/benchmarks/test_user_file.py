@@ -30,6 +30,12 @@ def test_questions_become_examples(tmp_path: Path) -> None:
     assert (choice.example_id, choice.pair_id, choice.side, choice.split) == ("seven", 7, "cf", "dev")
 
 
+def test_questions_about_one_image_share_its_path(tmp_path: Path) -> None:
+    first, other, second = read_questions(write(tmp_path, MINIMAL, CHOICE, MINIMAL))
+    assert first.image is second.image
+    assert (first.image, other.image) == (tmp_path / "a.png", tmp_path / "b.png")
+
+
 @pytest.mark.parametrize(
     ("row", "label"),
     [(CHOICE | {"answer": "b"}, "B"), (CHOICE | {"answer": "five"}, "A"), (MINIMAL | {"answer": "Yes"}, "yes")],

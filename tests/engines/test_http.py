@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -171,6 +172,40 @@ def test_no_more_queries_are_in_flight_than_allowed(llava: TransformersEngine, q
         server.most_in_flight = 0
         engine.answer_batch(queries * 3)
         assert server.most_in_flight == 3
+
+
+def test_connections_are_used_again(llava: TransformersEngine, queries: list[Query]) -> None:
+    chance = random.Random(0)
+    plan = lambda *_: "drop" if chance.random() < 0.1 else None  # noqa: E731
+    with served(ReplayedVllm(llava), plan, concurrency=3) as (engine, _):
+        assert_right(llava, queries, engine.answer_batch(queries))
+        engine.answer_batch(queries)
+        assert len(engine._client._lanes) == 3
+
+
+def test_candidates_behind_different_ends_are_tokenised_at_once_and_few_are_kept(
+    llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unprior.engines.http._MOST_ENDS", 2)
+    asked = [Query(None, f"Is this zebra {number}?", SHORT) for number in range(5)]
+    replayed, together = ReplayedVllm(llava), threading.Barrier(5)
+
+    def answer(path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
+        if path == "/tokenize" and server.paths[path] <= before + 5:
+            together.wait(timeout=2)  # breaks, and the requests with it, when one waits for another
+        return replayed(path, body)
+
+    with served(replayed, concurrency=5) as (engine, server):
+        before = server.paths["/tokenize"]
+        server.answer = answer
+        assert_right(llava, asked, engine.score_batch(asked))
+        assert not together.broken
+        assert len(engine._encoded) <= 2
+        each = (server.paths["/tokenize"] - before) / 5
+        server.answer, before = replayed, server.paths["/tokenize"]
+        alike = [Query(None, f"{number}: and is this the last zebra?", SHORT) for number in range(5)]
+        assert_right(llava, alike, engine.score_batch(alike))
+        assert server.paths["/tokenize"] - before == each
 
 
 def test_equal_servers_take_turns_and_others_are_refused(llava: TransformersEngine, queries: list[Query]) -> None:

@@ -91,6 +91,7 @@ def read_questions(path: Path) -> Benchmark:
     """Read a file of questions; every invalid line is named."""
     examples: list[Example] = []
     problems: list[RowProblem] = []
+    images: dict[str, Path] = {}  # paths are large: questions about one image share it
     total = 0
     with open_to_read(path) as stream:
         for number, line in enumerate(stream, start=1):
@@ -98,7 +99,9 @@ def read_questions(path: Path) -> Benchmark:
                 continue
             total += 1
             try:
-                examples.append(_example(UserQuestion.model_validate_json(line), path, number))
+                question = UserQuestion.model_validate_json(line)
+                image = images.setdefault(question.image, path.parent / question.image)
+                examples.append(_example(question, image, number))
             except ValidationError as error:
                 problems.append(RowProblem(number, describe_validation_error(error)))
     if problems:
@@ -130,10 +133,10 @@ def write_questions(path: Path, benchmark: Benchmark) -> None:
             stream.write(question.model_dump_json(exclude_none=True) + "\n")
 
 
-def _example(question: UserQuestion, path: Path, number: int) -> Example:
+def _example(question: UserQuestion, image: Path, number: int) -> Example:
     return Example(
         example_id=question.id or str(number),
-        image=path.parent / question.image,
+        image=image,
         question=question.question,
         task=question.task,
         labels=question.labels,

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from unprior.engines._http_pictures import write_body
 from unprior.errors import UnpriorError
 
 KEY_VARIABLES = ("UNPRIOR_API_KEY", "OPENAI_API_KEY")
@@ -91,28 +92,31 @@ class HttpClient:
         """Requests sent so far, repeated ones included."""
         self._key = next((os.environ[name] for name in KEY_VARIABLES if os.environ.get(name)), None)
         self._turns = itertools.count()
-        self._client = httpx.AsyncClient(
-            headers={} if self._key is None else {"Authorization": f"Bearer {self._key}"},
-            timeout=httpx.Timeout(patience.timeout, connect=min(10.0, patience.timeout)),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),  # the caller bounds them
-        )
+        self._certificates = httpx.create_ssl_context()  # shared: loading them takes longer than many requests
+        self._lanes: list[httpx.AsyncClient] = []
+        self._free: list[httpx.AsyncClient] = []
 
     async def close(self) -> None:
         """Give up the connections."""
-        await self._client.aclose()
+        for lane in self._lanes:
+            await lane.aclose()
 
     async def get(self, path: str, check: Callable[[Any], Checked], *, server: int, attempts: int) -> Checked:
         """Ask one server for something; ``check`` turns the answer into what is used, or says that it is wrong."""
         return await self._ask("GET", path, None, check, self.base_urls[server : server + 1], attempts, attempts)
 
     async def post(
-        self, path: str, body: dict[str, Any], check: Callable[[Any], Checked], *, most_wrong: int | None = None
+        self,
+        path: str,
+        body: dict[str, Any],
+        check: Callable[[Any], Checked],
+        *,
+        picture: bytes | None = None,
+        most_wrong: int | None = None,
     ) -> Checked:
         """Send something that may be sent again, and check the answer; so many wrong ones are enough."""
-        attempts = self.patience.attempts
-        return await self._ask(
-            "POST", path, json.dumps(body).encode(), check, self.base_urls, attempts, most_wrong or attempts
-        )
+        content, attempts = write_body(body, picture), self.patience.attempts
+        return await self._ask("POST", path, content, check, self.base_urls, attempts, most_wrong or attempts)
 
     async def _ask(
         self,
@@ -140,18 +144,34 @@ class HttpClient:
             await asyncio.sleep(max(self.patience.delay(tries - 1), min(wait, self.patience.longest_wait)))
         raise AssertionError("the loop above ends")
 
+    def _open_lane(self) -> httpx.AsyncClient:
+        """A client for one request at a time; there are as many as the caller has requests in flight.
+
+        A shared one compares all idle connections with each other whenever a request begins or ends (httpcore 1.0),
+        which at 64 connections takes several times as long as the request itself.
+        """
+        lane = httpx.AsyncClient(
+            headers={"Content-Type": "application/json"}
+            | ({} if self._key is None else {"Authorization": f"Bearer {self._key}"}),
+            timeout=httpx.Timeout(self.patience.timeout, connect=min(10.0, self.patience.timeout)),
+            verify=self._certificates,
+        )
+        self._lanes.append(lane)
+        return lane
+
     async def _send(self, method: str, url: str, body: bytes | None) -> Any:
         self.requests += 1
+        lane = self._free.pop() if self._free else self._open_lane()
         try:
-            response = await self._client.request(
-                method, url, content=body, headers={"Content-Type": "application/json"} if body else None
-            )
+            response = await lane.request(method, url, content=body)
         except httpx.TimeoutException as error:
             raise _PassingError(f"no answer in time ({type(error).__name__})") from None
         except httpx.TransportError as error:
             raise _PassingError(f"the connection failed ({type(error).__name__})") from None
         except (httpx.InvalidURL, httpx.DecodingError) as error:
             raise _PassingError(f"the answer cannot be read ({type(error).__name__})") from None
+        finally:
+            self._free.append(lane)
         if response.status_code in _PASSING or response.status_code >= 500:
             raise _PassingError(f"status {response.status_code}", _asked_to_wait(response.headers.get("Retry-After")))
         if response.status_code != 200:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import hashlib
-import io
 import json
 import secrets
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import asdict
-from functools import partial
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from PIL import Image
@@ -20,6 +18,7 @@ from PIL import Image
 from unprior.engines._candidate_tree import Beginning, NextTokens, Token, branch_points, leads_to, sum_up
 from unprior.engines._http_answers import MOST_NAMED_TOKENS, named_tokens, prompt_tokens, written_text
 from unprior.engines._http_client import HttpClient, Patience, UnreachableError, WrongAnswerError
+from unprior.engines._http_pictures import encode_picture, user_content
 from unprior.engines._http_server import examine, naming, question
 from unprior.engines._http_tokens import CandidateTokens, ServerTokenizer
 from unprior.engines.prompts import PromptLayout
@@ -30,8 +29,19 @@ MOST_NEW_TOKENS = 64
 _CHAT = "/v1/chat/completions"
 _BATCH_PER_SLOT = 4  # queries handed over at once for every one in flight: the last of a batch wait for few
 _SAME_END = 24  # characters at the end of a prompt that decide how what follows is tokenised
+_MOST_ENDS = 1000  # ends whose tokens are kept; nearly always there are a few
 
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """What is asked when candidates are scored."""
+
+    picture: bytes | None
+    text: str
+    in_full: bool = False
+    """Past the server's cache of prompts."""
 
 
 class HttpEngine:
@@ -82,7 +92,7 @@ class HttpEngine:
         thread.start()
         self._close = weakref.finalize(self, _stop, self._loop, thread, self._client)
         self._encoded: dict[tuple[str, tuple[str, ...]], CandidateTokens] = {}
-        self._encoding = asyncio.Lock()
+        self._encoding: weakref.WeakValueDictionary[Any, asyncio.Lock] = weakref.WeakValueDictionary()
         try:
             self.served = self._run(examine(self._client, model))
         except BaseException:
@@ -131,7 +141,7 @@ class HttpEngine:
         served = {key: str(value) for key, value in asdict(self.served).items()}
         return {"engine": "openai", **served, "unprior": __version__}
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Changes with what the server tells about its model and itself, and with the layout."""
         content = {**self.identity, "layout": repr(self._layout), "most_new_tokens": MOST_NEW_TOKENS}
@@ -139,15 +149,15 @@ class HttpEngine:
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         """Greedy answer to one question, at most 64 tokens."""
-        return self._run(self._original(_content(image, question)))
+        return self._run(self._original(encode_picture(image), question))
 
     def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
         """Scores of candidate answers to one question."""
-        return self._run(self._score(Query(image, question, tuple(candidates)), None))
+        return self._run(self._score(Query(image, question, tuple(candidates)), encode_picture(image)))
 
     def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
         """Scores for many queries."""
-        return self._run(self._all(queries, lambda query: self._score(query, None)))
+        return self._run(self._all(queries, self._score))
 
     def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
         """Original answers and scores for many queries."""
@@ -158,7 +168,7 @@ class HttpEngine:
         """Scores past the server's cache of prompts, for ``unprior doctor``; None where that cannot be asked for."""
         if not self.served.tells_prompt:
             return None
-        return lambda query: self._run(self._score(query, None, in_full=True))
+        return lambda query: self._run(self._score(query, encode_picture(query.image), in_full=True))
 
     def candidate_tokens(self, query: Query) -> list[list[tuple[Token, str]]] | None:
         """Number and text of every token of the candidates; None if the server does not tell."""
@@ -180,83 +190,82 @@ class HttpEngine:
             return tokens
 
         async def tell() -> str:
-            body = question(self.served.model, _content(image, text)) | self.served.extras | {"return_token_ids": True}
-            return await self._tokenizer.text_of(await self._client.post(_CHAT, body, check))
+            picture = encode_picture(image)
+            body = question(self.served.model, user_content(picture, text)) | self.served.extras
+            body["return_token_ids"] = True
+            return await self._tokenizer.text_of(await self._client.post(_CHAT, body, check, picture=picture))
 
         return self._run(tell()) if self.served.tells_prompt else None
 
     async def _all(
-        self, queries: Sequence[Query], work: Callable[[Query], Awaitable[Result]]
+        self, queries: Sequence[Query], work: Callable[[Query, bytes | None], Awaitable[Result]]
     ) -> list[Result | QueryFailure]:
         """Work on all, so many at a time; a query that fails does not spoil the others."""
         slots, gone = asyncio.Semaphore(self.concurrency), []
+        ahead = asyncio.Semaphore(2 * self.concurrency)  # pictures are encoded while the server works on others
 
         async def one(query: Query) -> Result | QueryFailure:
-            async with slots:
-                try:
-                    return await work(query)
-                except UnpriorError as error:
-                    if isinstance(error, UnreachableError):
-                        gone.append(error)
-                    return QueryFailure(str(error))
+            async with ahead:
+                picture = None if query.image is None else await asyncio.to_thread(encode_picture, query.image)
+                async with slots:
+                    try:
+                        return await work(query, picture)
+                    except UnpriorError as error:
+                        if isinstance(error, UnreachableError):
+                            gone.append(error)
+                        return QueryFailure(str(error))
 
         results = await asyncio.gather(*(one(query) for query in queries))
         if gone and len(gone) == len(queries):  # not one answer: going on would fail everything that is left
             raise UnpriorError(f"the server is gone; what was scored so far is stored: {gone[0]}")
         return results
 
-    async def _answer(self, query: Query) -> Answered:
-        content = await asyncio.to_thread(_content, query.image, query.text)  # one after the other: servers keep
-        text = await self._original(content)  # what they have read of the picture for the next request
-        return Answered(text, await self._score(query, content[:-1]))
+    async def _answer(self, query: Query, picture: bytes | None) -> Answered:
+        text = await self._original(picture, query.text)  # one after the other: servers keep what they have read of
+        return Answered(text, await self._score(query, picture))  # the picture for the next request
 
-    async def _original(self, content: list[dict[str, Any]]) -> str:
-        body = question(self.served.model, content) | self.served.extras | {"max_tokens": MOST_NEW_TOKENS}
-        text = await self._client.post(_CHAT, body, written_text)
-        return text if text.startswith("<think>") else self.served.opened_block + text
+    async def _original(self, picture: bytes | None, text: str) -> str:
+        body = question(self.served.model, user_content(picture, text)) | self.served.extras
+        body["max_tokens"] = MOST_NEW_TOKENS
+        written = await self._client.post(_CHAT, body, written_text, picture=picture)
+        return written if written.startswith("<think>") else self.served.opened_block + written
 
-    async def _score(
-        self, query: Query, image: list[dict[str, Any]] | None, *, in_full: bool = False
-    ) -> CandidateScores:
-        """Scores of a query; its image may be encoded already."""
-        text = query.text + self._layout.scoring_suffix
-        if image is None:
-            image = (await asyncio.to_thread(_content, query.image, ""))[:-1]
-        content = [*image, {"type": "text", "text": text}]
-        if not self.served.tokenizes:
-            return await self._walk(content, CandidateTokens((), tuple((c,) for c in query.candidates), {}))
-        return await self._walk(content, await self._tokens(text, query.candidates), in_full)
+    async def _score(self, query: Query, picture: bytes | None, *, in_full: bool = False) -> CandidateScores:
+        prompt = _Prompt(picture, query.text + self._layout.scoring_suffix, in_full)
+        if self.served.tokenizes:
+            tokens = await self._tokens(prompt.text, query.candidates)
+        else:
+            tokens = CandidateTokens((), tuple((candidate,) for candidate in query.candidates), {})
+        return await self._walk(prompt, tokens)
 
-    async def _walk(
-        self, content: list[dict[str, Any]], tokens: CandidateTokens, in_full: bool = False
-    ) -> CandidateScores:
+    async def _walk(self, prompt: _Prompt, tokens: CandidateTokens) -> CandidateScores:
         """Read the distribution at every branch of the candidates, what begins alike once."""
         read: dict[Beginning, NextTokens] = {}
         for beginning, following in branch_points(tokens.candidates).items():
             if leads_to(beginning, read):
-                read[beginning] = await self._next(content, tokens, beginning, following, in_full)
+                read[beginning] = await self._next(prompt, tokens, beginning, following)
         return sum_up(tokens.candidates, read)
 
     async def _next(
         self,
-        content: list[dict[str, Any]],
+        prompt: _Prompt,
         tokens: CandidateTokens,
         beginning: Beginning,
         following: Sequence[Token],
-        in_full: bool,
     ) -> NextTokens:
         served, tail = self.served, (*tokens.tail, *beginning)
+        content = user_content(prompt.picture, prompt.text)
         body = question(served.model, content, tokens.contents.get(beginning)) | served.extras
-        if in_full:  # vLLM finds only prompts with the same salt in its cache
+        if prompt.in_full:  # vLLM finds only prompts with the same salt in its cache
             body["cache_salt"] = secrets.token_hex()
         expected = [token for token in tail if isinstance(token, int)] if served.tells_prompt else None
         if served.top_k is not None:
-            return await self._client.post(_CHAT, body | served.showing, served.read_shown)
+            return await self._client.post(_CHAT, body | served.showing, served.read_shown, picture=prompt.picture)
         visible: dict[Token, float] = {}
         for start in range(0, len(following), MOST_NAMED_TOKENS):
             asked = [token for token in following[start : start + MOST_NAMED_TOKENS] if isinstance(token, int)]
             check = partial(named_tokens, asked=asked, tail=expected)
-            visible |= (await self._client.post(_CHAT, body | naming(asked), check)).visible
+            visible |= (await self._client.post(_CHAT, body | naming(asked), check, picture=prompt.picture)).visible
         return NextTokens(visible)
 
     async def _tokens(self, text: str, candidates: tuple[str, ...]) -> CandidateTokens:
@@ -264,9 +273,12 @@ class HttpEngine:
         if not self.served.tells_prompt:
             return await self._tokenizer.encode(text, candidates)
         key = (text[-_SAME_END:], candidates)
-        async with self._encoding:
+        async with self._encoding.setdefault(key, asyncio.Lock()):  # others with this end wait for the first one
             if key not in self._encoded:
-                self._encoded[key] = await self._tokenizer.encode(text, candidates)
+                encoded = await self._tokenizer.encode(text, candidates)
+                if len(self._encoded) >= _MOST_ENDS:
+                    self._encoded.clear()
+                self._encoded[key] = encoded
             return self._encoded[key]
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -276,17 +288,6 @@ class HttpEngine:
         except BaseException:
             future.cancel()  # an interrupted run leaves no requests behind
             raise
-
-
-def _content(image: Image.Image | None, text: str) -> list[dict[str, Any]]:
-    """A user's turn, image first; PNG, because the model must see the very pixels."""
-    parts: list[dict[str, Any]] = []
-    if image is not None:
-        buffer = io.BytesIO()
-        image.save(buffer, "PNG", compress_level=1)
-        url = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
-        parts.append({"type": "image_url", "image_url": {"url": url}})
-    return [*parts, {"type": "text", "text": text}]
 
 
 def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, client: HttpClient) -> None:
