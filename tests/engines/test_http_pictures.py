@@ -15,7 +15,10 @@ def noise() -> Image.Image:
     return Image.fromarray(np.random.default_rng(0).integers(0, 256, (31, 17, 3), dtype=np.uint8))
 
 
-@pytest.mark.parametrize("image", [noise(), Image.new("RGB", (300, 200), (1, 2, 3))])
+@pytest.mark.parametrize(
+    "image",
+    [noise(), noise().crop((0, 0, 1, 1)), Image.new("RGB", (300, 200), (1, 2, 3)), noise().convert("RGBA")],
+)
 def test_the_server_gets_the_very_pixels(image: Image.Image) -> None:
     picture = encode_picture(image)
     sent = json.loads(write_body({"model": "m", "content": user_content(picture, "Blue?")}, picture))

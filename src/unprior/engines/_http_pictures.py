@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import io
 import json
+import struct
 import zlib
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 _PLACE = "\ufffc"  # "object replacement character"
@@ -18,10 +20,25 @@ def encode_picture(image: Image.Image | None) -> bytes | None:
     """A picture as a JSON text; PNG, because the model must see the very pixels."""
     if image is None:
         return None
-    buffer = io.BytesIO()
-    # Looking only for runs takes two thirds of the time, and photos even become smaller.
-    image.save(buffer, "PNG", compress_level=1, compress_type=zlib.Z_RLE)
-    return b'"data:image/png;base64,' + base64.b64encode(buffer.getvalue()) + b'"'
+    return b'"data:image/png;base64,' + base64.b64encode(_png(image)) + b'"'
+
+
+def _png(image: Image.Image) -> bytes:
+    """Every line as its difference to the one above; Pillow tries five ways per line and takes four times as long."""
+    if image.mode != "RGB":
+        buffer = io.BytesIO()
+        image.save(buffer, "PNG", compress_level=1)
+        return buffer.getvalue()
+    pixels = np.asarray(image).reshape(image.height, -1)
+    lines = np.full((image.height, 1 + 3 * image.width), 2, dtype=np.uint8)  # 2 at the start means: difference
+    lines[0, 1:] = pixels[0]
+    np.subtract(pixels[1:], pixels[:-1], out=lines[1:, 1:])
+    packer = zlib.compressobj(1, strategy=zlib.Z_RLE)
+    header = struct.pack(">IIBBBBB", image.width, image.height, 8, 2, 0, 0, 0)  # 8 bits, RGB
+    parts = ((b"IHDR", header), (b"IDAT", packer.compress(lines.data) + packer.flush()), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
+    )
 
 
 def user_content(picture: bytes | None, text: str) -> list[dict[str, Any]]:
