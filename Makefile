@@ -8,7 +8,7 @@ ENGINES := .venv-engines
 TRAINING := build/embedded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-engines engines lint bench bench-core bench-engine bench-baselines bench-studies train-embedded document-embedded clean
+.PHONY: help demo test test-slow test-engines engines lint bench bench-core bench-engine bench-baselines bench-studies bench-client train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -56,7 +56,7 @@ engines: $(ENGINES)/vllm.stamp  ## A virtual environment with a real vLLM, for t
 test-engines: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The engines against a real vLLM on this machine.
 	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python $(BIN)/pytest -rP -m engines tests/engines
 
-bench: bench-core bench-engine bench-baselines bench-studies  ## Measure speed side by side with the straightforward way; updates the README.
+bench: bench-core bench-engine bench-baselines bench-studies bench-client  ## Measure speed side by side with the straightforward way; updates README and docs.
 
 bench-core: $(VENV)/dev.stamp  ## The calibration core against a row-by-row implementation.
 	$(BIN)/python bench/core.py --update README.md
@@ -69,6 +69,10 @@ bench-baselines: $(VENV)/dev.stamp  ## Every method on the embedded model; updat
 
 bench-studies: $(VENV)/dev.stamp  ## Every study over existing scores; updates the README.
 	OMP_NUM_THREADS=1 $(BIN)/python bench/studies.py --update README.md
+
+bench-client: $(VENV)/dev.stamp  ## The HTTP client against bare loops, on a real vLLM too after `make engines`; updates docs/engines.md.
+	UNPRIOR_VLLM_PYTHON="$${UNPRIOR_VLLM_PYTHON:-$(wildcard $(CURDIR)/$(ENGINES)/bin/python)}" OMP_NUM_THREADS=1 \
+	PYTHONPATH=tests/support $(BIN)/python bench/client.py --update docs/engines.md
 
 train-embedded: $(VENV)/dev.stamp  ## Train the embedded model from scratch and put the chosen one into the package (over an hour).
 	$(BIN)/python training/train.py --out $(TRAINING)

@@ -1,0 +1,232 @@
+"""What the HTTP client costs: requests per second against bare loops that send the very same bytes, and its memory.
+
+Run ``make bench-client``; it prints the tables and puts them into docs/engines.md. The servers are one that answers at
+once and, where ``UNPRIOR_VLLM_PYTHON`` names a Python with vLLM, a real one with the embedded model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+from PIL import Image
+
+from client_memory import Used, measure_memory, show_bytes
+from instant_server import MODEL, running_instant_server
+from markdown import markdown, replace_section
+from unprior.embedded import FOLDER, NAME
+from unprior.engines.http import HttpEngine
+from unprior.engines.protocol import Query, QueryFailure
+from vllm_server import VARIABLE, running_vllm
+
+CONCURRENCIES = (1, 8, 64)
+SIZES = (1_000, 10_000, 100_000)
+_PICTURES = 20
+_OVER = ("time over the faster loop", "per request", "waiting at ends of batches")
+
+Request = tuple[str, bytes]
+"""Path and body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is asked in one round."""
+
+    examples: int
+    side: int
+    """Of the pictures, in pixels."""
+    rounds: int
+
+
+INSTANT = {"instant server, 72 × 72 pixels": Load(512, 72, 5), "instant server, 512 × 512 pixels": Load(48, 512, 3)}
+REAL = {"vLLM on this CPU, embedded model, 72 × 72 pixels": Load(96, 72, 3)}
+
+
+def make_queries(load: Load) -> tuple[list[Query], list[Query]]:
+    """Different questions with photo-like pictures, and the same ones without."""
+    generator = np.random.default_rng(0)
+    pictures = []
+    for _ in range(_PICTURES):
+        coarse = Image.fromarray(generator.integers(0, 256, (load.side // 8, load.side // 8, 3), dtype=np.uint8))
+        smooth = np.asarray(coarse.resize((load.side, load.side), Image.Resampling.BICUBIC), dtype=np.float64)
+        grainy = smooth + generator.normal(0, 4, smooth.shape)
+        pictures.append(Image.fromarray(grainy.clip(0, 255).astype(np.uint8)))
+    texts = [f"Is thing {number} in the picture blue?\nAnswer with yes or no." for number in range(load.examples)]
+    shown = [Query(pictures[number % _PICTURES], text, (" yes", " no")) for number, text in enumerate(texts)]
+    return shown, [Query(None, query.text, query.candidates) for query in shown]
+
+
+def ask(engine: HttpEngine, queries: tuple[list[Query], list[Query]], batch_size: int) -> None:
+    """As a scoring run does: answers and scores with the picture, scores without, batch by batch."""
+    shown, blind = queries
+    for start in range(0, len(shown), batch_size):
+        _check(engine.answer_batch(shown[start : start + batch_size]))
+    for start in range(0, len(blind), batch_size):
+        _check(engine.score_batch(blind[start : start + batch_size]))
+
+
+def _check(results: Sequence[Any]) -> None:
+    for result in results:
+        if isinstance(result, QueryFailure):
+            raise SystemExit(result.reason)
+
+
+def record(engine: HttpEngine, action: Callable[[], None]) -> list[Request]:
+    """The requests that the engine sends meanwhile."""
+    sent: list[Request] = []
+    client = engine._client
+    send = client._send
+
+    async def noting(method: str, url: str, body: bytes | None) -> Any:
+        sent.append((httpx.URL(url).path, body or b""))
+        return await send(method, url, body)
+
+    client._send = noting  # type: ignore[method-assign]
+    try:
+        action()
+    finally:
+        client._send = send  # type: ignore[method-assign]
+    return sent
+
+
+async def bare_loop(url: str, requests: Sequence[Request], concurrency: int, *, clients: int = 1) -> int:
+    """Send requests and read JSON, nothing else; gives the number of answers."""
+    slots = asyncio.Semaphore(concurrency)
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    tls = httpx.create_ssl_context()
+    headers = {"Content-Type": "application/json"}
+    free = [httpx.AsyncClient(headers=headers, timeout=300, limits=limits, verify=tls) for _ in range(clients)]
+    shared = free[0]
+
+    async def one(path: str, body: bytes) -> bool:
+        async with slots:
+            client = free.pop() if clients > 1 else shared
+            response = await client.post(url + path, content=body)
+            if clients > 1:
+                free.append(client)
+            return isinstance(json.loads(response.content), dict) and response.status_code == 200
+
+    answers = sum(await asyncio.gather(*(one(*request) for request in requests)))
+    for client in free:
+        await client.aclose()
+    return answers
+
+
+def compare(url: str, model: str, load: Load, concurrency: int) -> list[str]:
+    """A line of the table."""
+    queries = make_queries(load)
+    engine = HttpEngine(model, [url], concurrency=concurrency)
+    batch = engine.capabilities.batch_size
+    ask(engine, queries, batch)  # warms up both sides; the tokens of the candidates are known from now on
+    requests = record(engine, lambda: ask(engine, queries, batch))
+
+    def bare(clients: int) -> None:
+        if asyncio.run(bare_loop(url, requests, concurrency, clients=clients)) != len(requests):
+            raise SystemExit("a bare loop got an answer that is none")
+
+    ways: dict[str, Callable[[], None]] = {
+        "unprior": lambda: ask(engine, queries, batch),
+        "shared": lambda: bare(1),
+        "each": lambda: bare(concurrency),
+        "one batch": lambda: ask(engine, queries, load.examples),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    before = engine.requests
+    for number in range(load.rounds):
+        for name in [*ways][:: 1 if number % 2 == 0 else -1]:  # what disturbs the machine disturbs all
+            start = time.perf_counter()
+            ways[name]()
+            seconds[name].append(time.perf_counter() - start)
+    if engine.requests - before != 2 * load.rounds * len(requests):
+        raise SystemExit("the client and the bare loops did not send equally many requests")
+    engine.close()
+    middle = {name: statistics.median(values) for name, values in seconds.items()}
+    fastest = min(middle["shared"], middle["each"])
+    over = middle["unprior"] - fastest
+    rates = [_rate(len(requests), seconds[name]) for name in ("unprior", "shared", "each")]
+    waiting = f"{1 - middle['one batch'] / middle['unprior']:.0%}" if batch < load.examples else "–"
+    return [str(concurrency), *rates, f"{over / fastest:+.0%}", f"{1e6 * over / len(requests):+,.0f} µs", waiting]
+
+
+def _rate(requests: int, seconds: Sequence[float]) -> str:
+    middle, slowest, quickest = (requests / pick(seconds) for pick in (statistics.median, max, min))
+    return f"{middle:,.0f} ({slowest:,.0f}–{quickest:,.0f})"
+
+
+def speed(url: str, model: str, loads: dict[str, Load]) -> list[str]:
+    """One table per load."""
+    parts = []
+    for name, load in loads.items():
+        lines = [compare(url, model, load, concurrency) for concurrency in CONCURRENCIES]
+        first = f"{name}: requests/s at concurrency"
+        header = [first, "unprior", "loop, one client", "loop, a client per slot", *_OVER]
+        parts.append(markdown(header, lines))
+        print(parts[-1], flush=True)
+    return parts
+
+
+def memory(url: str) -> str:
+    return memory_table([measure_memory(url, examples) for examples in SIZES])
+
+
+def memory_table(measured: Sequence[Used]) -> str:
+    lines = []
+    for examples, used in zip(SIZES, measured, strict=True):
+        cells = [show_bytes(value) for value in (used.loaded, used.scoring, used.writing)]
+        lines.append([f"{examples:,}", *cells, f"{used.seconds:,.0f} s", f"{3 * examples / used.seconds:,.0f}"])
+    header = [
+        "examples",
+        "questions loaded",
+        "peak while scoring",
+        "peak while writing the table",
+        "scoring",
+        "requests/s",
+    ]
+    return markdown(header, lines)
+
+
+def report() -> str:
+    with running_instant_server() as url:
+        parts = speed(url, MODEL, INSTANT)
+        remembered = memory(url)
+    if os.environ.get(VARIABLE):
+        with tempfile.TemporaryDirectory() as folder, running_vllm(FOLDER, NAME, Path(folder) / "server.log") as url:
+            parts += speed(url, NAME, REAL)
+    else:
+        print(f"without vLLM: `make engines` builds one, or name a Python that has it in {VARIABLE}")
+    return "\n\n".join([*parts, remembered, conditions()])
+
+
+def conditions() -> str:
+    rounds = ", ".join(f"{load.rounds} × {3 * load.examples:,}" for load in (INSTANT | REAL).values())
+    versions = f"httpx {httpx.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"
+    return (
+        f"Measured by `make bench-client` in one run ({versions}), the servers on the same machine: median "
+        f"(slowest–fastest) of interleaved rounds of requests ({rounds}), three per example."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--update", type=Path, help="file whose marked section receives the tables")
+    arguments = parser.parse_args()
+    text = report()
+    print(text)
+    if arguments.update:
+        replace_section(arguments.update, "bench:client", text)
+
+
+if __name__ == "__main__":
+    main()

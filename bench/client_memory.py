@@ -1,0 +1,104 @@
+"""The memory of a process that scores many examples over HTTP; Linux tells it, for every part of the work."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from instant_server import MODEL
+from unprior.benchmarks.user_file import read_questions
+from unprior.engines.http import HttpEngine
+from unprior.engines.scoring import ScoringRun
+from unprior.engines.store import ScoreStore
+
+_PICTURES = 50
+_SIDE = 32
+_CONCURRENCY = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Resident memory in bytes."""
+
+    loaded: int
+    """With everything imported, the engine ready and the questions read."""
+    scoring: int
+    """Peak while they are scored."""
+    writing: int
+    """Peak while the table is made and written."""
+    seconds: float
+    """Time of scoring."""
+
+
+def measure_memory(url: str, examples: int) -> Used:
+    """Score so many examples in a process of their own."""
+    command = [sys.executable, __file__, url, str(examples)]
+    printed = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
+    return Used(**json.loads(printed))
+
+
+def score(url: str, examples: int) -> Used:
+    """Score a file of different questions and write the table."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_questions(folder, examples)
+        benchmark = read_questions(folder / "questions.jsonl")
+        engine = HttpEngine(MODEL, [url], concurrency=_CONCURRENCY)
+        loaded = _resident()
+        start = time.perf_counter()
+        with ScoreStore(folder / "store.sqlite") as store:
+            _forget_peak()
+            run = ScoringRun(engine, benchmark, store)
+            summary = run.run()
+            scoring, seconds = _peak(), time.perf_counter() - start
+            if summary.failures or summary.computed != 2 * examples:
+                raise SystemExit(f"{len(summary.failures)} examples failed")
+            _forget_peak()
+            run.table().write(folder / "scores.parquet")
+            writing = _peak()
+        engine.close()
+    return Used(loaded, scoring, writing, seconds)
+
+
+def write_questions(folder: Path, examples: int) -> None:
+    generator = np.random.default_rng(0)
+    for number in range(_PICTURES):
+        pixels = generator.integers(0, 256, (_SIDE, _SIDE, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    with (folder / "questions.jsonl").open("w", encoding="utf-8") as stream:
+        for number in range(examples):
+            asked = {"image": f"{number % _PICTURES}.png", "question": f"Is thing {number} in the picture blue?"}
+            stream.write(json.dumps(asked | {"answer": "no", "id": f"example-{number}"}) + "\n")
+
+
+def show_bytes(value: int) -> str:
+    return f"{value / 2**20:,.0f} MB"
+
+
+def _status(field: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
+
+
+def _resident() -> int:
+    return _status("VmRSS:")
+
+
+def _peak() -> int:
+    return _status("VmHWM:")
+
+
+def _forget_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(score(sys.argv[1], int(sys.argv[2])))))
