@@ -68,13 +68,15 @@ def make_queries(load: Load) -> tuple[list[Query], list[Query]]:
     return shown, [Query(None, query.text, query.candidates) for query in shown]
 
 
-def ask(engine: HttpEngine, queries: tuple[list[Query], list[Query]], batch_size: int) -> None:
-    """As a scoring run does: answers and scores with the picture, scores without, batch by batch."""
+def ask(engine: HttpEngine, queries: tuple[list[Query], list[Query]], batch_size: int) -> float:
+    """As a scoring run does: answers and scores with the picture, scores without, batch by batch; gives the seconds."""
     shown, blind = queries
+    clock = time.perf_counter()
     for start in range(0, len(shown), batch_size):
         _check(engine.answer_batch(shown[start : start + batch_size]))
     for start in range(0, len(blind), batch_size):
         _check(engine.score_batch(blind[start : start + batch_size]))
+    return time.perf_counter() - clock
 
 
 def _check(results: Sequence[Any]) -> None:
@@ -83,7 +85,7 @@ def _check(results: Sequence[Any]) -> None:
             raise SystemExit(result.reason)
 
 
-def record(engine: HttpEngine, action: Callable[[], None]) -> list[Request]:
+def record(engine: HttpEngine, action: Callable[[], object]) -> list[Request]:
     """The requests that the engine sends meanwhile."""
     sent: list[Request] = []
     client = engine._client
@@ -101,8 +103,8 @@ def record(engine: HttpEngine, action: Callable[[], None]) -> list[Request]:
     return sent
 
 
-async def bare_loop(url: str, requests: Sequence[Request], concurrency: int, *, clients: int = 1) -> int:
-    """Send requests and read JSON, nothing else; gives the number of answers."""
+async def bare_loop(url: str, requests: Sequence[Request], concurrency: int, *, clients: int = 1) -> float:
+    """Send requests and read JSON, nothing else; gives the seconds it takes with connections that are open already."""
     slots = asyncio.Semaphore(concurrency)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     tls = httpx.create_ssl_context()
@@ -110,18 +112,23 @@ async def bare_loop(url: str, requests: Sequence[Request], concurrency: int, *, 
     free = [httpx.AsyncClient(headers=headers, timeout=300, limits=limits, verify=tls) for _ in range(clients)]
     shared = free[0]
 
-    async def one(path: str, body: bytes) -> bool:
+    async def one(path: str, body: bytes) -> Any:
         async with slots:
             client = free.pop() if clients > 1 else shared
             response = await client.post(url + path, content=body)
             if clients > 1:
                 free.append(client)
-            return isinstance(json.loads(response.content), dict) and response.status_code == 200
+            return json.loads(response.content)
 
-    answers = sum(await asyncio.gather(*(one(*request) for request in requests)))
+    await asyncio.gather(*(one(*request) for request in requests[:concurrency]))
+    start = time.perf_counter()
+    answers = await asyncio.gather(*(one(*request) for request in requests))
+    seconds = time.perf_counter() - start
     for client in free:
         await client.aclose()
-    return answers
+    if not all("choices" in answer for answer in answers):
+        raise SystemExit("a bare loop got an answer that is none")
+    return seconds
 
 
 def compare(url: str, model: str, load: Load, concurrency: int) -> list[str]:
@@ -132,23 +139,17 @@ def compare(url: str, model: str, load: Load, concurrency: int) -> list[str]:
     ask(engine, queries, batch)  # warms up both sides; the tokens of the candidates are known from now on
     requests = record(engine, lambda: ask(engine, queries, batch))
 
-    def bare(clients: int) -> None:
-        if asyncio.run(bare_loop(url, requests, concurrency, clients=clients)) != len(requests):
-            raise SystemExit("a bare loop got an answer that is none")
-
-    ways: dict[str, Callable[[], None]] = {
+    ways: dict[str, Callable[[], float]] = {
         "unprior": lambda: ask(engine, queries, batch),
-        "shared": lambda: bare(1),
-        "each": lambda: bare(concurrency),
+        "shared": lambda: asyncio.run(bare_loop(url, requests, concurrency)),
+        "each": lambda: asyncio.run(bare_loop(url, requests, concurrency, clients=concurrency)),
         "one batch": lambda: ask(engine, queries, load.examples),
     }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     before = engine.requests
     for number in range(load.rounds):
         for name in [*ways][:: 1 if number % 2 == 0 else -1]:  # what disturbs the machine disturbs all
-            start = time.perf_counter()
-            ways[name]()
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(ways[name]())
     if engine.requests - before != 2 * load.rounds * len(requests):
         raise SystemExit("the client and the bare loops did not send equally many requests")
     engine.close()
@@ -206,16 +207,12 @@ def report() -> str:
             parts += speed(url, NAME, REAL)
     else:
         print(f"without vLLM: `make engines` builds one, or name a Python that has it in {VARIABLE}")
-    return "\n\n".join([*parts, remembered, conditions()])
-
-
-def conditions() -> str:
-    rounds = ", ".join(f"{load.rounds} × {3 * load.examples:,}" for load in (INSTANT | REAL).values())
     versions = f"httpx {httpx.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"
-    return (
+    measured = (
         f"Measured by `make bench-client` in one run ({versions}), the servers on the same machine: median "
-        f"(slowest–fastest) of interleaved rounds of requests ({rounds}), three per example."
+        f"(slowest–fastest) of interleaved rounds, three requests per example."
     )
+    return "\n\n".join([*parts, remembered, measured])
 
 
 def main() -> None:
