@@ -220,6 +220,57 @@ def test_equal_servers_take_turns_and_others_are_refused(llava: TransformersEngi
             HttpEngine(MODEL, [first.url, other.url], patience=HASTY)
 
 
+@contextmanager
+def two_servers(
+    llava: TransformersEngine, patience: Patience = HASTY
+) -> Iterator[tuple[HttpEngine, tuple[FaultyServer, FaultyServer]]]:
+    replayed = ReplayedVllm(llava)
+    with FaultyServer(replayed) as first, FaultyServer(replayed) as second:
+        engine = HttpEngine(MODEL, [first.url, second.url], concurrency=4, patience=patience)
+        try:
+            yield engine, (first, second)
+        finally:
+            engine.close()
+
+
+def test_all_requests_of_a_query_go_to_one_server(llava: TransformersEngine, pictures: list[Image.Image]) -> None:
+    places: dict[str, list[int]] = {}
+    queries = [Query(pictures[0], f"{index}: {QUESTION}", LONG) for index in range(6)]
+    with two_servers(llava) as (engine, servers):
+        for index, server in enumerate(servers):
+            server.plan = lambda _number, path, body, index=index: (
+                (path == CHAT and places.setdefault(body["messages"][0]["content"][-1]["text"][0], []).append(index))
+                or None
+            )
+        assert_right(llava, queries, engine.answer_batch(queries))
+    assert all(len(where) > 2 and len(set(where)) == 1 for where in places.values())
+    assert sorted(where[0] for where in places.values()) == [0, 0, 0, 1, 1, 1]
+
+
+def test_a_retry_goes_to_the_other_server(llava: TransformersEngine, queries: list[Query]) -> None:
+    with two_servers(llava) as (engine, (bad, good)):
+        engine.score_batch(queries)
+        bad.plan = lambda *_: "503"
+        before = good.requests
+        assert_right(llava, queries, engine.score_batch(queries))
+        assert 0 < bad.faults["503"] < good.requests - before  # never twice in a row
+
+
+@pytest.mark.parametrize("rest", [60.0, 0.0])
+def test_when_a_server_dies_the_other_takes_over(llava: TransformersEngine, queries: list[Query], rest: float) -> None:
+    patience = Patience(attempts=9, first_delay=0.001, longest_delay=0.01, timeout=5.0, rest=rest)
+    with two_servers(llava, patience) as (engine, (dying, other)):
+        engine.score_batch(queries)
+        last = dying.requests + 5
+        dying.plan = lambda number, *_: dying.die() if number >= last else None
+        assert_right(llava, queries * 2, engine.answer_batch(queries * 2))
+        assert dying.faults["drop"] >= 1
+        before = engine.requests - other.requests
+        assert_right(llava, queries, engine.answer_batch(queries))
+        in_vain = engine.requests - other.requests - before
+        assert in_vain == 0 if rest else in_vain >= len(queries) // 2  # a server that rests is not asked
+
+
 def test_the_key_is_sent_and_never_told(
     llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -54,6 +54,12 @@ class FaultyServer(AbstractContextManager["FaultyServer"]):
         self._server.shutdown()
         self._server.server_close()
 
+    def die(self) -> str:
+        """Take no more connections and hang up on those there are; the fault for the request that asked for it."""
+        self.plan = lambda *_: "drop"
+        self.__exit__()
+        return "drop"
+
     def respond(self, handler: BaseHTTPRequestHandler, body: dict[str, Any] | None) -> None:
         with self._lock:
             number = self.requests

@@ -46,6 +46,10 @@ class _PassingError(Exception):
         self.wait = wait
 
 
+class _NoConnectionError(_PassingError):
+    """The server cannot be reached at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How long to wait, and how often to try again.
@@ -64,6 +68,8 @@ class Patience:
     """No pause that a server asks for (Retry-After) is longer."""
     timeout: float = 300.0
     """Seconds that an answer may take."""
+    rest: float = 30.0
+    """Seconds that a server which cannot be reached is left alone, where there are others."""
 
     def delay(self, tries: int, chance: float | None = None) -> float:
         """Seconds to wait after so many tries; drawn by lot, so that many clients do not come back at once."""
@@ -72,7 +78,7 @@ class Patience:
 
 
 class HttpClient:
-    """JSON requests to one or several equal servers, in turn.
+    """JSON requests to one or several equal servers; what one cannot do, the next is asked for.
 
     Parameters
     ----------
@@ -92,6 +98,7 @@ class HttpClient:
         """Requests sent so far, repeated ones included."""
         self._key = next((os.environ[name] for name in KEY_VARIABLES if os.environ.get(name)), None)
         self._turns = itertools.count()
+        self._rests_until = [0.0] * len(self.base_urls)
         self._certificates = httpx.create_ssl_context()  # shared: loading them takes longer than many requests
         self._lanes: list[httpx.AsyncClient] = []
         self._free: list[httpx.AsyncClient] = []
@@ -101,9 +108,14 @@ class HttpClient:
         for lane in self._lanes:
             await lane.aclose()
 
+    def turn(self) -> int:
+        """A server for the next query: all get equally many, those that rest get none."""
+        awake = self._awake()
+        return awake[next(self._turns) % len(awake)]
+
     async def get(self, path: str, check: Callable[[Any], Checked], *, server: int, attempts: int) -> Checked:
         """Ask one server for something; ``check`` turns the answer into what is used, or says that it is wrong."""
-        return await self._ask("GET", path, None, check, self.base_urls[server : server + 1], attempts, attempts)
+        return await self._ask("GET", path, None, check, server, attempts, attempts, only=server)
 
     async def post(
         self,
@@ -112,11 +124,17 @@ class HttpClient:
         check: Callable[[Any], Checked],
         *,
         picture: bytes | None = None,
+        server: int | None = None,
         most_wrong: int | None = None,
     ) -> Checked:
-        """Send something that may be sent again, and check the answer; so many wrong ones are enough."""
+        """Send something that may be sent again, and check the answer; so many wrong ones are enough.
+
+        Requests that share a picture go to one ``server``, which has then read it already; without, to any. Retries go
+        to the next.
+        """
         content, attempts = write_body(body, picture), self.patience.attempts
-        return await self._ask("POST", path, content, check, self.base_urls, attempts, most_wrong or attempts)
+        first = self.requests % len(self.base_urls) if server is None else server
+        return await self._ask("POST", path, content, check, first, attempts, most_wrong or attempts)
 
     async def _ask(
         self,
@@ -124,24 +142,31 @@ class HttpClient:
         path: str,
         body: bytes | None,
         check: Callable[[Any], Checked],
-        servers: Sequence[str],
+        server: int,
         attempts: int,
         most_wrong: int,
+        *,
+        only: int | None = None,
     ) -> Checked:
         wrong = 0
         last: type[UnpriorError]
         for tries in itertools.count(1):
-            url = servers[next(self._turns) % len(servers)] + path
+            awake = [only] if only is not None else self._awake()
+            server = next((other for other in awake if other >= server), awake[0])
+            url = self.base_urls[server] + path
             try:
                 return check(await self._send(method, url, body))
             except _PassingError as error:
                 reason, wait, last = str(error), error.wait, UnreachableError
+                if isinstance(error, _NoConnectionError):
+                    self._rests_until[server] = time.monotonic() + self.patience.rest
             except WrongAnswerError as error:
                 reason, wait, last = f"a wrong answer: {error}", 0.0, UnpriorError
                 wrong += 1
             if tries >= attempts or wrong >= most_wrong:
                 raise last(f"{url}: {reason} (try {tries} of {attempts}); check the server and run again")
             await asyncio.sleep(max(self.patience.delay(tries - 1), min(wait, self.patience.longest_wait)))
+            server += 1
         raise AssertionError("the loop above ends")
 
     def _open_lane(self) -> httpx.AsyncClient:
@@ -159,11 +184,19 @@ class HttpClient:
         self._lanes.append(lane)
         return lane
 
+    def _awake(self) -> list[int]:
+        """Servers that do not rest; all of them when they all do."""
+        now = time.monotonic()
+        everyone = range(len(self.base_urls))
+        return [server for server in everyone if self._rests_until[server] <= now] or [*everyone]
+
     async def _send(self, method: str, url: str, body: bytes | None) -> Any:
         self.requests += 1
         lane = self._free.pop() if self._free else self._open_lane()
         try:
             response = await lane.request(method, url, content=body)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise _NoConnectionError(f"the connection failed ({type(error).__name__})") from None
         except httpx.TimeoutException as error:
             raise _PassingError(f"no answer in time ({type(error).__name__})") from None
         except httpx.TransportError as error:

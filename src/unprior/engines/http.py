@@ -35,11 +35,11 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class _Prompt:
-    """What is asked when candidates are scored."""
+class _Shown:
+    """The picture of a query, and who sees it: one server, which then has read it for all requests of the query."""
 
     picture: bytes | None
-    text: str
+    server: int
     in_full: bool = False
     """Past the server's cache of prompts."""
 
@@ -60,7 +60,7 @@ class HttpEngine:
     model
         The model's name on the server.
     base_urls
-        One or more equal servers, used in turn.
+        One or more equal servers. Queries take turns; all requests of one query go to one server.
     concurrency
         Queries in flight.
     layout
@@ -149,11 +149,11 @@ class HttpEngine:
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         """Greedy answer to one question, at most 64 tokens."""
-        return self._run(self._original(encode_picture(image), question))
+        return self._run(self._original(self._shown(image), question))
 
     def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
         """Scores of candidate answers to one question."""
-        return self._run(self._score(Query(image, question, tuple(candidates)), encode_picture(image)))
+        return self._run(self._score(Query(image, question, tuple(candidates)), self._shown(image)))
 
     def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
         """Scores for many queries."""
@@ -168,7 +168,7 @@ class HttpEngine:
         """Scores past the server's cache of prompts, for ``unprior doctor``; None where that cannot be asked for."""
         if not self.served.tells_prompt:
             return None
-        return lambda query: self._run(self._score(query, encode_picture(query.image), in_full=True))
+        return lambda query: self._run(self._score(query, self._shown(query.image, in_full=True)))
 
     def candidate_tokens(self, query: Query) -> list[list[tuple[Token, str]]] | None:
         """Number and text of every token of the candidates; None if the server does not tell."""
@@ -190,15 +190,13 @@ class HttpEngine:
             return tokens
 
         async def tell() -> str:
-            picture = encode_picture(image)
-            body = question(self.served.model, user_content(picture, text)) | self.served.extras
-            body["return_token_ids"] = True
-            return await self._tokenizer.text_of(await self._client.post(_CHAT, body, check, picture=picture))
+            tokens = await self._post(self._shown(image), text, None, {"return_token_ids": True}, check)
+            return await self._tokenizer.text_of(tokens)
 
         return self._run(tell()) if self.served.tells_prompt else None
 
     async def _all(
-        self, queries: Sequence[Query], work: Callable[[Query, bytes | None], Awaitable[Result]]
+        self, queries: Sequence[Query], work: Callable[[Query, _Shown], Awaitable[Result]]
     ) -> list[Result | QueryFailure]:
         """Work on all, so many at a time; a query that fails does not spoil the others."""
         slots, gone = asyncio.Semaphore(self.concurrency), []
@@ -209,7 +207,7 @@ class HttpEngine:
                 picture = None if query.image is None else await asyncio.to_thread(encode_picture, query.image)
                 async with slots:
                     try:
-                        return await work(query, picture)
+                        return await work(query, _Shown(picture, self._client.turn()))
                     except UnpriorError as error:
                         if isinstance(error, UnreachableError):
                             gone.append(error)
@@ -220,53 +218,56 @@ class HttpEngine:
             raise UnpriorError(f"the server is gone; what was scored so far is stored: {gone[0]}")
         return results
 
-    async def _answer(self, query: Query, picture: bytes | None) -> Answered:
-        text = await self._original(picture, query.text)  # one after the other: servers keep what they have read of
-        return Answered(text, await self._score(query, picture))  # the picture for the next request
+    def _shown(self, image: Image.Image | None, *, in_full: bool = False) -> _Shown:
+        return _Shown(encode_picture(image), self._client.turn(), in_full)
 
-    async def _original(self, picture: bytes | None, text: str) -> str:
-        body = question(self.served.model, user_content(picture, text)) | self.served.extras
-        body["max_tokens"] = MOST_NEW_TOKENS
-        written = await self._client.post(_CHAT, body, written_text, picture=picture)
+    async def _answer(self, query: Query, shown: _Shown) -> Answered:
+        text = await self._original(shown, query.text)  # one after the other: servers keep what they have read of
+        return Answered(text, await self._score(query, shown))  # the picture for the next request
+
+    async def _original(self, shown: _Shown, text: str) -> str:
+        written = await self._post(shown, text, None, {"max_tokens": MOST_NEW_TOKENS}, written_text)
         return written if written.startswith("<think>") else self.served.opened_block + written
 
-    async def _score(self, query: Query, picture: bytes | None, *, in_full: bool = False) -> CandidateScores:
-        prompt = _Prompt(picture, query.text + self._layout.scoring_suffix, in_full)
+    async def _score(self, query: Query, shown: _Shown) -> CandidateScores:
+        """Read the distribution at every branch of the candidates, what begins alike once."""
+        text = query.text + self._layout.scoring_suffix
         if self.served.tokenizes:
-            tokens = await self._tokens(prompt.text, query.candidates)
+            tokens = await self._tokens(text, query.candidates)
         else:
             tokens = CandidateTokens((), tuple((candidate,) for candidate in query.candidates), {})
-        return await self._walk(prompt, tokens)
-
-    async def _walk(self, prompt: _Prompt, tokens: CandidateTokens) -> CandidateScores:
-        """Read the distribution at every branch of the candidates, what begins alike once."""
         read: dict[Beginning, NextTokens] = {}
         for beginning, following in branch_points(tokens.candidates).items():
             if leads_to(beginning, read):
-                read[beginning] = await self._next(prompt, tokens, beginning, following)
+                read[beginning] = await self._next(shown, text, tokens, beginning, following)
         return sum_up(tokens.candidates, read)
 
     async def _next(
-        self,
-        prompt: _Prompt,
-        tokens: CandidateTokens,
-        beginning: Beginning,
-        following: Sequence[Token],
+        self, shown: _Shown, text: str, tokens: CandidateTokens, beginning: Beginning, following: Sequence[Token]
     ) -> NextTokens:
-        served, tail = self.served, (*tokens.tail, *beginning)
-        content = user_content(prompt.picture, prompt.text)
-        body = question(served.model, content, tokens.contents.get(beginning)) | served.extras
-        if prompt.in_full:  # vLLM finds only prompts with the same salt in its cache
-            body["cache_salt"] = secrets.token_hex()
-        expected = [token for token in tail if isinstance(token, int)] if served.tells_prompt else None
+        served, tail, continued = self.served, (*tokens.tail, *beginning), tokens.contents.get(beginning)
         if served.top_k is not None:
-            return await self._client.post(_CHAT, body | served.showing, served.read_shown, picture=prompt.picture)
+            return await self._post(shown, text, continued, served.showing, served.read_shown)
+        expected = [token for token in tail if isinstance(token, int)] if served.tells_prompt else None
         visible: dict[Token, float] = {}
         for start in range(0, len(following), MOST_NAMED_TOKENS):
             asked = [token for token in following[start : start + MOST_NAMED_TOKENS] if isinstance(token, int)]
             check = partial(named_tokens, asked=asked, tail=expected)
-            visible |= (await self._client.post(_CHAT, body | naming(asked), check, picture=prompt.picture)).visible
+            visible |= (await self._post(shown, text, continued, naming(asked), check)).visible
         return NextTokens(visible)
+
+    async def _post(
+        self,
+        shown: _Shown,
+        text: str,
+        continued: str | None,
+        settings: dict[str, Any],
+        check: Callable[[Any], Result],
+    ) -> Result:
+        body = question(self.served.model, user_content(shown.picture, text), continued) | self.served.extras | settings
+        if shown.in_full:  # vLLM finds only prompts with the same salt in its cache
+            body["cache_salt"] = secrets.token_hex()
+        return await self._client.post(_CHAT, body, check, picture=shown.picture, server=shown.server)
 
     async def _tokens(self, text: str, candidates: tuple[str, ...]) -> CandidateTokens:
         """Tokens of the candidates; they are the same behind every prompt with the same end, which answers repeat."""
