@@ -40,6 +40,7 @@ def test_pipeline_agrees_with_the_python_api(run: Callable, ending: str, uncerta
         "feasible": calibrator.selection_.feasible,
         "searched": 8640 if uncertainty else 80,
         "changed": calibrator.selection_.changed,
+        "bounds": 0,
         "skipped": [],
         "tasks": {
             change.task: {"delta_cf": change.delta_cf, "delta_cs": change.delta_cs}
@@ -58,7 +59,7 @@ def test_pipeline_agrees_with_the_python_api(run: Callable, ending: str, uncerta
     assert sum(applied.json["reasons"].values()) == 1200
     evaluated = run("evaluate", scores, decided, "--json")
     test = table.mask(split="test")
-    assert evaluated.json == evaluation_record(evaluate(table.take(test), expected.final[test]))
+    assert evaluated.json == evaluation_record(evaluate(table.take(test), expected.final[test])) | {"bounds": 0}
     assert [task["cf"]["total"] for task in evaluated.json["tasks"]] == [230, 230]
 
 
@@ -96,6 +97,22 @@ def test_fit_chooses_a_model(run: Callable, rewrite: Callable, files: Any) -> No
     run("fit", scores, "--out", "cal.json").refused("2 models (", "--model NAME")
     assert run("fit", scores, "--out", "cal.json", "--model", "synthetic", "--json").json["rows"] == 280
     assert Path("cal.json").read_bytes() == files.calibrator.read_bytes()
+
+
+def test_bounds_are_refused_for_fitting_and_counted(run: Callable, rewrite: Callable, files: Any) -> None:
+    def bounded(rows: Rows) -> Rows:
+        chosen = [rows.index(next(row for row in rows if row["split"] == split)) for split in ("dev", "test")]
+        marks = [[True] + [False] * (len(rows[index]["candidates"]) - 1) for index in chosen]
+        return [row | ({"censored": marks[chosen.index(i)]} if i in chosen else {}) for i, row in enumerate(rows)]
+
+    scores = rewrite(files.scores, "bounds.jsonl", bounded)
+    run("fit", scores, "--out", "cal.json").refused("1 of 280 rows have a score that is only an upper bound")
+    fitted = run("fit", scores, "--out", "cal.json", "--allow-censored", "--json")
+    assert fitted.json["bounds"] == 1
+    assert "1 of 280 rows" in fitted.err
+    evaluated = run("evaluate", scores, files.decisions, "--json")
+    assert evaluated.json["bounds"] == 1
+    assert "1 of 920 rows" in evaluated.err
 
 
 def hopeless(rows: Rows) -> Rows:
@@ -235,7 +252,7 @@ def test_evaluate_options(run: Callable, files: Any) -> None:
     table = read_scores(files.scores)
     final = SelectivePriorCalibrator.load(files.calibrator).predict(table).final
     result = run("evaluate", files.scores, files.decisions, "--split", "all", "--resamples", 50, "--seed", 4, "--json")
-    assert result.json == evaluation_record(evaluate(table, final, resamples=50, seed=4))
+    assert result.json == evaluation_record(evaluate(table, final, resamples=50, seed=4)) | {"bounds": 0}
     assert (result.json["resamples"], result.json["seed"], result.json["holm_family"]) == (50, 4, 4)
     development = run("evaluate", files.scores, files.decisions, "--split", "dev", "--json").json
     assert [task["cs"]["total"] for task in development["tasks"]] == [70, 70]

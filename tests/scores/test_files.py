@@ -450,3 +450,28 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("value", "expected"), [(0.0, 0.0), (-1.5, -1.5), (NAN, None), (INF, None), (-INF, None)])
 def test_finite_or_none(value: float, expected: float | None) -> None:
     assert finite_or_none(value) == expected
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_marks_of_bounds_come_back_and_old_files_have_none(tmp_path: Path, ending: str) -> None:
+    marked = ROW | {"censored": [False, True]}
+    write_scores(ScoreTable.from_rows([marked, ROW, ROW | {"censored": [False, False]}]), tmp_path / f"new.{ending}")
+    table = read_scores(tmp_path / f"new.{ending}")
+    assert table.column("censored") == [[False, True], None, [False, False]]
+    assert table.is_bounded.tolist() == [True, False, False]
+    old = table.arrow.drop_columns("censored")
+    pq.write_table(old, tmp_path / "old.parquet")
+    assert read_scores(tmp_path / "old.parquet").is_bounded.tolist() == [False] * 3
+
+
+@pytest.mark.parametrize(
+    ("marks", "reason"),
+    [([True], "censored has 1 values for 2 candidates"), ([True, None], "censored")],
+)
+def test_wrong_marks_of_bounds_are_refused(tmp_path: Path, marks: list[Any], reason: str) -> None:
+    for path in (
+        write_jsonl(tmp_path / "scores.jsonl", ROW | {"censored": marks}),
+        write_parquet(tmp_path / "scores.parquet", ROW | {"censored": marks}),
+    ):
+        with pytest.raises(InvalidScoresError, match=reason):
+            read_scores(path)

@@ -11,7 +11,9 @@ import numpy as np
 import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, output, print_json, refuse_overwriting, warn
+from unprior.cli.model import AllowCensored
 from unprior.cli.tables import labelled_rows, read_table, skipped_record
+from unprior.errors import UnpriorError
 from unprior.report import plain_table
 from unprior.scores.files import table_format
 
@@ -34,6 +36,7 @@ def fit(
     ] = 0.04,
     uncertainty: Annotated[bool, typer.Option("--uncertainty", help="Fit the uncertainty-aware version.")] = False,
     model: Model = None,
+    allow_censored: AllowCensored = False,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
 ) -> None:
@@ -43,12 +46,20 @@ def fit(
     refuse_overwriting(out, scores)
     table = read_table(scores, skip_invalid=skip_invalid)
     rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
+    bounds = int(table.is_bounded[rows].sum())
+    if bounds and not allow_censored:
+        raise UnpriorError(
+            f"{scores}: {_bounds(bounds, int(rows.sum()))}; a calibrator would take them for exact: "
+            f"score with vLLM 0.26 or newer, or take them with --allow-censored"
+        )
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
     calibrator.fit(table.take(rows), split=None)
     calibrator.save(out)
     warn_about_abstaining(calibrator)
+    if bounds:
+        warn(_bounds(bounds, int(rows.sum())))
     if as_json:
-        print_json(_fit_record(calibrator, out) | {"skipped": skipped_record(table)})
+        print_json(_fit_record(calibrator, out) | {"bounds": bounds, "skipped": skipped_record(table)})
         return
     _print_fit(calibrator, out)
 
@@ -130,8 +141,15 @@ def evaluate(
             judged, final, read_answers(baselines, judged), controls=controls,
             references=read_references(baselines), resamples=resamples, seed=seed,
         )  # fmt: skip
+    bounds = int(judged.is_bounded.sum())
+    if bounds:
+        warn(_bounds(bounds, len(judged)))
     if as_json:
-        print_json(evaluation_record(evaluation) | ({} if methods is None else {"methods": methods.records()}))
+        print_json(
+            evaluation_record(evaluation)
+            | {"bounds": bounds}
+            | ({} if methods is None else {"methods": methods.records()})
+        )
         return
     output.print(metrics_table(evaluation))
     output.print(changes_table(evaluation))
@@ -168,6 +186,10 @@ def warn_about_other_models(calibrator: SelectivePriorCalibrator, names: Iterabl
             f"the calibrator was fitted on scores of {own}, these come from {', '.join(strangers)}; a calibrator "
             f"belongs to one model"
         )
+
+
+def _bounds(count: int, rows: int) -> str:
+    return f"{count:,} of {rows:,} rows have a score that is only an upper bound"
 
 
 def _split(name: str) -> str | None:

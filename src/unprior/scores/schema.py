@@ -77,6 +77,8 @@ class ScoreRow(BaseModel):
     """Number of tokens of each candidate."""
     example_id: Text | None = None
     """A name of the example, when pair, side and task do not identify it."""
+    censored: list[bool] | None = None
+    """Candidates with a score, here or in the prior, that is only an upper bound; null when all are exact."""
 
 
 SCHEMA = pa.schema(
@@ -98,6 +100,7 @@ SCHEMA = pa.schema(
         ("original_text", pa.string()),
         ("token_counts", pa.list_(pa.int64())),
         ("example_id", pa.string()),
+        ("censored", pa.list_(pa.bool_())),
     ]
 )
 """Arrow types of the columns; ``pair_id`` may also be int64 and then stays a number."""
@@ -179,6 +182,7 @@ def find_problems(table: pa.Table, *, require_answers: bool) -> dict[int, str]:
     checks += [_unequal(columns[name], name, counts) for name in ("image_scores", "prior_scores")]
     checks += [_unequal(columns["token_counts"], "token_counts", counts)]
     checks += [_not_counts(columns["token_counts"])]
+    checks += [_unequal(columns["censored"], "censored", counts), _unmarked(columns["censored"])]
     checks += [_unusable(columns[name], name) for name in ("image_scores", "prior_scores")]
     checks += [_view_problems(columns["views"], counts)]
     checks += [_stranger(columns[name], name, columns["candidates"]) for name in ("original", "answer")]
@@ -217,6 +221,11 @@ def _not_counts(column: pa.ListArray) -> Check:
     values = column.flatten()
     negative = pc.fill_null(pc.less(values, 0), True).to_numpy(zero_copy_only=False)
     return _any_in_row(negative, list_offsets(column)), lambda _: "token_counts has a value that is missing or negative"
+
+
+def _unmarked(column: pa.ListArray) -> Check:
+    absent = _any_in_row(_is_null(column.flatten()), list_offsets(column))
+    return absent, lambda _: "censored has a value that is missing"
 
 
 def _unusable(column: pa.ListArray, name: str) -> Check:

@@ -266,6 +266,13 @@ class ScoreTable:
         return mask
 
     @cached_property
+    def is_bounded(self) -> BoolArray:
+        """Whether each row has a score that is only an upper bound."""
+        marks = self.arrow.column("censored").combine_chunks()
+        row_of_mark = np.repeat(np.arange(len(self)), np.diff(list_offsets(marks)))
+        return np.bincount(row_of_mark[marks.flatten().to_numpy(zero_copy_only=False)], minlength=len(self)) > 0
+
+    @cached_property
     def is_paired(self) -> BoolArray:
         """Whether each row says which side of a pair it shows."""
         mask: BoolArray = pc.is_valid(self.arrow.column("side")).to_numpy()
