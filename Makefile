@@ -8,7 +8,7 @@ ENGINES := .venv-engines
 TRAINING := build/embedded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-engines engines lint bench bench-core bench-engine bench-baselines bench-studies bench-client train-embedded document-embedded clean
+.PHONY: help demo test test-slow test-engines engines lint bench bench-core bench-engine bench-baselines bench-studies bench-client bench-scale train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -73,6 +73,9 @@ bench-studies: $(VENV)/dev.stamp  ## Every study over existing scores; updates t
 bench-client: $(VENV)/dev.stamp  ## The HTTP client against bare loops, on a real vLLM too after `make engines`; updates docs/engines.md.
 	UNPRIOR_VLLM_PYTHON="$${UNPRIOR_VLLM_PYTHON:-$(wildcard $(CURDIR)/$(ENGINES)/bin/python)}" OMP_NUM_THREADS=1 \
 	PYTHONPATH=tests/support $(BIN)/python bench/client.py --update docs/engines.md
+
+bench-scale: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The cost model against what a real vLLM counts; updates docs/scale.md.
+	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python PYTHONPATH=tests/support $(BIN)/python bench/scale.py --update docs/scale.md
 
 train-embedded: $(VENV)/dev.stamp  ## Train the embedded model from scratch and put the chosen one into the package (over an hour).
 	$(BIN)/python training/train.py --out $(TRAINING)

@@ -88,7 +88,9 @@ class ReplayedVllm:
         if body["max_tokens"] > 1:
             image, _ = self._render(body)
             text = self.engine.original_answer(image, body["messages"][0]["content"][-1]["text"])
-            return {"choices": [{"message": {"content": text}, "logprobs": None}]}
+            written = tokenizer(text, add_special_tokens=False)["input_ids"]
+            usage = {"completion_tokens": len(written) + 1}
+            return {"choices": [{"message": {"content": text}, "logprobs": None}], "usage": usage}
         distribution, prompt = self._distribution(body)
         best = int(distribution.argmax())
         answer: dict[str, Any] = {"choices": [{"message": {"content": tokenizer.decode([best])}, "logprobs": None}]}

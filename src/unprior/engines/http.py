@@ -20,7 +20,9 @@ from unprior.engines._http_answers import MOST_NAMED_TOKENS, named_tokens, promp
 from unprior.engines._http_client import HttpClient, Patience, UnreachableError, WrongAnswerError
 from unprior.engines._http_pictures import encode_picture, user_content
 from unprior.engines._http_server import examine, naming, question
+from unprior.engines._http_sizes import SizesProbe
 from unprior.engines._http_tokens import CandidateTokens, ServerTokenizer
+from unprior.engines.cost import SAME_END, Sizes
 from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
 from unprior.errors import UnpriorError
@@ -28,7 +30,6 @@ from unprior.errors import UnpriorError
 MOST_NEW_TOKENS = 64
 _CHAT = "/v1/chat/completions"
 _BATCH_PER_SLOT = 4  # queries handed over at once for every one in flight: the last of a batch wait for few
-_SAME_END = 24  # characters at the end of a prompt that decide how what follows is tokenised
 _MOST_ENDS = 1000  # ends whose tokens are kept; nearly always there are a few
 
 Result = TypeVar("Result")
@@ -195,6 +196,11 @@ class HttpEngine:
 
         return self._run(tell()) if self.served.tells_prompt else None
 
+    def sizes(self, queries: Sequence[Query], texts: Sequence[str] = ()) -> Sizes:
+        """What the cost model must know: ask a few queries with pictures, and have further texts tokenised."""
+        probe = SizesProbe(self._client, self.served, self._layout.scoring_suffix, MOST_NEW_TOKENS)
+        return self._run(probe.sizes(queries, texts))
+
     async def _all(
         self, queries: Sequence[Query], work: Callable[[Query, _Shown], Awaitable[Result]]
     ) -> list[Result | QueryFailure]:
@@ -273,7 +279,7 @@ class HttpEngine:
         """Tokens of the candidates; they are the same behind every prompt with the same end, which answers repeat."""
         if not self.served.tells_prompt:
             return await self._tokenizer.encode(text, candidates)
-        key = (text[-_SAME_END:], candidates)
+        key = (text[-SAME_END:], candidates)
         async with self._encoding.setdefault(key, asyncio.Lock()):  # others with this end wait for the first one
             if key not in self._encoded:
                 encoded = await self._tokenizer.encode(text, candidates)
