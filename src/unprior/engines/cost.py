@@ -10,7 +10,8 @@ import json
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, fields, replace
+from operator import add, attrgetter
 
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines._candidate_tree import Beginning, branch_points
@@ -57,11 +58,14 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         """Both together."""
-        return Cost(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return Cost(*map(add, _values(self), _values(other)))
 
     def scaled(self, examples: float) -> Cost:
         """The same for another number of such examples."""
-        return Cost(*(value * examples / self.examples for value in astuple(self)))
+        return Cost(*(value * examples / self.examples for value in _values(self)))
+
+
+_values = attrgetter(*(field.name for field in fields(Cost)))  # a million examples are added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +133,9 @@ class Sizes:
         """The branches of some candidates; unknown ones count as the middle one of those that are known."""
         if not self.trees:
             raise UnpriorError("no candidates are known; examine at least one question")
-        known = sorted(self.trees.values(), key=lambda tree: len(tree.branches))
-        return self.trees.get(candidates) or known[len(known) // 2]
+        if candidates in self.trees:
+            return self.trees[candidates]
+        return sorted(self.trees.values(), key=lambda tree: len(tree.branches))[len(self.trees) // 2]
 
     def cached(self, shared: float) -> float:
         """Tokens found in the cache when so many were read before: whole blocks."""
@@ -146,7 +151,7 @@ def predict(
     resized: bool = False,
     servers: int = 1,
 ) -> Cost:
-    """What scoring a benchmark takes when nothing is stored yet.
+    """What scoring a benchmark takes when nothing is stored yet; pictures are told apart by their paths.
 
     ``resized``: images are brought to one size, so blank ones are the same for all. Of several ``servers`` only the one
     that has read a picture has it in its cache.
@@ -170,9 +175,8 @@ def predict(
             known = 0.0 if new(example.image) else sizes.cached(picture) / servers
             total += _original(sizes, text, max(known, sizes.cached(sizes.lead_tokens)))
             read = sizes.tokens(text, image=True) - sizes.tail_tokens
-            total += _scores(sizes, scoring, tree, sizes.image_bytes, read) + _stored(
-                len(candidates), _TEXT + sizes.answer_characters
-            )
+            total += _scores(sizes, scoring, tree, sizes.image_bytes, read)
+            total += _stored(len(candidates), _TEXT + sizes.answer_characters)
         for view in ("text", *views):
             own = example.image if view in {"white", "black"} and not resized else None
             if not new("view", view, text, candidates, own):
@@ -211,9 +215,8 @@ def _scores(sizes: Sizes, text: str, tree: CandidateTree, image_bytes: float, kn
     for depth, following in tree.branches:
         requests, prompt = math.ceil(following / MOST_NAMED_TOKENS), bare + depth
         shared = known if depth == 0 else prompt - 1
-        listed = (
-            following + (depth > 0) * requests
-        )  # in the middle of a candidate a model would rather write something else
+        # In the middle of a candidate a model would rather write something else, which is listed, too.
+        listed = following + (depth > 0) * requests
         total += Cost(
             requests=requests,
             prompt_tokens=requests * prompt,
