@@ -183,7 +183,7 @@ def report() -> str:
     return "\n\n".join(
         [
             markdown(["what", "predicted", "counted", "error", "counted per example"], lines),
-            f"Measured by `make bench-scale` in one run: vLLM {version}, embedded model, blocks of {BLOCK} tokens; "
+            f"Measured by `make bench-scale` in one run: vLLM {version}, embedded model, blocks of {BLOCK} tokens;\n"
             f"sizes from {PICTURES} pictures and {TEXTS} texts of other pairs of the microworld.",
         ]
     )
