@@ -130,3 +130,24 @@ def test_records_from_before_an_option_existed_can_be_read(run: Callable, url: s
 def test_what_does_not_fit_is_refused_at_once(run: Callable, options: tuple[str, ...], message: str) -> None:
     run("run", "--out", "never", *options).refused(message)
     assert not Path("never").exists()
+
+
+def test_a_dry_run_tells_what_is_left_and_scores_nothing(run: Callable, url: str, questions: str) -> None:
+    before = score(run, url, questions, "--dry-run", "--json").json
+    assert (before["examples"], before["stored"]) == (3, 0)
+    assert not Path("scored/store.sqlite").exists()
+    score(run, url, questions, "--limit", "1")
+    assert score(run, url, questions, "--dry-run", "--json").json["examples"] == 2
+    shown = score(run, url, questions, "--dry-run").out
+    assert "1 example is stored already. Nothing was scored now." in shown
+    assert "prompt tokens" in shown
+    refused = run("score", "--model", "embedded", "--benchmark", questions, "--out", "scored", "--dry-run")
+    refused.refused("--dry-run counts requests to a server", "--engine openai")
+
+
+def test_bounds_are_marked_in_the_table(run: Callable, engine: TransformersEngine, questions: str) -> None:
+    with FaultyServer(ReplayedVllm(engine, named=False)) as server:
+        allowed = score(run, server.url, questions, "--allow-censored", "--json").json
+    table = read_scores("scored/scores.parquet", require_answers=False)
+    assert allowed["censored"] == table.is_bounded.sum() > 0
+    assert table.column("censored")[0] is not None

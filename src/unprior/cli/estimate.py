@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unprior.cli.console import output, print_json
@@ -42,7 +43,7 @@ def estimate(
     from unprior.engines.protocol import Query
 
     if not isinstance(engine, HttpEngine):
-        raise UnpriorError("--dry-run counts requests to a server; use it with --engine openai")
+        raise UnpriorError("only requests to a server can be counted before; use --engine openai")
     if not len(questions):
         return Cost()
     queries = []
@@ -55,6 +56,24 @@ def estimate(
     texts = [example.user_text(engine.layout) for example in sample(questions, _TEXTS)]
     sizes = engine.sizes(queries, texts)
     return predict(questions, sizes, layout=engine.layout, views=views, resized=resize is not None, servers=servers)
+
+
+def not_stored(
+    engine: Engine, whole: Benchmark, questions: Benchmark, store: Path, views: tuple[str, ...], resize: int | None
+) -> Benchmark:
+    """The questions that lack a result; what one of them has already is counted as if it had nothing."""
+    from unprior.engines.plan import ScoringPlan
+    from unprior.engines.store import ScoreStore
+
+    plan = ScoringPlan(engine, questions, views=views, resize_to=resize, whole=whole)
+    if not store.exists():
+        return questions
+    with ScoreStore(store) as opened:
+        left = []
+        for part in plan.parts():
+            missing = set(opened.missing(key for planned in part.examples for key in planned.keys))
+            left += [planned.example for planned in part.examples if not missing.isdisjoint(planned.keys)]
+    return questions.with_examples(left)
 
 
 def print_estimate(cost: Cost, stored: int, *, as_json: bool) -> None:
@@ -73,4 +92,5 @@ def print_estimate(cost: Cost, stored: int, *, as_json: bool) -> None:
         value = getattr(cost, name)
         table.add_row(shown, f"{value:,.0f}", f"{value / max(cost.examples, 1):,.1f}")
     output.print(table)
-    output.print(f"{stored:,} examples are stored already. Nothing was scored now.", soft_wrap=True)
+    already = "1 example is" if stored == 1 else f"{stored:,} examples are"
+    output.print(f"{already} stored already. Nothing was scored now.", soft_wrap=True)

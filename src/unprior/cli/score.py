@@ -22,6 +22,7 @@ from unprior.cli.benchmarks import (
 )
 from unprior.cli.console import AsJson, errors, output, print_json, warn
 from unprior.cli.distributed import GpusPerWorker, RayAddress, RayOptions, ShardsFolder, Workers, score_on_cluster
+from unprior.cli.estimate import estimate, not_stored, print_estimate
 from unprior.cli.model import (
     DEFAULT_CONCURRENCY,
     ENGINES,
@@ -96,6 +97,9 @@ def score(
     workers: Workers = None,
     gpus_per_worker: GpusPerWorker = None,
     shards: ShardsFolder = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell what it would take: requests to the server, tokens, bytes.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask a model every question and score its candidate answers with and without the image.
@@ -107,6 +111,8 @@ def score(
         model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel
     )
     options.check()
+    if dry_run and engine != "openai":
+        raise UnpriorError("--dry-run counts requests to a server; use it with --engine openai")
     cluster = RayOptions(ray, workers, gpus_per_worker, shards)
     cluster.check()
     record = RunRecord.of(options, benchmark, variant, seed, data_dir, resize)
@@ -114,6 +120,13 @@ def score(
     questions = _part(whole, limit, shard)
     report_missing_images(questions)
     chosen = tuple(view.strip() for view in views.split(",") if view.strip())
+    if dry_run:
+        asked = options.load()
+        side = image_side(whole, asked.model_type, resize)
+        left = not_stored(asked, whole, questions, out / "store.sqlite", chosen, side)
+        cost = estimate(asked, left, views=chosen, resize=side, servers=len(urls))
+        print_estimate(cost, len(questions) - len(left), as_json=as_json)
+        return
     if ray is None:
         asked = options.load()
         record.write(out)

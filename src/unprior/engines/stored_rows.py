@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +79,10 @@ class StoredRows:
                 failures.append(Failure(name, _CENSORED.format(hidden=hidden, top_k=top_k)))
                 continue
             views = {view: values[key]["scores"] for view, key in planned.view_keys.items()}
-            rows.append(self._row(planned.example, values[planned.image_key], views))
+            rows.append(
+                self._row(planned.example, values[planned.image_key], views)
+                | {"censored": _marks(values.values(), len(planned.example.labels)) if hidden else None}
+            )
         return PartRows(rows, failures, censored)
 
     def parts(self) -> Iterator[PartRows]:
@@ -107,6 +110,12 @@ class StoredRows:
             "token_counts": answered["token_counts"],
             "example_id": example.example_id,
         }
+
+
+def _marks(values: Iterable[dict[str, Any]], candidates: int) -> list[bool]:
+    """Candidates whose score is only a bound, with the image or without."""
+    marks = [value.get("censored", [False] * candidates) for value in values]
+    return [any(each) for each in zip(*marks, strict=True)]
 
 
 def _pair_id(example: Example) -> int | str:
