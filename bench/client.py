@@ -185,13 +185,13 @@ def memory(url: str) -> str:
 def memory_table(measured: Sequence[Used]) -> str:
     lines = []
     for examples, used in zip(SIZES, measured, strict=True):
-        cells = [show_bytes(value) for value in (used.loaded, used.scoring, used.writing)]
+        cells = [show_bytes(value) for value in (used.loaded, used.scoring, used.table)]
         lines.append([f"{examples:,}", *cells, f"{used.seconds:,.0f} s", f"{3 * examples / used.seconds:,.0f}"])
     header = [
         "examples",
         "questions loaded",
-        "peak while scoring",
-        "peak while writing the table",
+        "peak while scoring and writing",
+        "peak reading the whole table",
         "scoring",
         "requests/s",
     ]

@@ -18,6 +18,7 @@ from unprior.benchmarks.user_file import read_questions
 from unprior.engines.http import HttpEngine
 from unprior.engines.scoring import ScoringRun
 from unprior.engines.store import ScoreStore
+from unprior.scores.files import read_scores, writing_scores
 
 _PICTURES = 50
 _SIDE = 32
@@ -31,9 +32,9 @@ class Used:
     loaded: int
     """With everything imported, the engine ready and the questions read."""
     scoring: int
-    """Peak while they are scored."""
-    writing: int
-    """Peak while the table is made and written."""
+    """Peak while they are scored and the table is written, as `unprior score` does it."""
+    table: int
+    """With the whole table in memory, as fitting needs it."""
     seconds: float
     """Time of scoring."""
 
@@ -57,15 +58,18 @@ def score(url: str, examples: int) -> Used:
         with ScoreStore(folder / "store.sqlite") as store:
             _forget_peak()
             run = ScoringRun(engine, benchmark, store)
-            summary = run.run()
+            with writing_scores(folder / "scores.parquet") as add:
+                summary = run.run(keep=add)
             scoring, seconds = _peak(), time.perf_counter() - start
             if summary.failures or summary.computed != 2 * examples:
                 raise SystemExit(f"{len(summary.failures)} examples failed")
-            _forget_peak()
-            run.table().write(folder / "scores.parquet")
-            writing = _peak()
+        _forget_peak()
+        table = read_scores(folder / "scores.parquet")
+        if len(table) != examples:
+            raise SystemExit("rows are missing")
+        whole = _peak()
         engine.close()
-    return Used(loaded, scoring, writing, seconds)
+    return Used(loaded, scoring, whole, seconds)
 
 
 def write_questions(folder: Path, examples: int) -> None:

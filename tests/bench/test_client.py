@@ -29,5 +29,5 @@ def test_the_client_and_the_bare_loop_send_the_same(clients: int) -> None:
 def test_memory_is_told_for_every_part_of_the_work() -> None:
     with running_instant_server() as url:
         used = score(url, 20)
-    assert min(used.loaded, used.scoring, used.writing) > 2**20
+    assert min(used.loaded, used.scoring, used.table) > 2**20
     assert used.scoring >= used.loaded

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ from unprior.scores import ScoreTable
 from unprior.scores.table import concatenate
 
 AnyJob = TypeVar("AnyJob")
+Batch = TypeVar("Batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,17 @@ class Summary:
     """Examples with a candidate whose score is only a bound; failures unless they were allowed."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadyBatch:
+    """Jobs of one kind whose images are read."""
+
+    jobs: list[Job]
+    queries: list[Query]
+    """One for each job."""
+    failed: list[StoredResult]
+    """Results of those whose images cannot be read."""
+
+
 class JobWorker:
     """Computes results with an engine.
 
@@ -68,20 +81,27 @@ class JobWorker:
 
     def compute(self, batch: Sequence[Job]) -> list[StoredResult]:
         """Results of jobs of one kind; a job that cannot be done has a failure as result."""
-        queries, ready, results = [], [], []
+        return self.ask(self.prepare(batch))
+
+    def prepare(self, batch: Sequence[Job]) -> ReadyBatch:
+        """Read the images of a batch."""
+        queries, ready, failed = [], [], []
         for job in batch:
             try:
                 queries.append(Query(self._shown(job), job.text, self.engine.layout.continuations(job.labels)))
                 ready.append(job)
             except UnpriorError as error:
-                results.append(StoredResult(job.key, failure=str(error)))
-        if not queries:
-            return results
-        outcomes: Sequence[Answered | CandidateScores | QueryFailure]
-        outcomes = self.engine.answer_batch(queries) if batch[0].view is None else self.engine.score_batch(queries)
-        for job, outcome in zip(ready, outcomes, strict=True):
-            results.append(_stored(job.key, outcome))
-        return results
+                failed.append(StoredResult(job.key, failure=str(error)))
+        return ReadyBatch(ready, queries, failed)
+
+    def ask(self, batch: ReadyBatch) -> list[StoredResult]:
+        """Let the engine work on a batch."""
+        if not batch.jobs:
+            return batch.failed
+        ask = self.engine.answer_batch if batch.jobs[0].view is None else self.engine.score_batch
+        outcomes: Sequence[Answered | CandidateScores | QueryFailure] = ask(batch.queries)
+        results = [_stored(job.key, outcome) for job, outcome in zip(batch.jobs, outcomes, strict=True)]
+        return [*batch.failed, *results]
 
     def _shown(self, job: Job) -> Image.Image | None:
         """The image for a job: the example's own, a blank one, the mean, or none."""
@@ -155,8 +175,8 @@ class ScoringRun:
             now = compute_missing(
                 self.store,
                 part.jobs,
-                lambda jobs: batches(jobs, self.batch_size),
-                self._worker.compute,
+                lambda jobs: _one_ahead(self._worker.prepare, batches(jobs, self.batch_size)),
+                self._worker.ask,
                 None if report is None else _in_examples(part, where, report),
             )
             computed += now
@@ -183,8 +203,8 @@ class ScoringRun:
 def compute_missing(
     store: ScoreStore,
     jobs: Mapping[str, AnyJob],
-    batches: Callable[[list[AnyJob]], Iterable[list[AnyJob]]],
-    compute: Callable[[list[AnyJob]], list[StoredResult]],
+    batches: Callable[[list[AnyJob]], Iterable[Batch]],
+    compute: Callable[[Batch], list[StoredResult]],
     report: Callable[[Progress], None] | None = None,
 ) -> int:
     """Compute the jobs whose keys the store lacks, batch by batch, storing each batch when it is done.
@@ -204,6 +224,19 @@ def compute_missing(
         if report:
             report(Progress(done, len(jobs), failed, reused=reused))
     return len(missing)
+
+
+def _one_ahead(prepare: Callable[[list[Job]], ReadyBatch], items: Iterable[list[Job]]) -> Iterator[ReadyBatch]:
+    """Prepare every batch while the engine works on the one before, so that it need not wait for images."""
+    with ThreadPoolExecutor(1, "unprior-images") as helper:
+        waiting: Future[ReadyBatch] | None = None
+        for item in items:
+            following = helper.submit(prepare, item)
+            if waiting is not None:
+                yield waiting.result()
+            waiting = following
+        if waiting is not None:
+            yield waiting.result()
 
 
 def _in_examples(part: Part, before: Progress, report: Callable[[Progress], None]) -> Callable[[Progress], None]:
