@@ -21,7 +21,13 @@ def fitted(request: pytest.FixtureRequest, table: ScoreTable) -> SelectivePriorC
     return SelectivePriorCalibrator(uncertainty=request.param).fit(table)
 
 
-SOURCES = ("synthetic-1", "synthetic-2", "random-2", "random-5", "random-7")
+SOURCES = (
+    "synthetic-1",
+    "random-5",
+    "random-7",
+    pytest.param("synthetic-2", marks=pytest.mark.slow),
+    pytest.param("random-2", marks=pytest.mark.slow),
+)
 
 
 def load(source: str) -> ScoreTable:

@@ -73,6 +73,7 @@ def test_a_further_method_joins_those_before_it(run: Callable, small_world: Path
     }
 
 
+@pytest.mark.slow
 def test_the_report_shows_every_method(
     run: Callable, compared: tuple[Path, str], small_world: Path, tmp_path: Path
 ) -> None:
@@ -187,6 +188,7 @@ def test_revis_asks_for_data_when_the_model_is_not_the_embedded_one(run: Callabl
     assert "NoLan" in told.out
 
 
+@pytest.mark.slow
 def test_revis_learns_from_a_file(run: Callable, tmp_path: Path, model: Path) -> None:
     questions = write_benchmark(tmp_path)
     lines = [
