@@ -39,7 +39,7 @@ lint: $(VENV)/dev.stamp  ## Check style and types.
 	$(BIN)/mypy
 
 test: lint  ## Check style and types, then run all tests and the examples in the docstrings.
-	$(BIN)/pytest -n auto --dist loadgroup -m "not slow"
+	$(BIN)/pytest -n auto --dist loadscope --no-loadscope-reorder -m "not slow"
 	@echo "The tests on a real vLLM did not run; \`make test-engines\` runs them."
 
 test-slow: $(VENV)/dev.stamp  ## The tests that need minutes or large tools, such as TeX.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -71,4 +73,52 @@ def test_a_broken_shard_is_named(tmp_path: Path) -> None:
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "shards").write_text("", encoding="utf-8")
     with pytest.raises(UnpriorError, match=r"shards: cannot be written"), ShardFolder(tmp_path / "shards").locked():
+        pass
+
+
+def test_a_job_that_kills_its_worker_fails_alone_after_a_while(tmp_path: Path) -> None:
+    shards = ShardFolder(tmp_path)
+    batch = [job("a"), job("deadly"), job("b")]
+    asked: list[list[str]] = []
+
+    def work(jobs: Sequence[Job]) -> list[StoredResult]:
+        asked.append([each.key for each in jobs])
+        if any(each.key == "deadly" for each in jobs):
+            raise SystemExit  # as if the process had died
+        return [StoredResult(each.key, 1) for each in jobs]
+
+    for _ in range(3):
+        with pytest.raises(SystemExit):
+            shards.compute(batch, work)
+    name = shards.compute(batch, work)
+    assert asked == [["a", "deadly", "b"], ["a"], ["deadly"], ["a"], ["deadly"], ["a"], ["b"]]
+    assert shards.compute(batch, work) == name  # done already
+    assert len(asked) == 7
+    with ScoreStore(tmp_path / "store.sqlite") as store:
+        assert shards.take_in(name, store) == (3, 1)
+        assert "the worker died of it" in str(store.get(["deadly"])["deadly"].failure)
+        shards.merge(store)
+    assert {path.name for path in tmp_path.iterdir()} == {"store.sqlite"}
+
+
+def test_a_worker_that_outlives_its_job_does_not_read_the_next_queue(tmp_path: Path) -> None:
+    before, after = ShardFolder(tmp_path), ShardFolder(tmp_path)
+    before.write_queue([[job("old")]])
+    after.write_queue([[job("new")]])
+    assert [read.key for read in before.read_batch(0)] == ["old"]
+    with ScoreStore(tmp_path / "store.sqlite") as store:
+        before.merge(store)
+    with pytest.raises(UnpriorError, match="is not there"):
+        before.read_batch(0)
+
+
+def test_a_folder_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with (
+        pytest.raises(UnpriorError, match=r"cannot be locked there.*another file system"),
+        ShardFolder(tmp_path).locked(),
+    ):
         pass

@@ -19,7 +19,15 @@ Plan = Callable[[int, str, dict[str, Any] | None], str | None]
 """The fault for the n-th request, or None."""
 
 STATUS_FAULTS = {"429": 429, "500": 500, "502": 502, "503": 503}
-CONTENT_FAULTS = ("strange tokens", "missing token", "not a number", "two choices", "no logprobs", "raw logits")
+CONTENT_FAULTS = (
+    "strange tokens",
+    "missing token",
+    "not a number",
+    "two choices",
+    "no logprobs",
+    "raw logits",
+    "nonsense",
+)
 FAULTS = (*STATUS_FAULTS, "drop", "closed", "cut", "truncated", "late", *CONTENT_FAULTS)
 
 
@@ -108,6 +116,9 @@ def _spoilt(content: Any, fault: str) -> Any:
         choices.append(choices[0])
         return content
     if not (choices[0].get("logprobs") or {}).get("content"):
+        return content
+    if fault == "nonsense":  # of a kind that no check thinks of
+        choices[0]["logprobs"] = ["content"]
         return content
     listed = choices[0]["logprobs"]["content"][0]["top_logprobs"]
     if fault == "strange tokens":

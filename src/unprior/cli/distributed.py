@@ -73,7 +73,7 @@ class RayOptions:
 
     def pool(self, model: ModelOptions) -> Pool:
         """The workers: as many as asked for, or as there are servers or GPUs."""
-        from unprior.engines.cluster import Pool, cluster_resources
+        from unprior.engines.cluster import LOCAL, Pool, cluster_resources
 
         there = cluster_resources()
         if model.engine == "openai":
@@ -86,6 +86,8 @@ class RayOptions:
         needed = {"GPU": pool.workers * pool.gpus, "CPU": pool.workers * pool.cpus}
         if scarce := [kind for kind, count in needed.items() if count > there.get(kind, 0)]:
             lack = ", ".join(f"{needed[kind]:g} {kind}s where there are {there.get(kind, 0):g}" for kind in scarce)
+            if self.address == LOCAL and "GPU" in scarce:
+                raise UnpriorError(f"{pool.workers} workers need {lack}; give fewer --workers or --gpus-per-worker")
             warn(f"{pool.workers} workers need {lack}; some will wait until the cluster grows")
         return pool
 
@@ -104,25 +106,27 @@ def score_on_cluster(
 ) -> Scored:
     """Score questions, a part of the whole benchmark, on a cluster; see :func:`~unprior.cli.score.score_benchmark`."""
     from unprior.cli.score import SHARDS, write_run
-    from unprior.engines.cluster import connected
+    from unprior.engines.cluster import LOCAL, connected
     from unprior.engines.distributed import DistributedRun
     from unprior.engines.store import ScoreStore
 
     # Workers may start in another folder.
     elsewhere = replace(model, folder=str(Path(model.model).resolve())) if Path(model.model).is_dir() else model
     with ExitStack() as opened:
-        with errors.status(f"Joining Ray at {ray.address} …" if ray.address else "Starting Ray …"):
+        with errors.status("Starting Ray …" if ray.address in ("", LOCAL) else f"Joining Ray at {ray.address} …"):
             opened.enter_context(connected(ray.address or None, ray.workers))
         store = opened.enter_context(ScoreStore(out / "store.sqlite"))
         pool = ray.pool(model)
         engine = _describe(elsewhere, pool)
         side = image_side(whole, engine.model_type, resize)
+        folder = ray.shards or out / SHARDS
+        store.set_info({**engine.identity, SHARDS: str(folder.absolute())})
         run = DistributedRun(
-            elsewhere.load, engine, questions, store, ray.shards or out / SHARDS, pool, views=views, resize_to=side,
+            elsewhere.load, engine, questions, store, folder, pool, views=views, resize_to=side,
             batch_size=batch_size, whole=whole, allow_censored=allow_censored,
         )  # fmt: skip
-        store.set_info(engine.identity)
-        return write_run(run, whole, out / "scores.parquet", f"Scoring with {pool.workers} workers")
+        workers = "one worker" if pool.workers == 1 else f"{pool.workers} workers"
+        return write_run(run, whole, out / "scores.parquet", f"Scoring with {workers}")
 
 
 def _describe(model: ModelOptions, pool: Pool) -> EngineDescription:

@@ -94,3 +94,4 @@ def print_estimate(cost: Cost, stored: int, *, as_json: bool) -> None:
     output.print(table)
     already = "1 example is" if stored == 1 else f"{stored:,} examples are"
     output.print(f"{already} stored already. Nothing was scored now.", soft_wrap=True)
+    output.print("Examples that lack anything count in full; cached tokens are for blocks of 16.", soft_wrap=True)

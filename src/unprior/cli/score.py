@@ -111,8 +111,8 @@ def score(
         model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel
     )
     options.check()
-    if dry_run and engine != "openai":
-        raise UnpriorError("--dry-run counts requests to a server; use it with --engine openai")
+    if dry_run and (engine != "openai" or ray is not None):
+        raise UnpriorError("--dry-run counts requests to a server; use it with --engine openai and without --ray")
     cluster = RayOptions(ray, workers, gpus_per_worker, shards)
     cluster.check()
     record = RunRecord.of(options, benchmark, variant, seed, data_dir, resize)
@@ -192,7 +192,7 @@ def score_benchmark(
             engine, questions, store, views=views, resize_to=resize, batch_size=batch_size, whole=whole,
             allow_censored=allow_censored,
         )  # fmt: skip
-        ShardFolder(out / SHARDS).merge_left(store)
+        ShardFolder(Path(store.info().get(SHARDS, out / SHARDS))).merge_left(store)  # of a job that was killed
         store.set_info(engine.identity)
         return write_run(run, whole, path or out / "scores.parquet", "Scoring")
 
@@ -203,8 +203,12 @@ def write_run(run: ScoringRun | DistributedRun, whole: Benchmark, path: Path, do
 
     everything = len(run.plan.benchmark) == len(whole)
     with writing_table(path) as written:
-        with progress(doing, "scored") as report:
-            summary = run.run(report, written.add if everything else None)
+        try:
+            with progress(doing, "scored") as report:
+                summary = run.run(report, written.add if everything else None)
+        except KeyboardInterrupt:
+            errors.print("Stopped. What was scored is stored; the same command goes on from there.", soft_wrap=True)
+            raise
         if not everything and len(summary.failures) < summary.examples:
             for part in StoredRows(run.plan.of(whole), run.store, allow_censored=run.rows.allow_censored).parts():
                 if table := part.table():

@@ -24,9 +24,10 @@ def written_text(answer: Any) -> str:
     content, thinking = message.get("content"), message.get("reasoning") or message.get("reasoning_content")
     if not isinstance(content, str | None) or (content is None and not thinking):
         raise WrongAnswerError("it has no text")
-    if not thinking:
-        return content or ""
-    return f"<think>{thinking}" if content is None else f"<think>{thinking}</think>{content}"
+    text = content or ""
+    if thinking:
+        text = f"<think>{thinking}" if content is None else f"<think>{thinking}</think>{content}"
+    return text.encode(errors="replace").decode()  # JSON can spell half of a character, which no file can hold
 
 
 def named_tokens(answer: Any, asked: Sequence[int], tail: Sequence[int] | None = None) -> NextTokens:

@@ -8,7 +8,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ KEY_VARIABLES = ("UNPRIOR_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold the API key, the first one set counts."""
 _PASSING = (408, 409, 425, 429)  # besides 5xx: the same request may succeed later
 _LONGEST_MESSAGE = 300
+_HIGHEST_PORT = 65535
 
 Checked = TypeVar("Checked")
 
@@ -46,8 +47,8 @@ class _PassingError(Exception):
         self.wait = wait
 
 
-class _NoConnectionError(_PassingError):
-    """The server cannot be reached at all."""
+class _SilenceError(_PassingError):
+    """Nobody answers; the server should be left alone for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,8 @@ class HttpClient:
         self.patience = patience
         self.requests = 0
         """Requests sent so far, repeated ones included."""
-        self._key = next((os.environ[name] for name in KEY_VARIABLES if os.environ.get(name)), None)
-        self._turns = itertools.count()
+        self._key = _key_of_environment()
+        self._turns, self._others = itertools.count(), itertools.count()
         self._rests_until = [0.0] * len(self.base_urls)
         self._certificates = httpx.create_ssl_context()  # shared: loading them takes longer than many requests
         self._lanes: list[httpx.AsyncClient] = []
@@ -133,7 +134,7 @@ class HttpClient:
         to the next.
         """
         content, attempts = write_body(body, picture), self.patience.attempts
-        first = self.requests % len(self.base_urls) if server is None else server
+        first = next(self._others) % len(self.base_urls) if server is None else server
         return await self._ask("POST", path, content, check, first, attempts, most_wrong or attempts)
 
     async def _ask(
@@ -148,18 +149,23 @@ class HttpClient:
         *,
         only: int | None = None,
     ) -> Checked:
-        wrong = 0
+        wrong, refused = 0, set[int]()
         last: type[UnpriorError]
         for tries in itertools.count(1):
-            awake = [only] if only is not None else self._awake()
+            awake = [only] if only is not None else self._awake(refused)
             server = next((other for other in awake if other >= server), awake[0])
             url = self.base_urls[server] + path
             try:
-                return check(await self._send(method, url, body))
+                return _checked(check, await self._send(method, url, body))
             except _PassingError as error:
                 reason, wait, last = str(error), error.wait, UnreachableError
-                if isinstance(error, _NoConnectionError):
+                if isinstance(error, _SilenceError):
                     self._rests_until[server] = time.monotonic() + self.patience.rest
+            except RefusedError:
+                refused.add(server)
+                if only is not None or len(refused) == len(self.base_urls):
+                    raise
+                continue  # perhaps only this one does not know the key or the model
             except WrongAnswerError as error:
                 reason, wait, last = f"a wrong answer: {error}", 0.0, UnpriorError
                 wrong += 1
@@ -184,11 +190,11 @@ class HttpClient:
         self._lanes.append(lane)
         return lane
 
-    def _awake(self) -> list[int]:
-        """Servers that do not rest; all of them when they all do."""
+    def _awake(self, refused: Collection[int] = ()) -> list[int]:
+        """Servers that do not rest and have not refused; those that rest when there are no others."""
         now = time.monotonic()
-        everyone = range(len(self.base_urls))
-        return [server for server in everyone if self._rests_until[server] <= now] or [*everyone]
+        willing = [server for server in range(len(self.base_urls)) if server not in refused]
+        return [server for server in willing if self._rests_until[server] <= now] or willing
 
     async def _send(self, method: str, url: str, body: bytes | None) -> Any:
         self.requests += 1
@@ -196,9 +202,9 @@ class HttpClient:
         try:
             response = await lane.request(method, url, content=body)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise _NoConnectionError(f"the connection failed ({type(error).__name__})") from None
+            raise _SilenceError(f"the connection failed ({type(error).__name__})") from None
         except httpx.TimeoutException as error:
-            raise _PassingError(f"no answer in time ({type(error).__name__})") from None
+            raise _SilenceError(f"no answer in time ({type(error).__name__})") from None
         except httpx.TransportError as error:
             raise _PassingError(f"the connection failed ({type(error).__name__})") from None
         except (httpx.InvalidURL, httpx.DecodingError) as error:
@@ -219,6 +225,26 @@ class HttpClient:
         return text if self._key is None else text.replace(self._key, "***")
 
 
+def _checked(check: Callable[[Any], Checked], answer: Any) -> Checked:
+    """What a check makes of an answer; one that it cannot make sense of at all is wrong, too."""
+    try:
+        return check(answer)
+    except WrongAnswerError:
+        raise
+    except Exception as error:
+        raise WrongAnswerError(f"it is not understood ({type(error).__name__})") from None
+
+
+def _key_of_environment() -> str | None:
+    for name in KEY_VARIABLES:
+        key = os.environ.get(name)
+        if key and not (key.isascii() and key.isprintable()):
+            raise UnpriorError(f"{name} holds characters that no key has, such as a line end; set it again")
+        if key:
+            return key
+    return None
+
+
 def _checked_url(url: str) -> str:
     """The address without ``/v1``; one that holds a secret would end up in records and messages.
 
@@ -229,9 +255,9 @@ def _checked_url(url: str) -> str:
         parsed = httpx.URL(url)
     except httpx.InvalidURL:
         parsed = httpx.URL("")
-    if parsed.scheme not in {"http", "https"} or not parsed.host:
+    if parsed.scheme not in {"http", "https"} or not parsed.host or (parsed.port or 0) > _HIGHEST_PORT:
         raise UnpriorError(f"--base-url {url!r}: give an address such as http://localhost:8000")
-    if parsed.userinfo or parsed.query:
+    if parsed.userinfo or parsed.query or parsed.fragment:
         raise UnpriorError(
             f"--base-url for {parsed.host}: leave passwords and keys out of the address; the key is read from "
             f"{KEY_VARIABLES[0]}"
@@ -247,7 +273,7 @@ def _asked_to_wait(header: str | None) -> float:
     """
     if not header:
         return 0.0
-    if header.strip().isdigit():
+    if header.isascii() and header.strip().isdigit():
         return float(header)
     try:
         return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())

@@ -106,9 +106,12 @@ async def _identify(client: HttpClient, model: str, server: int) -> tuple[str, s
     longest = entry.get("max_model_len")
     try:
         version = await client.get(
-            "/version", lambda answer: str(answer["version"]), server=server, attempts=_FIRST_TRIES
+            "/version",
+            lambda answer: str(answer.get("version", "")) if isinstance(answer, dict) else "",
+            server=server,
+            attempts=_FIRST_TRIES,
         )
-    except (RefusedError, KeyError, TypeError):
+    except RefusedError:
         version = ""
     root, software = (str(entry.get(key) or "") for key in ("root", "owned_by"))
     return root, software, version, longest if isinstance(longest, int) else None

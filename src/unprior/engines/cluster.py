@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from PIL import Image
@@ -61,7 +62,7 @@ def connected(address: str | None, workers: int | None = None) -> Iterator[None]
 
     None joins the cluster that this machine belongs to, if it does, and starts one otherwise.
     """
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its notes are not for the users of this command
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its notes are not for users of this command
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -78,22 +79,38 @@ def connected(address: str | None, workers: int | None = None) -> Iterator[None]
     alone: dict[str, Any] = {"address": LOCAL, "num_cpus": cores, "include_dashboard": False}
     try:
         _knock(address)
-        try:
-            ray.init(**quiet, **(alone if address == LOCAL else {"address": address or "auto"}))
-        except ConnectionError:
-            if address is not None:
-                raise
-            ray.init(**quiet, **alone)
+        with _silenced():
+            try:
+                ray.init(**quiet, **(alone if address == LOCAL else {"address": address or "auto"}))
+            except ConnectionError:
+                if address is not None:
+                    raise
+                ray.init(**quiet, **alone)
     except (OSError, ValueError, RuntimeError) as error:
         raise UnpriorError(
             f"--ray {address or LOCAL}: no Ray cluster can be reached there ({_first_line(error)}); start one with "
-            f"`ray start --head`, or give --ray {LOCAL} to use this machine alone"
+            f"`ray start --head`, see to its token if it wants one (RAY_AUTH_TOKEN), or give --ray {LOCAL} to use this "
+            f"machine alone"
         ) from None
-    with redirect_stdout(sys.stderr):  # Ray tells of dead workers there, also in the end; only results belong there
+    with redirect_stdout(_Notices()):  # Ray tells of dead workers there, also in the end; only results belong there
         try:
             yield
         finally:
             ray.shutdown()
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep what Ray's compiled part writes while it starts off the terminal; errors come as exceptions, too."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _knock(address: str | None) -> None:
@@ -148,7 +165,7 @@ def finished_shards(task: Task, batches: int, pool: Pool) -> Iterator[str]:
         for rows in done.iter_batches(batch_size=None, batch_format="pyarrow"):
             for row in rows.to_pylist():
                 if row["error"]:
-                    raise UnpriorError(row["error"])
+                    raise UnpriorError(f"{row['error']} (what was scored so far is stored; run again to go on)")
                 yield row["shard"]
 
 
@@ -160,39 +177,52 @@ class ScoringWorker:
         self.shards, self.error = task.shards, ""
         try:
             engine = task.load()
-        except UnpriorError as error:
-            self.error = f"{socket.gethostname()}: {error}"
-            return
-        if engine.fingerprint != task.fingerprint:
-            self.error = (
-                f"{socket.gethostname()}: the model or a library differs from the one that the job was planned with; "
-                f"install the same versions and the same weights on all machines"
-            )
-        mean = None if task.mean is None else Image.open(io.BytesIO(task.mean)).convert("RGB")
-        self.worker = JobWorker(engine, task.resize_to, mean)
+            if engine.fingerprint != task.fingerprint:
+                raise UnpriorError(
+                    "the model or a library differs from the one that the job was planned with; install the same "
+                    "versions and the same weights on all machines"
+                )
+            mean = None if task.mean is None else Image.open(io.BytesIO(task.mean)).convert("RGB")
+            self.worker = JobWorker(engine, task.resize_to, mean)
+        except Exception as error:  # whatever it is, the person who started the job should read it
+            self.error = _told(error)
 
     def __call__(self, numbers: dict[str, Any]) -> dict[str, list[str]]:
         """Compute batches, unless their shards are there already."""
-        names: list[str] = []
-        error = self.error
+        names, error = [], self.error
         for number in numbers["batch"]:
             if error:
                 break
             try:
-                batch = self.shards.read_batch(int(number))
-                if not self.shards.has_shard(batch):
-                    self.shards.write_shard(batch, self.worker.compute(batch))
-                names.append(self.shards.shard_name(batch))
-            except UnpriorError as problem:
-                error = str(problem)
-        return {"shard": [*names, *([""] if error else [])], "error": [*[""] * len(names), *([error] if error else [])]}
+                names.append(self.shards.compute(self.shards.read_batch(int(number)), self.worker.compute))
+            except Exception as problem:
+                error = _told(problem)
+        if error:
+            return {"shard": [*names, ""], "error": [*[""] * len(names), error]}
+        return {"shard": names, "error": [""] * len(names)}
 
 
 def _describe(load: Load) -> EngineDescription | str:
     try:
         return EngineDescription.of(load())
-    except UnpriorError as error:
-        return str(error)
+    except Exception as error:
+        return _told(error)
+
+
+class _Notices(io.TextIOBase):
+    """Takes what Ray prints, screens of it for every worker that dies, and passes on the fact."""
+
+    def write(self, text: str) -> int:
+        """Take some text."""
+        if "worker died" in text:
+            print("A worker died; Ray replaces it, and its batches are done again.", file=sys.stderr, flush=True)
+        return len(text)
+
+
+def _told(error: Exception) -> str:
+    """What went wrong, and where."""
+    what = str(error) if isinstance(error, UnpriorError) else f"{type(error).__name__}: {error}"
+    return f"{socket.gethostname()}: {what}"
 
 
 @contextmanager
@@ -210,4 +240,4 @@ def _explained() -> Iterator[None]:
 
 def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -10,7 +10,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,8 +23,10 @@ from unprior.engines.plan import Job
 from unprior.engines.store import ScoreStore, StoredResult
 from unprior.errors import UnpriorError
 
-_QUEUE = "queue.arrow"
+_TRIES = ".tries"
 _LOCK = "lock"
+_MOST_DEATHS = 2
+_DEADLY = "the worker died of it more than once, perhaps for lack of memory; look at the picture, or use fewer workers"
 _JOB = pa.schema(
     [
         ("key", pa.string()),
@@ -65,6 +68,8 @@ class ShardFolder:
     def __init__(self, folder: Path) -> None:
         """Name the folder."""
         self.folder = folder.absolute()
+        # A name of its own: a worker that outlives its job must not take the batches of the next one for its own.
+        self._queue = self.folder / f"queue-{secrets.token_hex(8)}.arrow"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -77,7 +82,12 @@ class ShardFolder:
         with stream:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            except OSError as error:
+                if not isinstance(error, BlockingIOError):
+                    raise UnpriorError(
+                        f"{self.folder}: files cannot be locked there ({error.strerror or error}); give --shards a "
+                        f"folder on another file system"
+                    ) from None
                 raise BusyError(
                     f"{self.folder}: another job is working here; wait for it, or give this one another --shards folder"
                 ) from None
@@ -86,7 +96,7 @@ class ShardFolder:
     def write_queue(self, batches: Iterable[Sequence[Job]]) -> int:
         """Write what is to be computed, batch by batch; returns the number of batches."""
         count = 0
-        with replacing(self.folder / _QUEUE) as temporary, pa.ipc.new_file(temporary, _JOB) as writer:
+        with replacing(self._queue) as temporary, pa.ipc.new_file(temporary, _JOB) as writer:
             for batch in batches:
                 rows = [
                     {
@@ -105,7 +115,7 @@ class ShardFolder:
     def read_batch(self, index: int) -> list[Job]:
         """Read one batch of the queue, wherever this runs."""
         try:
-            with pa.OSFile(str(self.folder / _QUEUE)) as stream:
+            with pa.OSFile(str(self._queue)) as stream:
                 rows = pa.ipc.open_file(stream).get_batch(index).to_pylist()
         except FileNotFoundError:
             raise UnpriorError(
@@ -120,6 +130,38 @@ class ShardFolder:
     def has_shard(self, batch: Sequence[Job]) -> bool:
         """Whether somebody did the batch already."""
         return (self.folder / self.shard_name(batch)).exists()
+
+    def compute(self, batch: Sequence[Job], work: Callable[[Sequence[Job]], list[StoredResult]]) -> str:
+        """Do a batch, unless that was done already, and write its shard; returns the name of the file.
+
+        A job that kills its worker must not kill all workers for ever. So every try is noted: after one that ended in
+        the middle jobs are done alone, and one that was begun twice and never ended counts as failed.
+        """
+        if self.has_shard(batch):
+            return self.shard_name(batch)
+        notes = self.folder / (self.shard_name(batch) + _TRIES)
+        tried = notes.read_text(encoding="ascii").split() if notes.exists() else []
+        with notes.open("a", encoding="ascii") as stream:
+
+            def note(what: str) -> None:
+                stream.write(f"{what}\n")
+                stream.flush()
+
+            if not tried:
+                note("together")
+                results = work(batch)
+            else:
+                results = []
+                for job in batch:
+                    if tried.count(f"begun:{job.key}") - tried.count(f"ended:{job.key}") >= _MOST_DEATHS:
+                        results.append(StoredResult(job.key, failure=_DEADLY))
+                        continue
+                    note(f"begun:{job.key}")
+                    results += work([job])
+                    note(f"ended:{job.key}")
+        name = self.write_shard(batch, results)
+        notes.unlink(missing_ok=True)
+        return name
 
     def write_shard(self, batch: Sequence[Job], results: Iterable[StoredResult]) -> str:
         """Write the results of a batch; returns the name of the file."""
@@ -165,5 +207,6 @@ class ShardFolder:
             self.take_in(name, store)
         for name in names:  # a failure must be tried again by the next job, so it must not find the batch done
             (self.folder / name).unlink(missing_ok=True)
-        (self.folder / _QUEUE).unlink(missing_ok=True)
+        for left in (*self.folder.glob("queue-*.arrow"), *self.folder.glob(f"*{_TRIES}")):
+            left.unlink(missing_ok=True)
         return len(names)
