@@ -22,6 +22,7 @@ from unprior.errors import UnpriorError
 
 LOCAL = "local"
 """The address that starts a Ray of our own on this machine."""
+_NOBODY = "Could not find any running Ray instance"
 _PATIENCE = 10.0  # seconds
 _MOST_BLOCKS = 2000  # one batch each, unless there are more batches
 
@@ -82,14 +83,14 @@ def connected(address: str | None, workers: int | None = None) -> Iterator[None]
         with _silenced():
             try:
                 ray.init(**quiet, **(alone if address == LOCAL else {"address": address or "auto"}))
-            except ConnectionError:
-                if address is not None:
+            except ConnectionError as error:
+                if address is not None or _NOBODY not in str(error):  # a cluster that refuses us is not ours to ignore
                     raise
                 ray.init(**quiet, **alone)
     except (OSError, ValueError, RuntimeError) as error:
         raise UnpriorError(
-            f"--ray {address or LOCAL}: no Ray cluster can be reached there ({_first_line(error)}); start one with "
-            f"`ray start --head`, see to its token if it wants one (RAY_AUTH_TOKEN), or give --ray {LOCAL} to use this "
+            f"--ray {address or ''}: no Ray cluster can be reached there ({_first_line(error)}); start one with "
+            f"`ray start --head`, set RAY_AUTH_MODE=token if it wants its token, or give --ray {LOCAL} to use this "
             f"machine alone"
         ) from None
     with redirect_stdout(_Notices()):  # Ray tells of dead workers there, also in the end; only results belong there
