@@ -39,6 +39,7 @@ lint: $(VENV)/dev.stamp  ## Check style and types.
 	$(BIN)/mypy
 
 test: lint  ## Check style and types, then run all tests and the examples in the docstrings.
+	@# One worker runs all of a file, so that what the file prepares is prepared once.
 	$(BIN)/pytest -n auto --dist loadscope --no-loadscope-reorder -m "not slow"
 	@echo "The tests on a real vLLM did not run; \`make test-engines\` runs them."
 

@@ -17,9 +17,6 @@ from hand_questions import write_benchmark
 from unprior.baselines import run as run_module
 from unprior.baselines.controls import CONTROLS
 
-# Its fixtures take long: one worker runs all of it.
-pytestmark = pytest.mark.xdist_group("baselines")
-
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:

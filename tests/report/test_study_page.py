@@ -21,9 +21,6 @@ from unprior.report.study_page import FinishedStudy, write_study, write_study_pa
 from unprior.studies.catalogue import STUDIES
 from unprior.studies.result import StudyResult
 
-# Its fixtures take long: one worker runs all of it.
-pytestmark = pytest.mark.xdist_group("study page")
-
 
 @pytest.fixture(scope="module")
 def finished(study_result: Callable[[str], StudyResult]) -> list[FinishedStudy]:

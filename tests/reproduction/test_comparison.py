@@ -27,10 +27,6 @@ from unprior.studies.held_out import HeldOut, study_held_out
 QWEN, LLAVA, MOE = MODELS
 
 
-# Its fixtures take long: one worker runs all of it.
-pytestmark = pytest.mark.xdist_group("reproduction")
-
-
 @pytest.fixture(scope="module")
 def scores() -> dict[str, ScoreTable]:
     tables = {model: synthesize(seed=seed) for seed, model in enumerate(MODELS)}

@@ -86,9 +86,10 @@ class RayOptions:
         needed = {"GPU": pool.workers * pool.gpus, "CPU": pool.workers * pool.cpus}
         if scarce := [kind for kind, count in needed.items() if count > there.get(kind, 0)]:
             lack = ", ".join(f"{needed[kind]:g} {kind}s where there are {there.get(kind, 0):g}" for kind in scarce)
+            workers = "one worker needs" if pool.workers == 1 else f"{pool.workers} workers need"
             if self.address == LOCAL and "GPU" in scarce:
-                raise UnpriorError(f"{pool.workers} workers need {lack}; give fewer --workers or --gpus-per-worker")
-            warn(f"{pool.workers} workers need {lack}; some will wait until the cluster grows")
+                raise UnpriorError(f"{workers} {lack}; give fewer --workers or --gpus-per-worker")
+            warn(f"{workers} {lack}; some will wait until the cluster grows")
         return pool
 
 
