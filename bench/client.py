@@ -6,7 +6,6 @@ once and, where ``UNPRIOR_VLLM_PYTHON`` names a Python with vLLM, a real one wit
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -25,7 +24,7 @@ from PIL import Image
 
 from client_memory import Used, measure_memory, show_bytes
 from instant_server import MODEL, running_instant_server
-from markdown import markdown, replace_section
+from markdown import markdown, publish
 from unprior.embedded import FOLDER, NAME
 from unprior.engines.http import HttpEngine
 from unprior.engines.protocol import Query, QueryFailure
@@ -215,15 +214,5 @@ def report() -> str:
     return "\n\n".join([*parts, remembered, measured])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--update", type=Path, help="file whose marked section receives the tables")
-    arguments = parser.parse_args()
-    text = report()
-    print(text)
-    if arguments.update:
-        replace_section(arguments.update, "bench:client", text)
-
-
 if __name__ == "__main__":
-    main()
+    publish(report, "bench:client", __doc__)

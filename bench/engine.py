@@ -6,7 +6,6 @@ millions of parameters, so that the time is spent in the model.
 
 from __future__ import annotations
 
-import argparse
 import platform
 import tempfile
 import time
@@ -22,7 +21,7 @@ import transformers
 from PIL import Image
 
 import tiny_models
-from markdown import markdown, replace_section
+from markdown import markdown, publish
 from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, Query
 from unprior.engines.transformers import TransformersEngine
@@ -188,15 +187,5 @@ def report() -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--update", type=Path, help="file whose marked section receives the tables")
-    arguments = parser.parse_args()
-    text = report()
-    print(text)
-    if arguments.update:
-        replace_section(arguments.update, "bench:engine", text)
-
-
 if __name__ == "__main__":
-    main()
+    publish(report, "bench:engine", __doc__)

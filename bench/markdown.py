@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -20,3 +22,14 @@ def replace_section(path: Path, name: str, text: str) -> None:
     if not (found and closed):
         raise SystemExit(f"{path} has no section {start} … {end}")
     path.write_text(f"{before}{start}\n{text}\n{end}{after}", encoding="utf-8")
+
+
+def publish(report: Callable[[], str], section: str, description: str | None) -> None:
+    """The command of a benchmark: print its report, and put it into a page with ``--update``."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--update", type=Path, help="file whose marked section receives the tables")
+    arguments = parser.parse_args()
+    text = report()
+    print(text)
+    if arguments.update:
+        replace_section(arguments.update, section, text)

@@ -6,7 +6,6 @@ microworld that are not scored afterwards.
 
 from __future__ import annotations
 
-import argparse
 import re
 import socket
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import httpx
 
-from markdown import markdown, replace_section
+from markdown import markdown, publish
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.cli.benchmarks import prepare
 from unprior.embedded import FOLDER, NAME
@@ -189,15 +188,5 @@ def report() -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--update", type=Path, help="file whose marked section receives the tables")
-    arguments = parser.parse_args()
-    text = report()
-    print(text)
-    if arguments.update:
-        replace_section(arguments.update, "bench:scale", text)
-
-
 if __name__ == "__main__":
-    main()
+    publish(report, "bench:scale", __doc__)
