@@ -34,7 +34,7 @@ Workers = Annotated[
     int | None, typer.Option(help="Processes that hold the engine; by default one per GPU or server.", min=1)
 ]
 GpusPerWorker = Annotated[
-    float | None, typer.Option(help="GPUs of each of them; by default 1 if there are any.", min=0)
+    float | None, typer.Option(help="GPUs of each; by default --tensor-parallel, or 1, if there are any.", min=0)
 ]
 ShardsFolder = Annotated[
     Path | None, typer.Option(help="Folder for their results that all machines reach; by default OUT/shards.")
