@@ -30,10 +30,10 @@ def progress(doing: str, done: str) -> Iterator[Callable[[Progress], None]]:
     )  # fmt: skip
     with Bar(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(doing, total=None, rate="", failed="")
-        start = time.monotonic()
+        rate_of = _Rate()
 
         def report(where: Progress) -> None:
-            rate = (where.done - where.reused) / max(time.monotonic() - start, 1e-9)
+            rate = rate_of(where)
             failed = f"{where.failed} failed" if where.failed else ""
             bar.update(
                 task, description=where.doing or doing, completed=where.done, total=where.total,
@@ -43,17 +43,30 @@ def progress(doing: str, done: str) -> Iterator[Callable[[Progress], None]]:
         yield report
 
 
+class _Rate:
+    """How many are done per second, without what was stored before and without the time it took to start."""
+
+    def __init__(self) -> None:
+        self._begun, self._first = time.monotonic(), 0
+
+    def __call__(self, where: Progress) -> float:
+        now, fresh = time.monotonic(), where.done - where.reused
+        rate = (fresh - self._first) / max(now - self._begun, 1e-9)
+        if self._first == 0 and fresh > 0:
+            self._begun, self._first = now, fresh
+        return rate
+
+
 def _plain_progress(done: str) -> Callable[[Progress], None]:
-    start = time.monotonic()
-    said = [start]
+    rate_of = _Rate()
+    said = [time.monotonic()]
 
     def report(where: Progress) -> None:
         if where.doing is not None:
             return
-        now = time.monotonic()
+        now, rate = time.monotonic(), rate_of(where)
         if now - said[0] >= _PLAIN_SECONDS:
             said[0] = now
-            rate = (where.done - where.reused) / (now - start)
             left = f", {(where.total - where.done) / rate:,.0f} s left" if rate > 0 else ""
             failed = f", {where.failed} failed" if where.failed else ""
             errors.print(f"{done} {where.done:,} of {where.total:,} ({rate:.1f}/s{left}{failed})", soft_wrap=True)
