@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,6 +45,8 @@ class Example:
     """Last line of the prompt where the benchmark has its own; None leaves it to the prompt layout."""
     group: str | None = None
     """Shared by examples that belong together without being a pair and without having one image."""
+    line: int | None = None
+    """Where it stands in a file of questions."""
 
     @property
     def unit(self) -> int | str:
@@ -74,6 +78,8 @@ class Benchmark:
     examples: Sequence[Example]
     card: Card | None = None
     """Where it comes from; None for questions of your own."""
+    source: str | None = None
+    """The file of questions it was read from."""
 
     def __post_init__(self) -> None:
         """Refuse two examples of one name, and units in two splits: results are joined by name, and nothing leaks."""
@@ -81,14 +87,19 @@ class Benchmark:
         splits: dict[int | str, str | None] = {}
         for example in self.examples:
             if example.example_id in seen:
-                raise UnpriorError(f"benchmark {self.name}: two examples are called {example.example_id!r}")
+                raise UnpriorError(f"{self._place(example)}: two examples are called {example.example_id!r}")
             seen.add(example.example_id)
             if splits.setdefault(example.unit, example.split) != example.split:
                 kind = "pair" if example.pair_id is not None else "image" if example.group is None else "group"
                 raise UnpriorError(
-                    f"benchmark {self.name}: {kind} {example.unit} stands in two splits, "
+                    f"{self._place(example)}: {kind} {example.unit} stands in two splits, "
                     f"{splits[example.unit] or 'none'} and {example.split or 'none'}; it belongs to one"
                 )
+
+    def _place(self, example: Example) -> str:
+        """Where an example stands, for messages."""
+        place = self.source or f"benchmark {self.name}"
+        return place if example.line is None else f"{place}, line {example.line}"
 
     def __iter__(self) -> Iterator[Example]:
         """Go through the examples in order."""
@@ -101,6 +112,19 @@ class Benchmark:
     def with_examples(self, examples: Sequence[Example], name: str | None = None) -> Benchmark:
         """The same benchmark with other examples, and perhaps another name."""
         return replace(self, examples=tuple(examples), name=name or self.name)
+
+    def digest(self) -> str:
+        """Digest of what is asked: questions, options, answers, pairs and splits; not of the images.
+
+        >>> Benchmark("mine", [Example("1", Path("a.png"), "Is it red?", "qa", ("yes", "no"))]).digest()[:12]
+        '1c11624edff5'
+        """
+        digest = hashlib.sha256()
+        for each in self.examples:
+            asked = (each.example_id, each.question, each.task, each.labels, each.texts, each.instruction)
+            place = (each.answer, each.pair_id, each.side, each.split)
+            digest.update(json.dumps([*asked, *place], ensure_ascii=True).encode() + b"\n")
+        return digest.hexdigest()
 
     def counts(self) -> dict[str, int]:
         """How many examples, images and pairs there are, and how many pairs (or examples) in each split.

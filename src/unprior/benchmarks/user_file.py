@@ -108,7 +108,7 @@ def read_questions(path: Path) -> Benchmark:
         raise InvalidScoresError(str(path), total, tuple(problems), skippable=False)
     if not examples:
         raise UnpriorError(f"{path}: no questions")
-    return Benchmark(path.stem, examples)
+    return Benchmark(path.stem, examples, source=str(path))
 
 
 def write_questions(path: Path, benchmark: Benchmark) -> None:
@@ -149,4 +149,5 @@ def _example(question: UserQuestion, image: Path, number: int) -> Example:
         split=question.split,
         instruction=question.instruction,
         group=question.group,
+        line=number,
     )

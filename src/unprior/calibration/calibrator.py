@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -37,7 +37,9 @@ from unprior.calibration.selection import (
 from unprior.calibration.strength import Standardisation, StrengthFit, StrengthObjective, fit_strengths
 from unprior.errors import InvalidScoresError, UnpriorError
 from unprior.scores import Block, ScoreTable
-from unprior.scores.schema import IntArray
+from unprior.scores.provenance import Differences, Provenance, compare_provenance
+from unprior.scores.pairs import check_pairs, table_pairs
+from unprior.scores.schema import SIDES, IntArray
 from unprior.scores.table import FloatArray
 
 _ROWS_AT_ONCE = 1 << 14
@@ -80,6 +82,8 @@ class SelectivePriorCalibrator:
         The set of K seen in development; other K are never revised.
     model_name_
         The vision-language model that the development scores came from.
+    provenance_
+        How the development scores were made, as far as their table knows.
     fits_
         One fit per ρ (after ``fit`` only; a loaded calibrator has just the chosen one).
     distances_
@@ -100,6 +104,7 @@ class SelectivePriorCalibrator:
     gradient_norm_: float
     candidate_counts_: tuple[int, ...]
     model_name_: str | None
+    provenance_: tuple[Provenance, ...]
     development_rows_: int
     fits_: list[StrengthFit]
     distances_: FloatArray | None
@@ -188,7 +193,8 @@ class SelectivePriorCalibrator:
             observations = [observe(block) for block in blocks]
         self._search = self._count(models, judged, blocks, observations, limits)
         self._choose()
-        self.model_name_ = development.column("model")[0]
+        self.model_name_ = development.arrow.column("model")[0].as_py()
+        self.provenance_ = development.provenance
         self.development_rows_ = len(development)
         return self
 
@@ -234,6 +240,7 @@ class SelectivePriorCalibrator:
         result = Decisions(
             table=table,
             settings=self.settings_,
+            made_with=self.made_with,
             final=table.original.copy(),
             revised=np.zeros(rows, dtype=np.bool_),
             proposal=np.full(rows, -1, dtype=np.int64),
@@ -363,6 +370,26 @@ class SelectivePriorCalibrator:
         """One fit per ρ; a control that is given its strength overrides this."""
         return fit_strengths(objective, rhos)
 
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """What decisions note about the calibrator that made them."""
+        version = "uncertainty-aware" if self.uncertainty else "standard"
+        known: dict[str, Any] = {"version": version, "epsilon_cs": self.epsilon_cs, "model": self.model_name_}
+        return known | {"scores": [record.record() for record in self.provenance_]}
+
+    def differences(self, made: Sequence[Provenance], models: Iterable[str | None] = ()) -> Differences:
+        """What differs between the scores this was fitted on and others that it is to be applied to.
+
+        Parameters
+        ----------
+        made
+            How the others were made.
+        models
+            Their models, where no more is known.
+        """
+        own = self.provenance_ or (Provenance(model=self.model_name_),)
+        return compare_provenance(own, made or [Provenance(model=name) for name in sorted(filter(None, models))])
+
     def check_parameters(self) -> None:
         """Refuse parameters that cannot be fitted with; :meth:`fit` does this, too."""
         if not 0.0 <= self.epsilon_cs <= 1.0:
@@ -382,8 +409,9 @@ class SelectivePriorCalibrator:
 
 def development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
     """Rows to fit on; refuses what cannot support the ΔCF/ΔCS trade-off."""
-    chosen = table.where(split=split)
-    models = sorted({str(model) for model in chosen.column("model")})
+    rows = table.mask(split=split)
+    chosen = table if rows.all() else table.take(rows)
+    models = sorted(str(model) for model in chosen.values_of("model"))
     if len(models) > 1:
         raise UnpriorError(
             f"the rows come from {len(models)} models ({', '.join(models)}); a calibrator belongs to one model. "
@@ -396,14 +424,16 @@ def development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
             f"{int((~chosen.is_paired).sum())} of {len(chosen)} rows do not say their side (cf or cs); calibration "
             f"weighs repair on cf against retention on cs and needs it in every row"
         )
-    present = {(task, side) for task, side in chosen.codes("task", "side")[1]}
-    for task in sorted({task for task, _ in present}):
+    tasks = {task: chosen.mask(task=task) for task in sorted(chosen.values_of("task"))}
+    present = {(task, side) for task, rows in tasks.items() for side in SIDES if (chosen.is_cf[rows] == (side == "cf")).any()}
+    for task in tasks:
         for side, name in (("cf", "counterfactual"), ("cs", "commonsense")):
             if (task, side) not in present:
                 raise UnpriorError(
                     f"task {task} has no {name} ({side}) row among the {len(chosen)} rows to fit on. Calibration "
                     f"weighs repair on cf against retention on cs: score both images of each pair."
                 )
+    check_pairs(table_pairs(table, rows)).refuse(table.source)
     return chosen
 
 

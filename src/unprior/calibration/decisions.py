@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,8 @@ class Decisions:
 
     table: ScoreTable
     settings: Settings | None
+    made_with: dict[str, Any]
+    """The calibrator that decided: version, ε, and how the scores were made that it was fitted on."""
     final: IntArray
     """Candidate position of the final answer, -1 for null."""
     revised: BoolArray
@@ -179,7 +182,8 @@ class Decisions:
     def write(self, path: str | Path, *, explanations: bool = False) -> None:
         """Write ``.jsonl`` (one line per row, in order) or ``.parquet``; infinity and NaN become null in JSON."""
         arrow = self.to_arrow(explanations=explanations)
-        write_records(Path(path), arrow, _json_rows(arrow))
+        note = {"scores": [record.record() for record in self.table.provenance], "calibrator": self.made_with}
+        write_records(Path(path), arrow, _json_rows(arrow), json.dumps(note, ensure_ascii=False))
 
 
 def _json_rows(arrow: pa.Table) -> Iterator[dict[str, Any]]:

@@ -18,6 +18,7 @@ from unprior.calibration.gate import Settings, StrengthModel
 from unprior.calibration.selection import Grid, Selection, TaskChange
 from unprior.calibration.strength import Standardisation
 from unprior.errors import UnpriorError
+from unprior.scores.provenance import Provenance
 from unprior.scores.table import describe_validation_error
 
 FORMAT = "unprior.calibrator"
@@ -106,6 +107,8 @@ class CalibratorFile(_Part):
     laplace: _Uncertainty | None
     strength: Positive | None = None
     """One λ for all examples that was given and not fitted; left out of the file otherwise."""
+    provenance: list[Provenance] = Field(default_factory=list)
+    """How the scores were made that it was fitted on; files of version 0.1.0 do not say."""
 
     @model_validator(mode="after")
     def _consistent(self) -> CalibratorFile:
@@ -218,6 +221,8 @@ def _content(calibrator: SelectivePriorCalibrator) -> dict[str, Any]:
         },
         "laplace": laplace,
     }
+    if calibrator.provenance_:
+        content["provenance"] = [record.record() for record in calibrator.provenance_]
     given = getattr(calibrator, "strength", None)
     if given is not None:
         content["strength"] = given
@@ -241,6 +246,7 @@ def _rebuild(content: CalibratorFile, kind: type[Calibrator]) -> Calibrator:
     calibrator.selection_ = Selection(settings, changes, **counts)
     calibrator.candidate_counts_ = tuple(content.candidate_counts)
     calibrator.model_name_ = content.model
+    calibrator.provenance_ = tuple(content.provenance)
     calibrator.development_rows_ = content.development_rows
     calibrator.loss_, calibrator.gradient_norm_ = content.loss, content.gradient_norm
     calibrator.model_ = StrengthModel(

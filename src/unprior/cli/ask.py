@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unprior.cli.benchmarks import Resize
-from unprior.cli.console import AsJson, output, print_json, warn
+from unprior.cli.console import AsJson, errors, output, print_json, warn
 from unprior.cli.model import (
     ENGINES,
     AllowCensored,
@@ -23,10 +23,11 @@ from unprior.cli.model import (
     Revision,
     TensorParallel,
 )
+from unprior.cli.provenance import Force, tell_differences
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
-    from unprior.calibration import Decision
+    from unprior.calibration import Decision, SelectivePriorCalibrator
 
 
 def ask(
@@ -38,6 +39,7 @@ def ask(
     ] = None,
     calibrator: Annotated[Path | None, typer.Option(help="Calibrator of this model, made by `unprior fit`.")] = None,
     resize: Resize = None,
+    force: Force = False,
     revision: Revision = None,
     dtype: DType = "auto",
     device: Device = None,
@@ -51,20 +53,26 @@ def ask(
 ) -> None:
     """Ask one question about one picture, and show how the candidates score with and without it."""
     from unprior.calibration import SelectivePriorCalibrator
-    from unprior.cli.calibrate import warn_about_other_models
     from unprior.engines.images import open_image
     from unprior.engines.images import resize as to_square
+    from unprior.engines.plan import engine_provenance
     from unprior.engines.prompts import YES_NO, parse_answer
     from unprior.engines.protocol import LEAST_MASS, Query, QueryFailure
 
     fitted = None if calibrator is None else SelectivePriorCalibrator.load(calibrator)
     texts = None if options is None else _split_options(options)
     labels = YES_NO if texts is None else tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(texts)])
-    picture = to_square(open_image(image), resize or None)
+    side = (_fitted_size(fitted) if resize is None else resize) or None
+    picture = to_square(open_image(image), side)
     urls = tuple(base_url or ())
     asked = ModelOptions(
         model, revision, dtype, device, device_map, attention, engine, urls, tensor_parallel=tensor_parallel
     ).load()
+    if fitted is not None:
+        differences = fitted.differences([engine_provenance(asked, side)])
+        tell_differences(
+            f"the answer would not be scored as those that {calibrator} was fitted on", differences, force=force
+        )
     text = asked.layout.user_text(question, labels, texts)
     continuations = asked.layout.continuations(labels)
     answered = asked.answer_batch([Query(picture, text, continuations)])[0]
@@ -77,11 +85,14 @@ def ask(
                 "a candidate is not among the tokens that the server shows; --allow-censored takes a bound"
             )
         warn("a candidate is not among the tokens that the server shows; its score is only an upper bound")
-    original = parse_answer(answered.text, labels)
+    original = final = parse_answer(answered.text, labels)
     decision = None
     if fitted is not None:
-        warn_about_other_models(fitted, [asked.name])
-        decision = fitted.decide(labels, answered.scored.scores, prior.scores, original)
+        # Options by their own words, so that the explanation needs no key.
+        names = labels if texts is None else [f"{label}. {text}" for label, text in zip(labels, texts, strict=True)]
+        named = None if original is None else names[labels.index(original)]
+        decision = fitted.decide(names, answered.scored.scores, prior.scores, named)
+        final = None if decision.final is None else labels[names.index(decision.final)]
     rows = [
         {
             "candidate": label,
@@ -93,16 +104,30 @@ def ask(
         for index, label in enumerate(labels)
     ]
     if as_json:
-        final = original if decision is None else decision.final
         explanation = None if decision is None else decision.explain()
         print_json(
             {"answer": final, "original": original, "original_text": answered.text, "candidates": rows,
              "explanation": explanation}
         )  # fmt: skip
         return
-    _print_answer(rows, original, answered.text, decision)
+    _print_answer(rows, original, final, answered.text, decision)
     if answered.scored.mass < LEAST_MASS:
         warn(f"the candidates hold only {answered.scored.mass:.1%} of the model's probability with the image")
+
+
+def _fitted_size(calibrator: SelectivePriorCalibrator | None) -> int | None:
+    """Side of the images that a calibrator was fitted at, which is said where it is not the usual one."""
+    sizes = set() if calibrator is None else {record.image_size for record in calibrator.provenance_} - {None}
+    if len(sizes) != 1:
+        return None
+    side = sizes.pop()
+    if side:
+        errors.print(
+            f"The image is brought to {side}×{side}, as those that the calibrator was fitted on; --resize chooses "
+            f"another size.",
+            soft_wrap=True,
+        )
+    return side
 
 
 def _split_options(options: str) -> tuple[str, ...]:
@@ -113,7 +138,9 @@ def _split_options(options: str) -> tuple[str, ...]:
     return texts
 
 
-def _print_answer(rows: list[dict[str, Any]], original: str | None, text: str, decision: Decision | None) -> None:
+def _print_answer(
+    rows: list[dict[str, Any]], original: str | None, final: str | None, text: str, decision: Decision | None
+) -> None:
     from rich.text import Text
 
     from unprior.report import plain_table
@@ -122,19 +149,23 @@ def _print_answer(rows: list[dict[str, Any]], original: str | None, text: str, d
     table.add_column("Candidate")
     for name in ("with image", "without", "corrected"):
         table.add_column(name, justify="right")
-    final = original if decision is None else decision.final
     for row in rows:
-        name = row["candidate"] if row["text"] is None else f"{row['candidate']}. {row['text']}"
+        name = _candidate(row)
         corrected = "–" if row["corrected_score"] is None else f"{row['corrected_score']:+.3f}"
         style = "bold" if row["candidate"] == final else ""
         cells = (f"{row['image_score']:.3f}", f"{row['prior_score']:.3f}", corrected)
         table.add_row(Text(name), *cells, style=style)
     output.print(table)
-    said = "nothing that names a candidate" if original is None else original
-    output.print(f"The model answered {said} ({text.strip()!r}).", soft_wrap=True)
+    named = next((_candidate(row) for row in rows if row["candidate"] == original), "nothing that names a candidate")
+    output.print(f"The model answered {named} ({text.strip()!r}).", soft_wrap=True)
     if decision is None:
         output.print(
             "Without --calibrator the answer stays as it is; `unprior run` and `unprior fit` make one.", soft_wrap=True
         )
     else:
         output.print(decision.explain(), soft_wrap=True)
+
+
+def _candidate(row: dict[str, Any]) -> str:
+    """A candidate as a person reads it: letter and text."""
+    return str(row["candidate"]) if row["text"] is None else f"{row['candidate']}. {row['text']}"

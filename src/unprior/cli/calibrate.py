@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, output, print_json, refuse_overwriting, warn
 from unprior.cli.model import AllowCensored
+from unprior.cli.provenance import Force, tell_differences
 from unprior.cli.tables import labelled_rows, read_table, skipped_record
 from unprior.errors import UnpriorError
 from unprior.report import plain_table
@@ -19,6 +19,7 @@ from unprior.scores.files import table_format
 
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator
+    from unprior.scores import ScoreTable
     from unprior.studies.methods import Methods
 
 Scores = Annotated[
@@ -69,6 +70,7 @@ def apply(
     scores: Scores,
     out: Annotated[Path, typer.Option("--out", help="Decisions to write (.jsonl or .parquet), one per row.")],
     explain: Annotated[bool, typer.Option("--explain", help="Add a sentence that explains each decision.")] = False,
+    force: Force = False,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
 ) -> None:
@@ -79,7 +81,9 @@ def apply(
     table_format(out)
     calibrator = SelectivePriorCalibrator.load(calibrator_file)
     table = read_table(scores, skip_invalid=skip_invalid)
-    warn_about_other_models(calibrator, table.column("model"))
+    differences = calibrator.differences(table.provenance, table.values_of("model"))
+    told = f"{scores}: not made like the scores that {calibrator_file} was fitted on"
+    tell_differences(told, differences, force=force)
     decisions = calibrator.predict(table)
     decisions.write(out, explanations=explain)
     reasons = decisions.count_reasons()
@@ -118,6 +122,7 @@ def evaluate(
     ] = 0.04,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples of pairs.", min=1)] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", min=0)] = 20260712,
+    force: Force = False,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
 ) -> None:
@@ -132,6 +137,7 @@ def evaluate(
     table = read_table(scores, skip_invalid=skip_invalid)
     rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
     judged, final = table.take(rows), read_final_answers(decisions, table, np.flatnonzero(rows))
+    _check_origin(decisions, judged, force=force)
     evaluation = compare(judged, final, resamples=resamples, seed=seed)
     methods = None
     if baselines is not None:
@@ -157,6 +163,19 @@ def evaluate(
         print_methods(methods)
 
 
+def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> None:
+    """Decisions belong to the scores they were made from, and their calibrator to scores that were made alike."""
+    from unprior.evaluation.answers import read_origin
+    from unprior.scores.provenance import Differences, compare_provenance
+
+    origin = read_origin(decisions)
+    other = compare_provenance(origin.scores, judged.provenance)
+    tell_differences(f"{decisions}: not made from these scores", other, force=force)
+    forced = compare_provenance(origin.fitted_on, origin.scores or judged.provenance)
+    told = Differences((), (*forced.refused, *forced.noted))  # whoever applied the calibrator knew
+    tell_differences(f"{decisions}: its calibrator was fitted on scores made otherwise", told, force=True)
+
+
 def print_methods(methods: Methods) -> None:
     """All methods beside each other, and what they cost."""
     from unprior.report import cost_table, methods_table
@@ -174,17 +193,6 @@ def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:
             f"none of the {calibrator.selection_.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ "
             f"−{calibrator.epsilon_cs:g} on every task: this calibrator abstains, it never changes an answer. A larger "
             f"--epsilon-cs or more development pairs may help."
-        )
-
-
-def warn_about_other_models(calibrator: SelectivePriorCalibrator, names: Iterable[str | None]) -> None:
-    """A calibrator belongs to the model whose scores it was fitted on."""
-    own = calibrator.model_name_
-    strangers = sorted({name for name in names if name is not None} - {own})
-    if strangers and own is not None:
-        warn(
-            f"the calibrator was fitted on scores of {own}, these come from {', '.join(strangers)}; a calibrator "
-            f"belongs to one model"
         )
 
 

@@ -44,6 +44,7 @@ def study(
     Every study needs the scores of a run; some need more, which --prepare computes. What is lacking is named, and the
     other studies go on.
     """
+    from unprior.report.page import provenance_facts
     from unprior.report.study_page import PAGE, write_study, write_study_page
     from unprior.studies.catalogue import choose_studies
     from unprior.studies.inputs import StudyInputs
@@ -67,7 +68,7 @@ def study(
     with errors.status("Drawing and writing …"):
         for each in finished:
             write_study(folder, each)
-        write_study_page(folder / PAGE, _title(inputs), finished)
+        write_study_page(folder / PAGE, _title(inputs), finished, provenance_facts(inputs.table))
     if as_json:
         print_json([_record(folder, each) for each in finished])
     else:

@@ -26,7 +26,7 @@ def labelled_rows(table: ScoreTable, rows: BoolArray, path: Path, *, skip_invali
     """Of the chosen rows those with a correct answer; missing ones are refused, or left out if asked for."""
     missing = rows & (table.answer < 0)
     reason = "answer is missing (fitting and evaluation need it)"
-    problems = tuple(RowProblem(table.lines[row], reason) for row in np.flatnonzero(missing).tolist())
+    problems = tuple(RowProblem(int(table.lines[row]), reason) for row in np.flatnonzero(missing).tolist())
     if problems and not skip_invalid:
         raise InvalidScoresError(str(path), int(rows.sum()), problems)
     list_skipped(path, problems, int((rows & ~missing).sum()))

@@ -10,8 +10,9 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
@@ -24,10 +25,12 @@ from unprior.engines.protocol import Described
 from unprior.engines.store import SeenKeys
 from unprior.errors import UnpriorError
 from unprior.scores.priors import VIEWS
+from unprior.scores.provenance import Provenance
 
 PART = 4096
 """Examples that are planned at once: many batches, little memory."""
 _MEAN_SIDE = 512
+_LIBRARIES = ("torch", "transformers", "vllm", "pillow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ class ScoringPlan:
             raise UnpriorError(f"engine {engine.name} gives no candidate scores, which calibration needs")
         self.engine, self.benchmark, self.resize_to = engine, benchmark, resize_to
         self._fingerprint = engine.fingerprint
+        self.questions_digest = (whole or benchmark).digest()
         self.views = tuple(view for view in VIEWS if view == "text" or view in views)
         self.mean, self._mean_digest = None, ""
         if "mean" in self.views:
@@ -121,6 +125,16 @@ class ScoringPlan:
     def layout(self) -> PromptLayout:
         """The wording around questions."""
         return self.engine.layout
+
+    def provenance(self) -> Provenance:
+        """How the scores of this plan are made."""
+        card = self.benchmark.card
+        asked = {
+            "benchmark": self.benchmark.name,
+            "revision": None if card is None else card.revision,
+            "questions": self.questions_digest,
+        }
+        return engine_provenance(self.engine, self.resize_to).model_copy(update=asked)
 
     def of(self, benchmark: Benchmark) -> ScoringPlan:
         """The same plan for other examples, with the same mean image."""
@@ -167,6 +181,33 @@ class ScoringPlan:
         images = _readable(dict.fromkeys(example.image for example in chosen))
         first = next(images, None)
         return None if first is None else mean_image(chain([first], images), self.resize_to or _MEAN_SIDE)
+
+
+def engine_provenance(engine: Described, resize_to: int | None) -> Provenance:
+    """How an engine makes scores, with the prior asked for without an image."""
+    identity = engine.identity
+    known = {name: identity.get(name) for name in ("engine", "weights", "served_model", "prompt", "dtype")}
+    told = {name: value for name, value in known.items() if value not in (None, "", "None")}
+    precision = told.pop("dtype", None)
+    return Provenance(
+        model=engine.name,
+        fingerprint=engine.fingerprint,
+        precision=precision and precision.removeprefix("torch."),
+        image_size=resize_to or 0,
+        prior="text",
+        versions=_versions(identity),
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        **told,
+    )
+
+
+def _versions(identity: Mapping[str, str]) -> dict[str, str]:
+    """Libraries that took part, a server's own among them."""
+    from unprior import __version__
+
+    server = {identity.get("software") or "server": identity.get("version", "")}
+    libraries = {name: identity.get(name, "") for name in _LIBRARIES} | server | {"unprior": __version__}
+    return {name: version for name, version in libraries.items() if version}
 
 
 def batches(jobs: Iterable[Job], size: int) -> Iterator[list[Job]]:

@@ -11,6 +11,7 @@ from unprior.engines.plan import Part, ScoringPlan
 from unprior.engines.prompts import parse_answer
 from unprior.engines.store import ScoreStore
 from unprior.scores import ScoreTable
+from unprior.scores.provenance import Provenance
 
 _CENSORED = (
     "{hidden} of its candidates are not among the {top_k} tokens that the server shows, so their scores are only "
@@ -36,10 +37,15 @@ class PartRows:
     """The other examples."""
     censored: int
     """Examples with a candidate that is only bounded, allowed or not."""
+    provenance: Provenance | None = None
+    """How the scores were made."""
 
     def table(self) -> ScoreTable | None:
         """The rows as a table, None if there are none."""
-        return ScoreTable.from_rows(self.rows, require_answers=False) if self.rows else None
+        if not self.rows:
+            return None
+        made = () if self.provenance is None else (self.provenance,)
+        return ScoreTable.from_rows(self.rows, require_answers=False, provenance=made)
 
 
 class StoredRows:
@@ -56,6 +62,7 @@ class StoredRows:
     def __init__(self, plan: ScoringPlan, store: ScoreStore, *, allow_censored: bool = False) -> None:
         """Keep what is needed."""
         self.plan, self.store, self.allow_censored = plan, store, allow_censored
+        self.provenance = plan.provenance()
         # Parts of one table must agree on the type of their pair ids.
         self._number_ids = all(isinstance(_pair_id(example), int) for example in plan.benchmark)
 
@@ -83,7 +90,7 @@ class StoredRows:
                 self._row(planned.example, values[planned.image_key], views)
                 | {"censored": _marks(values.values(), len(planned.example.labels)) if hidden else None}
             )
-        return PartRows(rows, failures, censored)
+        return PartRows(rows, failures, censored, self.provenance)
 
     def parts(self) -> Iterator[PartRows]:
         """Collect the rows of all parts, one after the other."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pyarrow as pa
 from unprior._files import is_parquet, open_to_read
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
-from unprior.scores.files import read_parquet
+from unprior.scores.files import read_parquet, read_schema
+from unprior.scores.provenance import FIELD, METADATA_KEY, Provenance, from_values
 from unprior.scores.schema import IntArray, position_in_row
 
 _COLUMNS = ("pair_id", "side", "task", "original", "final")
@@ -39,6 +41,40 @@ def read_final_answers(path: str | Path, table: ScoreTable, rows: IntArray | Non
     if rows is not None and len(lines) != len(rows):
         return _match(path, lines, columns, table)[rows]
     return _match(path, lines, columns, table if rows is None else table.take(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a decisions file says about how it was made; empty for files of version 0.1.0."""
+
+    scores: tuple[Provenance, ...] = ()
+    """How the scores were made that were decided on."""
+    fitted_on: tuple[Provenance, ...] = ()
+    """How the scores were made that the calibrator was fitted on."""
+
+
+def read_origin(path: str | Path) -> Origin:
+    """Read where decisions come from, if their file says so."""
+    path = Path(path)
+    with open_to_read(path) as stream:
+        if is_parquet(stream):
+            raw = (read_schema(path).metadata or {}).get(METADATA_KEY)
+            note = None if raw is None else _json(raw)
+        else:
+            first = _json(next((line for line in stream if line.strip()), b""))
+            note = first.get(FIELD) if isinstance(first, dict) else None
+    if not isinstance(note, dict):
+        return Origin()
+    calibrator = note.get("calibrator")
+    fitted_on = calibrator.get("scores", []) if isinstance(calibrator, dict) else []
+    return Origin(from_values(note.get("scores", []), str(path)), from_values(fitted_on, str(path)))
+
+
+def _json(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None  # reading the decisions themselves says what is wrong
 
 
 def _match(path: Path, lines: Sequence[int], columns: dict[str, list[Any]], table: ScoreTable) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,8 @@ def report_record(
     >>> decisions = calibrator.predict(table.where(split="test"))
     >>> evaluation = evaluate(decisions.table, decisions)
     >>> record = report_record(table=table, calibrator=calibrator, decisions=decisions, evaluation=evaluation)
-    >>> sorted(record)
-    ['calibrator', 'evaluation', 'headline', 'reasons', 'studies', 'test_rows', 'title', 'unprior']
+    >>> sorted(record)[:6]
+    ['calibrator', 'date', 'evaluation', 'headline', 'provenance', 'reasons']
     """
     import unprior
 
@@ -106,6 +107,8 @@ def report_record(
     settings = calibrator.settings_
     return {
         "unprior": unprior.__version__,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "provenance": [record.record() for record in table.provenance],
         "title": _default_title(decisions.table),
         "headline": headline(evaluation, abstains=settings is None),
         "test_rows": len(decisions),
@@ -148,5 +151,22 @@ def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[t
         ("Settings", chosen),
         ("Fitted on", f"{calibrator.development_rows_:,} development rows"),
         ("Tested on", f"{len(decisions):,} rows of {pairs:,} pairs"),
-        ("Made by", f"unprior {unprior.__version__}"),
+        *provenance_facts(decisions.table),
+        ("Report", f"{datetime.now(UTC):%Y-%m-%d}, unprior {unprior.__version__}"),
     ]
+
+
+def provenance_facts(table: ScoreTable) -> list[tuple[str, str]]:
+    """How the scores were made, for the foot of a page; with several sources each value stands once.
+
+    >>> from unprior import synthesize
+    >>> provenance_facts(synthesize(seed=0))
+    [('Scores', 'their table does not say how they were made')]
+    """
+    facts: dict[str, dict[str, None]] = {}
+    for record in table.provenance:
+        for name, value in record.describe():
+            facts.setdefault(name, {})[value] = None
+    if not facts:
+        return [("Scores", "their table does not say how they were made")]
+    return [(name, "; ".join(values)) for name, values in facts.items()]

@@ -70,13 +70,19 @@ def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
     return tuple(f"{study.name}.{suffix}" for suffix in contents)
 
 
-def write_study_page(path: Path, title: str, finished: Sequence[FinishedStudy]) -> None:
-    """Write all studies as one page that needs nothing else and reads like the results of a paper."""
+def write_study_page(
+    path: Path, title: str, finished: Sequence[FinishedStudy], facts: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Write all studies as one page that needs nothing else and reads like the results of a paper.
+
+    ``facts`` are names and values about how the scores were made, for the foot of the page.
+    """
     chapters = [
         _Chapter(name.upper(), question, [_entry(each) for each in finished if each.study.question == name])
         for name, question in QUESTIONS.items()
     ]
-    write_page(path, "study.html.j2", title=title, chapters=[chapter for chapter in chapters if chapter.entries])
+    shown = [chapter for chapter in chapters if chapter.entries]
+    write_page(path, "study.html.j2", title=title, chapters=shown, facts=facts)
 
 
 @dataclass(frozen=True, slots=True)

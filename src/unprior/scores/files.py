@@ -15,10 +15,12 @@ from pydantic import ValidationError
 
 from unprior._files import is_parquet, open_to_read, replacing
 from unprior.errors import RowProblem, UnpriorError
+from unprior.scores.provenance import FIELD, METADATA_KEY, Provenance, from_values, merge_provenance, to_json
 from unprior.scores.published import is_published, row_from_published
 from unprior.scores.schema import SCHEMA, ScoreRow, rows_to_arrow
 from unprior.scores.table import ScoreTable, describe_validation_error
 
+_NO_NOTES = ("[]", "{}")
 Complete = Callable[[dict[str, Any]], dict[str, Any]]
 
 _OPTIONAL = {field.name for field in SCHEMA} - {
@@ -54,7 +56,7 @@ def read_scores(
     path = Path(path)
     with open_to_read(path) as stream:
         if not is_parquet(stream):
-            rows, lines, problems = _parse_lines(stream, path, complete)
+            rows, lines, problems, provenance = _parse_lines(stream, path, complete)
             return ScoreTable.from_arrow(
                 rows_to_arrow(rows),
                 source=str(path),
@@ -62,6 +64,7 @@ def read_scores(
                 earlier_problems=problems,
                 skip_invalid=skip_invalid,
                 require_answers=require_answers,
+                provenance=provenance,
             )
     return ScoreTable.from_arrow(
         read_parquet(path), source=str(path), skip_invalid=skip_invalid, require_answers=require_answers
@@ -70,26 +73,41 @@ def read_scores(
 
 def read_parquet(path: Path) -> pa.Table:
     """Read a Parquet file; one that is broken is the user's to mend."""
-    try:
+    with _explained(path):
         return pq.read_table(path)
+
+
+def read_schema(path: Path) -> pa.Schema:
+    """Columns and metadata of a Parquet file."""
+    with _explained(path):
+        return pq.read_schema(path)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
     except (pa.ArrowException, OSError) as error:
         raise UnpriorError(f"{path}: the Parquet file cannot be read, it may be truncated ({error})") from None
 
 
 def _parse_lines(
     stream: Iterable[bytes], path: Path, complete: Complete | None
-) -> tuple[list[ScoreRow], list[int], list[RowProblem]]:
+) -> tuple[list[ScoreRow], list[int], list[RowProblem], tuple[Provenance, ...]]:
     rows: list[ScoreRow] = []
     lines: list[int] = []
     problems: list[RowProblem] = []
+    noted: list[tuple[Provenance, ...]] = []
     for number, line in enumerate(stream, start=1):
         if not line.strip():
             continue
         if number == 2 and not rows and b'"unprior.calibrator"' in line:
             raise UnpriorError(f"{path}: this is a calibrator, a score table is needed here")
         try:
-            rows.append(_parse_line(line, complete))
+            row, provenance = _parse_line(line, complete)
+            rows.append(row)
             lines.append(number)
+            noted.append(provenance)
         except ValidationError as error:
             problems.append(RowProblem(number, describe_validation_error(error)))
         except json.JSONDecodeError as error:
@@ -100,20 +118,21 @@ def _parse_lines(
             problems.append(RowProblem(number, str(error)))
         except ValueError as error:  # not UTF-8, or a number with thousands of digits
             problems.append(RowProblem(number, f"not a JSON object ({error})"))
-    return rows, lines, problems
+    return rows, lines, problems, merge_provenance(filter(None, noted))
 
 
-def _parse_line(line: bytes, complete: Complete | None) -> ScoreRow:
+def _parse_line(line: bytes, complete: Complete | None) -> tuple[ScoreRow, tuple[Provenance, ...]]:
     record = json.loads(line)
     if not isinstance(record, dict):
         raise UnpriorError(f"not a JSON object but {type(record).__name__}")
+    noted = from_values(record[FIELD], "this row") if FIELD in record else ()
     row = row_from_published(record) if is_published(record) else record
-    return ScoreRow.model_validate(row if complete is None else complete(row))
+    return ScoreRow.model_validate(row if complete is None else complete(row)), noted
 
 
 def write_scores(table: ScoreTable, path: str | Path) -> None:
     """Write a score table as ``.jsonl`` or ``.parquet``; the file appears whole or not at all."""
-    write_records(Path(path), table.arrow, _json_rows(table.arrow))
+    write_records(Path(path), table.arrow, _json_rows(table.arrow), to_json(table.provenance))
 
 
 @contextmanager
@@ -135,12 +154,14 @@ def writing_scores(path: str | Path) -> Iterator[Callable[[ScoreTable], None]]:
         writer: list[Callable[[ScoreTable], None]] = []
 
         def add(table: ScoreTable) -> None:
+            note = to_json(table.provenance)
             if not writer and kind == ".parquet":
-                parquet = opened.enter_context(pq.ParquetWriter(temporary, table.arrow.schema))
-                writer.append(lambda part: parquet.write_table(part.arrow))
+                schema = table.arrow.schema.with_metadata(_metadata(note))
+                parquet = opened.enter_context(pq.ParquetWriter(temporary, schema))
+                writer.append(lambda part: parquet.write_table(part.arrow.replace_schema_metadata(schema.metadata)))
             elif not writer:
                 stream = opened.enter_context(temporary.open("w", encoding="utf-8"))
-                writer.append(lambda part: stream.writelines(_lines(_json_rows(part.arrow))))
+                writer.append(lambda part: stream.writelines(_lines(_json_rows(part.arrow), note)))
             writer[0](table)
 
         yield add
@@ -155,20 +176,31 @@ def table_format(path: Path) -> str:
     return path.suffix
 
 
-def write_records(path: Path, arrow: pa.Table, json_rows: Iterable[dict[str, Any]]) -> None:
-    """Write columns to Parquet or their rows to JSONL, by the ending of the name."""
+def write_records(path: Path, arrow: pa.Table, json_rows: Iterable[dict[str, Any]], note: str = "[]") -> None:
+    """Write columns to Parquet or their rows to JSONL, by the ending of the name.
+
+    ``note`` is JSON about how they were made: metadata of the Parquet file, a field of the first JSON line.
+    """
     kind = table_format(path)
     with replacing(path) as temporary:
         if kind == ".parquet":
-            pq.write_table(arrow, temporary)
+            pq.write_table(arrow.replace_schema_metadata(_metadata(note)), temporary)
             return
         with temporary.open("w", encoding="utf-8") as stream:
-            stream.writelines(_lines(json_rows))
+            stream.writelines(_lines(json_rows, note))
 
 
-def _lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+def _metadata(note: str) -> dict[bytes, bytes]:
+    return {} if note in _NO_NOTES else {METADATA_KEY: note.encode()}
+
+
+def _lines(rows: Iterable[dict[str, Any]], note: str) -> Iterator[str]:
+    """JSON lines; the note stands in the first one, where a reader of rows alone does not see it."""
     for row in rows:
-        yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+        line = json.dumps(row, ensure_ascii=False, allow_nan=False)
+        if note not in _NO_NOTES:
+            line, note = f'{line[:-1]}, "{FIELD}": {note}}}', "[]"
+        yield line + "\n"
 
 
 def _json_rows(arrow: pa.Table) -> Iterator[dict[str, Any]]:

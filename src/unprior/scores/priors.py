@@ -72,7 +72,7 @@ def with_prior(table: ScoreTable, name: str) -> ScoreTable:
                 views[view] = _view(stored, view, block.rows)
         cells = table.offsets[block.rows] + np.arange(block.candidate_count)[:, None]
         prior[cells] = views[name] if name in VIEWS else combine_priors(name, views)
-    return table.with_prior_scores(prior)
+    return table.with_prior_scores(prior).with_provenance(prior=name)
 
 
 def _view(stored: list[dict[str, list[float]]], view: str, rows: IntArray) -> FloatArray:

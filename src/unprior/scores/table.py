@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
+from unprior.scores.provenance import Provenance, from_metadata, merge_provenance
 from unprior.scores.schema import (
     REQUIRED,
     SCHEMA,
@@ -72,18 +73,33 @@ class ScoreTable:
     """
 
     def __init__(
-        self, arrow: pa.Table, *, skipped: tuple[RowProblem, ...] = (), lines: Sequence[int] | None = None
+        self,
+        arrow: pa.Table,
+        *,
+        skipped: tuple[RowProblem, ...] = (),
+        lines: Sequence[int] | IntArray | None = None,
+        source: str | None = None,
+        provenance: Sequence[Provenance] = (),
     ) -> None:
         """Wrap columns that are known to be valid; users call the class methods."""
         self.arrow = arrow
         self.skipped = skipped
         """Invalid rows that were left out on the way in."""
-        self.lines = range(1, len(arrow) + 1) if lines is None else lines
+        self.lines: Sequence[int] | IntArray = range(1, len(arrow) + 1) if lines is None else lines
         """Where each row stood in the file it was read from."""
+        self.source = source
+        """The file it was read from, if it was."""
+        self.provenance = tuple(provenance)
+        """How the scores were made: one record for each model and benchmark, as far as it is known."""
 
     @classmethod
     def from_rows(
-        cls, rows: Sequence[Mapping[str, Any]], *, skip_invalid: bool = False, require_answers: bool = True
+        cls,
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        skip_invalid: bool = False,
+        require_answers: bool = True,
+        provenance: Sequence[Provenance] = (),
     ) -> ScoreTable:
         """Validate dictionaries with the fields of :class:`~unprior.scores.ScoreRow`."""
         parsed, lines, problems = [], [], []
@@ -100,6 +116,7 @@ class ScoreTable:
             earlier_problems=problems,
             skip_invalid=skip_invalid,
             require_answers=require_answers,
+            provenance=provenance,
         )
 
     @classmethod
@@ -112,8 +129,13 @@ class ScoreTable:
         earlier_problems: Sequence[RowProblem] = (),
         skip_invalid: bool = False,
         require_answers: bool = True,
+        provenance: Sequence[Provenance] = (),
     ) -> ScoreTable:
-        """Validate columns; ``lines`` says where each row stood in ``source``."""
+        """Validate columns; ``lines`` says where each row stood in ``source``.
+
+        How the scores were made is read from the schema's metadata unless ``provenance`` says it.
+        """
+        provenance = provenance or from_metadata(table.schema.metadata, source)
         conformed = _conform(table, source)
         found = find_problems(conformed, require_answers=require_answers)
         line_of: Sequence[int] = range(1, len(conformed) + 1) if lines is None else lines
@@ -128,7 +150,7 @@ class ScoreTable:
             line_of = [line for line, kept in zip(line_of, keep.tolist(), strict=True) if kept]
         if len(conformed) == 0:
             raise UnpriorError(f"{source}: no {'valid ' if problems else ''}rows; there is nothing to work on")
-        return cls(conformed, skipped=tuple(problems), lines=line_of)
+        return cls(conformed, skipped=tuple(problems), lines=line_of, source=source, provenance=provenance)
 
     @classmethod
     def read(cls, path: str | Path, *, skip_invalid: bool = False, require_answers: bool = True) -> ScoreTable:
@@ -157,6 +179,10 @@ class ScoreTable:
         values: list[Any] = self.arrow.column(name).to_pylist()
         return values
 
+    def values_of(self, name: str) -> set[Any]:
+        """The different values of a column."""
+        return set(pc.unique(self.arrow.column(name)).to_pylist())
+
     def codes(self, *names: str) -> tuple[IntArray, list[tuple[Any, ...]]]:
         """Group rows by some columns: a group number per row and the values of each group.
 
@@ -181,7 +207,9 @@ class ScoreTable:
         """Choose rows by position or by mask."""
         chosen = pa.array(rows)
         filtered = self.arrow.filter(chosen) if rows.dtype == np.bool_ else self.arrow.take(chosen)
-        return ScoreTable(filtered)
+        return ScoreTable(
+            filtered, lines=self._line_numbers[rows], source=self.source, provenance=self._provenance_of(filtered)
+        )
 
     def mask(self, **values: Any) -> BoolArray:
         """Which rows have the given values in the named columns; a value of None asks for nothing.
@@ -214,7 +242,8 @@ class ScoreTable:
         for name, value in values.items():
             column = pa.repeat(pa.scalar(value, pa.string()), len(self))
             arrow = arrow.set_column(arrow.column_names.index(name), name, column)
-        return ScoreTable(arrow, skipped=self.skipped)
+        renamed = {name: value for name, value in values.items() if name in ("model", "benchmark")}
+        return self._changed(arrow, renamed)
 
     def with_prior_scores(self, prior: FloatArray) -> ScoreTable:
         """Replace the prior scores, given flattened like :attr:`prior_scores`."""
@@ -223,6 +252,11 @@ class ScoreTable:
     def with_image_scores(self, image: FloatArray) -> ScoreTable:
         """Replace the image scores, given flattened like :attr:`image_scores`."""
         return self._with_scores("image_scores", image)
+
+    @cached_property
+    def _line_numbers(self) -> IntArray:
+        lines = self.lines
+        return np.arange(lines.start, lines.stop) if isinstance(lines, range) else np.asarray(lines, dtype=np.int64)
 
     @cached_property
     def candidate_lists(self) -> pa.ListArray:
@@ -304,7 +338,27 @@ class ScoreTable:
 
     def _with_scores(self, name: str, values: FloatArray) -> ScoreTable:
         lists = pa.ListArray.from_arrays(pa.array(self.offsets.astype(np.int32)), pa.array(values))
-        return ScoreTable(self.arrow.set_column(self.arrow.column_names.index(name), name, lists), skipped=self.skipped)
+        return self._changed(self.arrow.set_column(self.arrow.column_names.index(name), name, lists), {})
+
+    def with_provenance(self, **changes: Any) -> ScoreTable:
+        """Change what is noted about how the scores were made, e.g. ``table.with_provenance(prior="white")``."""
+        return self._changed(self.arrow, changes)
+
+    def _changed(self, arrow: pa.Table, noted: Mapping[str, Any]) -> ScoreTable:
+        """The same rows with other columns."""
+        records = merge_provenance([[record.model_copy(update=dict(noted)) for record in self.provenance]])
+        return ScoreTable(arrow, skipped=self.skipped, lines=self.lines, source=self.source, provenance=records)
+
+    def _provenance_of(self, rows: pa.Table) -> tuple[Provenance, ...]:
+        """Records of the models and benchmarks that are left among some of the rows."""
+        if len(self.provenance) < 2:
+            return self.provenance
+        left = {name: ScoreTable(rows).values_of(name) for name in ("model", "benchmark")}
+        return tuple(
+            record
+            for record in self.provenance
+            if all(getattr(record, name) is None or getattr(record, name) in names for name, names in left.items())
+        )
 
     def _flat(self, name: str) -> FloatArray:
         values: FloatArray = self.arrow.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False)
@@ -319,7 +373,8 @@ def concatenate(tables: Sequence[ScoreTable]) -> ScoreTable:
         position = SCHEMA.names.index("pair_id")
         arrows = [arrow.set_column(position, "pair_id", arrow.column("pair_id").cast(pa.string())) for arrow in arrows]
     skipped = tuple(problem for table in tables for problem in table.skipped)
-    return ScoreTable(pa.concat_tables(arrows), skipped=skipped)
+    records = merge_provenance(table.provenance for table in tables)
+    return ScoreTable(pa.concat_tables(arrows), skipped=skipped, provenance=records)
 
 
 def _no_such_row(table: ScoreTable, values: Mapping[str, Any], name: str) -> str:

@@ -1,0 +1,27 @@
+"""What the commands say when scores were made otherwise than those a calibrator was fitted on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unprior.cli.console import warn
+from unprior.errors import UnpriorError
+
+if TYPE_CHECKING:
+    from unprior.scores.provenance import Differences
+
+Force = Annotated[
+    bool, typer.Option("--force", help="Go on although the scores were made otherwise than the calibrator's.")
+]
+
+
+def tell_differences(what: str, differences: Differences, *, force: bool) -> None:
+    """Say in one line what differs; what makes scores incomparable is refused unless it is forced."""
+    if not differences:
+        return
+    told = "; ".join((*differences.refused, *differences.noted))
+    if differences.refused and not force:
+        raise UnpriorError(f"{what}: {told}. Score them the same way, or go on with --force.")
+    warn(f"{what}: {told}")

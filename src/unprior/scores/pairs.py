@@ -1,0 +1,267 @@
+"""Whether pairs are what calibration takes them for: one counterfactual and one commonsense image of one question.
+
+One check serves questions and score tables, before a model is asked and before anything is fitted. It works on codes
+of columns without sorting them, so that a million rows take a fraction of a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unprior.errors import UnpriorError
+from unprior.scores.schema import BoolArray, IntArray
+from unprior.scores.table import ScoreTable
+
+_SHOWN_PAIRS, _SHOWN_LINES = 8, 6
+_REMEDY = (
+    "A pair is one counterfactual (cf) and one commonsense (cs) image with one question, the same options in one order, "
+    "and one split. Correct these pairs"
+)
+
+
+class Fault(StrEnum):
+    """What can be wrong with a pair."""
+
+    TWICE = "the same example stands there more than once and would count as often; keep one"
+    NO_CF = "has no counterfactual (cf) side"
+    NO_CS = "has no commonsense (cs) side"
+    REPEATED = "has a side more than once"
+    OPTIONS = "has other options on its cf than on its cs side, so that their answers do not compare"
+    SPLITS = "stands in two splits"
+
+
+@dataclass(frozen=True, slots=True)
+class PairProblem:
+    """What is wrong with one pair."""
+
+    fault: Fault
+    pair: str
+    task: str | None
+    """None where it concerns the pair in all tasks."""
+    lines: tuple[int, ...]
+    """Where its rows stand."""
+
+    def __str__(self) -> str:
+        """Lines, pair and fault."""
+        shown = ", ".join(str(line) for line in self.lines[:_SHOWN_LINES]) + (
+            " …" if len(self.lines) > _SHOWN_LINES else ""
+        )
+        task = "" if self.task is None else f" ({self.task})"
+        where = f"{'line' if len(self.lines) == 1 else 'lines'} {shown}: " if self.lines else ""
+        return f"{where}pair {self.pair}{task}: {self.fault}"
+
+
+class InvalidPairsError(UnpriorError):
+    """Some pairs are not sound; ``problems`` describes the first of each kind."""
+
+    def __init__(self, source: str, problems: Sequence[PairProblem], total: int, *, skippable: bool = False) -> None:
+        """Say which pairs of ``source`` are wrong and what can be done."""
+        self.problems = tuple(problems)
+        lines = [f"{source}: {total:,} {'pair is' if total == 1 else 'pairs are'} not sound"]
+        lines += [f"  {problem}" for problem in self.problems]
+        if total > len(self.problems):
+            lines.append(f"  … and {total - len(self.problems):,} more")
+        lines.append(_REMEDY + (", or leave them out with --skip-invalid." if skippable else "."))
+        super().__init__("\n".join(lines))
+
+
+@dataclass(frozen=True)
+class PairCheck:
+    """The outcome of a check."""
+
+    problems: tuple[PairProblem, ...]
+    """The first problems of every kind."""
+    total: int
+    """Pairs (of one task) that have a problem."""
+    sound: BoolArray
+    """Rows of sound pairs, and rows that belong to none."""
+
+    def refuse(self, source: str | None, *, skippable: bool = False) -> None:
+        """Raise an error that names the pairs, if there are any."""
+        if self.problems:
+            raise InvalidPairsError(source or "score table", self.problems, self.total, skippable=skippable)
+
+
+@dataclass(frozen=True)
+class PairColumns:
+    """What the check looks at, one entry per row."""
+
+    pair: IntArray
+    """Code of the pair (of one model and benchmark)."""
+    task: IntArray
+    """Code of the task."""
+    is_cf: BoolArray
+    is_paired: BoolArray
+    """Rows that belong to no pair are left alone."""
+    options: Callable[[], IntArray]
+    """Rows with the same options have the same code."""
+    identity: Callable[[IntArray], Sequence[IntArray]]
+    """Codes for some rows; rows of one side of a pair that share any of them are one example that stands twice."""
+    split: IntArray
+    describe: Callable[[int], tuple[str, str]]
+    """Pair and task of a row, for people."""
+    line: Callable[[int], int | None]
+    """Where a row stands, if it stands in a file of lines."""
+    question: Callable[[], IntArray] | None = None
+    """Rows with the same question have the same code; a pair may have several questions."""
+    splits_of: BoolArray | None = None
+    """Rows in which a pair must not stand in another split; by default those that belong to a pair."""
+
+    @cached_property
+    def units(self) -> IntArray:
+        """Code of what must have two sides: a pair in one task, or in one of its questions."""
+        unit = self.pair * (int(self.task.max(initial=0)) + 1) + self.task
+        if self.question is None:
+            return unit
+        size = int(unit.max(initial=0)) + 1
+        sides = [np.bincount(unit[self.is_paired & side], minlength=size) for side in (self.is_cf, ~self.is_cf)]
+        simple = (sides[0] == 1) & (sides[1] == 1)
+        question = self.question()
+        finer = unit * (int(question.max(initial=0)) + 1) + question
+        return _compact(np.where(simple[unit], unit, size + finer))
+
+
+def check_pairs(columns: PairColumns, *, complete: bool = True) -> PairCheck:
+    """Look for pairs that are not sound; with ``complete=False`` a side may be missing or repeated."""
+    unit, cf = columns.units, columns.is_cf
+    rows = columns.is_paired
+    size = int(unit.max(initial=0)) + 1
+    counts = [np.bincount(unit[rows & side], minlength=size) for side in (cf, ~cf)]
+    present = (counts[0] + counts[1]) > 0
+    bad: dict[Fault, BoolArray] = {}
+    several = np.maximum(counts[0], counts[1]) > 1
+    if several.any():
+        bad[Fault.TWICE] = _twice(columns, unit, np.flatnonzero(rows & several[unit]), size)
+    if complete:
+        bad[Fault.NO_CF] = present & (counts[0] == 0)
+        bad[Fault.NO_CS] = present & (counts[1] == 0)
+        bad[Fault.REPEATED] = present & (counts[0] > 0) & (counts[1] > 0) & (counts[0] != counts[1])
+    balanced = present & (counts[0] == counts[1])
+    # Sums of codes agree exactly when both sides have the same options, whatever the number of their rows.
+    weight = np.random.default_rng(0).integers(1, 1 << 40, int((codes := columns.options()).max(initial=0)) + 1)
+    signed = np.where(cf, weight[codes], -weight[codes])
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, unit[rows], signed[rows])
+    bad[Fault.OPTIONS] = balanced & (total != 0)
+
+    problems: list[PairProblem] = []
+    wrong = np.zeros(size, dtype=np.bool_)
+    for fault, units in bad.items():
+        for code in np.flatnonzero(units & ~wrong)[:_SHOWN_PAIRS].tolist():
+            problems.append(_problem(columns, fault, np.flatnonzero((unit == code) & rows)))
+        wrong |= units
+    split_pairs = _in_two_splits(columns)
+    for code in np.flatnonzero(split_pairs)[:_SHOWN_PAIRS].tolist():
+        members = rows if columns.splits_of is None else columns.splits_of
+        problems.append(_problem(columns, Fault.SPLITS, np.flatnonzero(members & (columns.pair == code))))
+    sound = ~rows | ~(wrong[unit] | split_pairs[columns.pair])
+    return PairCheck(tuple(problems), int(wrong.sum() + split_pairs.sum()), sound)
+
+
+def _twice(columns: PairColumns, unit: IntArray, rows: IntArray, size: int) -> BoolArray:
+    """Units in which one example stands more than once."""
+    found = np.zeros(size, dtype=np.bool_)
+    place = unit[rows] * 2 + columns.is_cf[rows]
+    for code in columns.identity(rows):
+        key = _compact(place * (int(code.max(initial=0)) + 1) + code)
+        found[unit[rows][np.bincount(key)[key] > 1]] = True
+    return found
+
+
+def _in_two_splits(columns: PairColumns) -> BoolArray:
+    size = int(columns.pair.max(initial=0)) + 1
+    if not columns.split.any():
+        return np.zeros(size, dtype=np.bool_)
+    rows = columns.is_paired if columns.splits_of is None else columns.splits_of
+    split = np.full(size, -1)
+    split[columns.pair[rows]] = columns.split[rows]  # of several splits one stays
+    leaks = np.zeros(size, dtype=np.bool_)
+    leaks[columns.pair[rows & (columns.split != split[columns.pair])]] = True
+    concerned = np.zeros(size, dtype=np.bool_)
+    concerned[columns.pair[columns.is_paired]] = True
+    return leaks & concerned
+
+
+def _problem(columns: PairColumns, fault: Fault, rows: IntArray) -> PairProblem:
+    pair, task = columns.describe(int(rows[0]))
+    lines = tuple(line for row in rows.tolist() if (line := columns.line(row)) is not None)
+    return PairProblem(fault, pair, None if fault is Fault.SPLITS else task, lines)
+
+
+def table_pairs(table: ScoreTable, rows: BoolArray | None = None) -> PairColumns:
+    """The pairs of a score table; ``rows`` chooses some of them."""
+    arrow = table.arrow
+    paired = table.is_paired if rows is None else table.is_paired & rows
+    pair = codes_of(arrow.column("pair_id"))
+    for name in ("model", "benchmark"):
+        scope = codes_of(arrow.column(name))
+        if scope.any():
+            pair = _compact(pair * (int(scope.max()) + 1) + scope)
+
+    def options() -> IntArray:
+        # Answers are compared by their names, so the order of the candidates does not matter here.
+        flat = codes_of(table.candidate_lists.flatten())
+        weights = np.random.default_rng(1).integers(1, 1 << 60, int(flat.max(initial=0)) + 1)
+        return _compact(np.add.reduceat(weights[flat], table.offsets[:-1]))
+
+    def identity(some: IntArray) -> list[IntArray]:
+        names = arrow.column("example_id").take(pa.array(some)).combine_chunks()
+        scores = [
+            hash((table.image_scores[cells].tobytes(), table.prior_scores[cells].tobytes()))
+            for row in some.tolist()
+            for cells in (slice(table.offsets[row], table.offsets[row + 1]),)
+        ]
+        return [codes_of(names), _compact(np.array(scores, dtype=np.int64))]
+
+    return PairColumns(
+        pair=pair,
+        task=codes_of(arrow.column("task")),
+        is_cf=table.is_cf,
+        is_paired=paired,
+        options=options,
+        identity=identity,
+        split=codes_of(arrow.column("split")),
+        describe=lambda row: (str(arrow.column("pair_id")[row].as_py()), str(arrow.column("task")[row].as_py())),
+        line=lambda row: int(table.lines[row]),
+        splits_of=table.is_paired,
+    )
+
+
+def sound_pairs(table: ScoreTable) -> tuple[ScoreTable, PairCheck]:
+    """A table without its unsound pairs, and what was wrong with them."""
+    check = check_pairs(table_pairs(table))
+    return (table if check.sound.all() else table.take(check.sound)), check
+
+
+def codes_of(column: pa.Array | pa.ChunkedArray) -> IntArray:
+    """A small number for every value, the same for equal values; null is a value, too.
+
+    >>> codes_of(pa.array(["b", "a", "b", None])).tolist()
+    [0, 1, 0, 2]
+    """
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if len(column) == 0 or column.null_count == len(column):
+        return np.zeros(len(column), dtype=np.int64)
+    if pa.types.is_integer(column.type) and not column.null_count:
+        values = column.to_numpy(zero_copy_only=False).astype(np.int64)
+        low, high = int(values.min()), int(values.max())
+        if high - low < 8 * len(values):
+            return values - low
+    encoded = pc.dictionary_encode(column, null_encoding="encode")
+    codes: IntArray = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def _compact(codes: IntArray) -> IntArray:
+    """The same groups under small numbers; sorting is avoided where the numbers are small enough already."""
+    if len(codes) == 0 or (int(codes.min()) >= 0 and int(codes.max()) < 16 * len(codes) + 1024):
+        return codes
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
