@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unprior._files import replacing
 from unprior.baselines.answers import read_answers, read_references
+from unprior.benchmarks.pairs import refuse_too_few_questions, refuse_unsound
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError
 from unprior.evaluation import Evaluation, evaluate
 from unprior.scores import ScoreTable
+from unprior.scores.pairs import PairCheck, sound_pairs, warnings_about
 from unprior.studies import Studies, run_studies
 
 if TYPE_CHECKING:
@@ -25,10 +26,19 @@ FILES = ("scores.parquet", "calibrator.json", "decisions.jsonl", "report.html", 
 
 def check_benchmark(benchmark: Benchmark) -> None:
     """Refuse a benchmark that cannot be calibrated and judged, before anything is computed."""
-    _check([example.split for example in benchmark], [example.side for example in benchmark])
+    _check({example.split for example in benchmark}, {example.side for example in benchmark})
+    refuse_unsound(benchmark)
+    refuse_too_few_questions(benchmark)
 
 
-def _check(splits: Sequence[str | None], sides: Sequence[str | None]) -> None:
+def _left_out(check: PairCheck) -> list[str]:
+    """Pairs that lost a side, because an image of theirs could not be scored, tell nothing about the trade-off."""
+    if not check.total:
+        return []
+    return [f"{check.total:,} pairs are left out, the first because of {check.problems[0]}"]
+
+
+def _check(splits: set[str | None], sides: set[str | None]) -> None:
     for split, purpose in (("dev", "to fit on"), ("test", "to judge on")):
         if split not in splits:
             raise UnpriorError(
@@ -52,6 +62,8 @@ class Run:
     """About the test rows."""
     evaluation: Evaluation
     studies: Studies
+    cautions: tuple[str, ...] = ()
+    """What a reader should know before relying on the numbers, in sentences."""
 
     @classmethod
     def of(
@@ -71,8 +83,9 @@ class Run:
         >>> len(run.decisions), [task.task for task in run.evaluation.tasks]
         (920, ['mc', 'qa'])
         """
-        _check(table.column("split"), table.column("side"))
-        development, test = table.where(split="dev"), table.where(split="test")
+        sound, check = sound_pairs(table)
+        _check(sound.values_of("split"), sound.values_of("side"))
+        development, test = sound.where(split="dev"), sound.where(split="test")
         calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
         calibrator.fit(development, split=None)
         decisions = calibrator.predict(test)
@@ -80,7 +93,8 @@ class Run:
         others = [] if baselines is None else read_answers(baselines, test)
         costs = None if baselines is None else read_references(baselines)
         studies = run_studies(decisions, calibrator, development, others, references=costs)
-        return cls(table, calibrator, decisions, evaluation, studies)
+        cautions = (*_left_out(check), *warnings_about(development, epsilon_cs))
+        return cls(table, calibrator, decisions, evaluation, studies, cautions)
 
     @property
     def beyond_permitted_loss(self) -> str | None:

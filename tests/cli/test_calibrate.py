@@ -193,12 +193,93 @@ def test_apply_needs_no_answers(run: Callable, rewrite: Callable, files: Any) ->
     assert Path("decisions.jsonl").read_bytes() == files.decisions.read_bytes()
 
 
-def test_apply_warns_about_another_model(run: Callable, rewrite: Callable, files: Any) -> None:
+def test_apply_refuses_another_model_unless_forced(run: Callable, rewrite: Callable, files: Any) -> None:
     assert run("apply", files.calibrator, files.scores, "--out", "decisions.jsonl").err == ""
     scores = rewrite(files.scores, "scores.jsonl", edit(3, model="llava"))
-    result = run("apply", files.calibrator, scores, "--out", "decisions.jsonl")
-    assert result.code == 0
-    assert "warning: the calibrator was fitted on scores of synthetic, these come from llava" in result.err
+    different = (
+        f"scores.jsonl: not made like the scores that {files.calibrator} was fitted on: model synthetic, here llava"
+    )
+    run("apply", files.calibrator, scores, "--out", "other.jsonl").refused(different, "--force")
+    assert not Path("other.jsonl").exists()
+    forced = run("apply", files.calibrator, scores, "--out", "other.jsonl", "--force")
+    assert (forced.code, forced.err) == (0, f"warning: {different}\n")
+
+
+MADE = {
+    "model": "synthetic", "engine": "transformers", "weights": "a" * 64, "precision": "bfloat16", "prompt": "b" * 64,
+    "image_size": 512, "prior": "text", "benchmark": "synthetic",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"precision": "float32"}, "precision bfloat16, here float32"),
+        ({"weights": "c" * 64}, "weights aaaaaaaaaaaa…, here cccccccccccc…"),
+        ({"prompt": "c" * 64}, "prompt bbbbbbbbbbbb…, here cccccccccccc…"),
+        ({"image_size": 0}, "image size 512×512, here as stored"),
+        ({"prior": "white"}, "prior view text, here white"),
+    ],
+)
+def test_scores_that_were_made_otherwise(
+    run: Callable, rewrite: Callable, files: Any, change: dict[str, Any], words: str
+) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", edit(0, provenance=[MADE]))
+    other = rewrite(files.scores, "other.jsonl", edit(0, provenance=[MADE | change]))
+    assert run("fit", scores, "--out", "cal.json").code == 0
+    assert run("apply", "cal.json", scores, "--out", "same.jsonl").err == ""
+    run("apply", "cal.json", other, "--out", "decisions.jsonl").refused(words, "--force")
+    forced = run("apply", "cal.json", other, "--out", "decisions.jsonl", "--force")
+    assert forced.code == 0
+    assert forced.err.count("\n") == 1
+    assert words in forced.err
+    # Decisions belong to their scores, and remember that they were forced.
+    run("evaluate", scores, "decisions.jsonl", "--resamples", "10").refused("not made from these scores", "--force")
+    told = run("evaluate", other, "decisions.jsonl", "--resamples", "10")
+    assert told.code == 0
+    assert f"its calibrator was fitted on scores made otherwise: {words}" in told.err
+
+
+def test_another_engine_or_benchmark_is_said_and_not_refused(run: Callable, rewrite: Callable, files: Any) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", edit(0, provenance=[MADE]))
+    other = rewrite(files.scores, "other.jsonl", edit(0, provenance=[MADE | {"engine": "vllm", "benchmark": "pope"}]))
+    run("fit", scores, "--out", "cal.json")
+    applied = run("apply", "cal.json", other, "--out", "decisions.jsonl")
+    assert applied.code == 0
+    assert "engine transformers, here vllm; benchmark synthetic, here pope" in applied.err
+
+
+def test_pairs_are_checked_before_fitting_and_evaluating(run: Callable, rewrite: Callable, files: Any) -> None:
+    doubled = rewrite(files.scores, "doubled.jsonl", lambda rows: [*rows, rows[0]])
+    run("fit", doubled, "--out", "cal.json").refused(
+        "doubled.jsonl: 1 pair is not sound", "lines 1, 2, 1201: pair 1 (mc)", "more than once", "--skip-invalid"
+    )
+    left = run("fit", doubled, "--out", "cal.json", "--skip-invalid", "--json")
+    assert left.json["rows"] == 278
+    assert "left out 1 pairs that are not sound" in left.err
+    halves = rewrite(
+        files.scores, "halves.jsonl", lambda rows: [row for row in rows if row["side"] == "cs" or row["pair_id"] != 6]
+    )
+    run("apply", files.calibrator, halves, "--out", "decisions.jsonl")
+    run("evaluate", halves, "decisions.jsonl").refused(
+        "2 pairs are not sound", "pair 6 (mc): has no counterfactual (cf) side"
+    )
+    assert run("evaluate", halves, "decisions.jsonl", "--skip-invalid", "--resamples", "10").code == 0
+
+
+def test_few_pairs_and_a_guessing_model_bring_warnings(run: Callable, rewrite: Callable, files: Any) -> None:
+    few = rewrite(files.scores, "few.jsonl", lambda rows: [row for row in rows if row["pair_id"] <= 60])
+    fitted = run("fit", few, "--out", "cal.json", "--json")
+    assert "task mc has only 15 pairs" in fitted.json["warnings"][0]
+    assert "permits no harmed answer at all" in " ".join(fitted.err.split())
+
+    def guess(rows: Rows) -> Rows:
+        for index, row in enumerate(rows):
+            row["original"] = row["candidates"][index // 4 % len(row["candidates"])]
+        return rows
+
+    told = run("fit", rewrite(files.scores, "guess.jsonl", guess), "--out", "cal.json")
+    assert "no better than guessing" in " ".join(told.err.split())
 
 
 def test_apply_knows_unseen_candidate_counts_and_null_originals(run: Callable, rewrite: Callable, files: Any) -> None:

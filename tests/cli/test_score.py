@@ -14,10 +14,11 @@ import pytest
 from PIL import Image
 
 import tiny_models
-from unprior import SelectivePriorCalibrator, read_scores, synthesize
+from unprior import ScoreTable, SelectivePriorCalibrator, read_scores, synthesize
 from unprior.cli.score import Scored
 from unprior.engines.scoring import Summary
 from unprior.engines.transformers import TransformersEngine
+from unprior.scores.provenance import Provenance
 
 
 @pytest.fixture(scope="module")
@@ -221,13 +222,16 @@ def ask(run: Callable, model: Path, picture: str, *more: str) -> Any:
 
 
 def test_ask_shows_scores_and_an_explanation(run: Callable, model: Path, picture: str, calibrator: str) -> None:
-    result = ask(run, model, picture, "--options", "four|five|six|seven", "--calibrator", calibrator)
+    forced = ("--calibrator", calibrator, "--force")
+    result = ask(run, model, picture, "--options", "four|five|six|seven", *forced)
     assert result.code == 0
     assert "Candidate" in result.out
     assert "B. five" in result.out
-    assert "The model answered" in result.out
+    assert re.search(
+        r"The model answered ([A-D]\. (four|five|six|seven)|nothing that names a candidate) \(", result.out
+    )
     assert result.out.strip().split("\n")[-1].startswith(("Kept", "Changed"))
-    record = ask(run, model, picture, "--options", "four|five|six|seven", "--calibrator", calibrator, "--json").json
+    record = ask(run, model, picture, "--options", "four|five|six|seven", *forced, "--json").json
     assert [row["candidate"] for row in record["candidates"]] == ["A", "B", "C", "D"]
     assert all(row["image_score"] < 0 and row["prior_score"] < 0 for row in record["candidates"])
     assert abs(sum(row["corrected_score"] for row in record["candidates"])) < 1e-6
@@ -237,14 +241,71 @@ def test_ask_shows_scores_and_an_explanation(run: Callable, model: Path, picture
 def test_ask_gives_the_engine_s_scores_and_minds_whose_calibrator_it_is(
     run: Callable, model: Path, picture: str, calibrator: str
 ) -> None:
-    result = ask(run, model, picture, "--resize", "20", "--calibrator", calibrator, "--json")
+    ask(run, model, picture, "--calibrator", calibrator).refused("model synthetic, here ", "--force")
+    result = ask(run, model, picture, "--resize", "20", "--calibrator", calibrator, "--force", "--json")
     engine = TransformersEngine(model, device="cpu")
     image = Image.open(picture).convert("RGB").resize((20, 20), Image.Resampling.LANCZOS)
     text = engine.layout.user_text("How many fingers?", ("yes", "no"), None)
     for name, shown in (("image_score", image), ("prior_score", None)):
         expected = engine.score_candidates(shown, text, (" yes", " no")).scores
         assert [row[name] for row in result.json["candidates"]] == pytest.approx(expected, abs=1e-4)
-    assert "warning: the calibrator was fitted on scores of synthetic" in result.err
+    assert "model synthetic, here " in result.err
+
+
+def test_ask_shows_the_image_at_the_size_that_the_calibrator_was_fitted_at(
+    run: Callable, model: Path, picture: str, tmp_path: Path
+) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (50, 70, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(picture)
+    table = synthesize(seed=0)
+    made = ScoreTable(table.arrow, provenance=[Provenance(model=str(model), image_size=20)])
+    SelectivePriorCalibrator().fit(made).save(tmp_path / "twenty.json")
+
+    def scores(*more: str) -> tuple[list[float], str]:
+        told = ask(run, model, picture, "--calibrator", str(tmp_path / "twenty.json"), "--json", *more)
+        return [row["image_score"] for row in told.json["candidates"]], told.err
+
+    fitted, said = scores()
+    assert fitted == scores("--resize", "20")[0]
+    assert "The image is brought to 20×20, as those that the calibrator was fitted on" in said
+    ask(run, model, picture, "--calibrator", str(tmp_path / "twenty.json"), "--resize", "0").refused(
+        "image size 20×20, here as stored"
+    )
+    assert fitted != scores("--resize", "0", "--force")[0]
+
+
+def test_pairs_are_checked_before_the_model_is_loaded(run: Callable, tmp_path: Path) -> None:
+    row = {"image": "0.png", "question": "How many?", "options": ["five", "six"], "answer": "six", "split": "dev"}
+    rows = [
+        row | {"pair": 1, "side": "cf"}, row | {"pair": 1, "side": "cs", "options": ["six", "five"]},
+        row | {"pair": 2, "side": "cs"}, row | {"pair": 2, "side": "cs", "image": "1.png"},
+        row | {"pair": 3, "side": "cf"}, row | {"pair": 3, "side": "cs"}, row | {"pair": 3, "side": "cs"},
+    ]  # fmt: skip
+    (tmp_path / "mine.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    for command in ("score", "run"):
+        more = ("--model", "not/there", "--benchmark", "mine.jsonl", "--out", "scored")
+        refused = run(command, *more)
+        if command == "score":
+            refused.refused(
+                "mine.jsonl: 3 pairs are not sound",
+                "lines 1, 2: pair 1 (mc): has other options",
+                "lines 3, 4: pair 2 (mc): has no counterfactual (cf) side",
+                "lines 5, 6, 7: pair 3 (mc): the same example stands there more than once",
+            )
+        assert refused.code == 2
+    assert not Path("scored/store.sqlite").exists()
+
+
+def test_tables_say_how_they_were_made(run: Callable, model: Path, questions: str) -> None:
+    score(run, model, questions, "--resize", "24")
+    (made,) = read_scores("scored/scores.parquet", require_answers=False).provenance
+    engine = TransformersEngine(model, device="cpu")
+    assert (made.model, made.benchmark, made.image_size, made.prior) == (str(model), "mine", 24, "text")
+    assert (made.fingerprint, made.precision) == (engine.fingerprint, "float32")
+    assert made.weights == engine.identity["weights"]
+    assert set(made.versions) == {"torch", "transformers", "pillow", "unprior"}
+    assert len(made.questions or "") == 64
+    assert (made.date or "").startswith("20")
 
 
 def test_little_probability_on_the_candidates_is_said(run: Callable, model: Path, picture: str, questions: str) -> None:

@@ -15,6 +15,7 @@ import tiny_models
 from faulty_server import FaultyServer
 from replayed_vllm import MODEL, ReplayedVllm
 from unprior import read_scores
+from unprior.cli.prepare import Preparation
 from unprior.cli.run_record import RunRecord
 from unprior.engines.transformers import TransformersEngine
 
@@ -70,6 +71,26 @@ def test_censored_examples_are_counted(run: Callable, questions: str, engine: Tr
         allowed = score(run, server.url, questions, "--allow-censored")
         assert allowed.code == 0
         assert "3 examples with censored candidates: taken as bounds" in allowed.out
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_preparing_views_keeps_bounds_that_were_allowed(
+    run: Callable, questions: str, engine: TransformersEngine, old: bool
+) -> None:
+    with FaultyServer(ReplayedVllm(engine, named=False)) as server:
+        score(run, server.url, questions, "--allow-censored")
+        before = read_scores("scored/scores.parquet", require_answers=False)
+        if old:  # a folder of version 0.1.0 does not say that bounds were allowed
+            path = Path("scored/run.json")
+            record = json.loads(path.read_text(encoding="utf-8"))
+            del record["allow_censored"]
+            path.write_text(json.dumps(record), encoding="utf-8")
+        record = RunRecord.read(Path("scored"))
+        prepare = Preparation(Path("scored"), record, record.model.load(), None, 8)
+        prepare.prepare({"views": ("white", "black", "mean")})
+    after = read_scores("scored/scores.parquet", require_answers=False)
+    assert len(after) == len(before) == 3
+    assert {name for name, _ in after.column("views")[0]} == {"white", "black", "mean"}
 
 
 def test_ask_a_server(run: Callable, url: str, questions: str, tmp_path: Path, engine: TransformersEngine) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.scores.pairs import PairCheck, PairColumns, check_pairs, codes_of
+from unprior.scores.pairs import PairCheck, PairColumns, check_pairs, codes_of, refuse_too_few
 from unprior.scores.schema import IntArray
 
 
@@ -19,7 +19,7 @@ def check_questions(benchmark: Benchmark) -> PairCheck:
     pair 1 (qa): has no commonsense (cs) side
     """
     examples = benchmark.examples
-    paired = np.array([example.pair_id is not None and example.side is not None for example in examples], dtype=np.bool_)
+    paired = np.array([None not in (example.pair_id, example.side) for example in examples], dtype=np.bool_)
 
     def codes(*values: str) -> IntArray:
         return codes_of(pa.array(values, pa.string()))
@@ -46,6 +46,16 @@ def check_questions(benchmark: Benchmark) -> PairCheck:
 def refuse_unsound(benchmark: Benchmark) -> None:
     """Raise an error that names the pairs that are not sound."""
     check_questions(benchmark).refuse(benchmark.source or f"benchmark {benchmark.name}")
+
+
+def refuse_too_few_questions(benchmark: Benchmark) -> None:
+    """Refuse a benchmark with so few development pairs of a task that nothing can be learned from them."""
+    pairs: dict[str, set[int | str | None]] = {}
+    for example in benchmark:
+        members = pairs.setdefault(example.task, set())
+        if example.split == "dev":
+            members.add(example.pair_id)
+    refuse_too_few(benchmark.source or f"benchmark {benchmark.name}", {task: len(each) for task, each in pairs.items()})
 
 
 def _asked(example: Example) -> str:

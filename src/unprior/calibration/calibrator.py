@@ -37,8 +37,8 @@ from unprior.calibration.selection import (
 from unprior.calibration.strength import Standardisation, StrengthFit, StrengthObjective, fit_strengths
 from unprior.errors import InvalidScoresError, UnpriorError
 from unprior.scores import Block, ScoreTable
+from unprior.scores.pairs import check_pairs, pairs_by_task, refuse_too_few, table_pairs
 from unprior.scores.provenance import Differences, Provenance, compare_provenance
-from unprior.scores.pairs import check_pairs, table_pairs
 from unprior.scores.schema import SIDES, IntArray
 from unprior.scores.table import FloatArray
 
@@ -425,7 +425,9 @@ def development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
             f"weighs repair on cf against retention on cs and needs it in every row"
         )
     tasks = {task: chosen.mask(task=task) for task in sorted(chosen.values_of("task"))}
-    present = {(task, side) for task, rows in tasks.items() for side in SIDES if (chosen.is_cf[rows] == (side == "cf")).any()}
+    present = {
+        (task, side) for task, rows in tasks.items() for side in SIDES if (chosen.is_cf[rows] == (side == "cf")).any()
+    }
     for task in tasks:
         for side, name in (("cf", "counterfactual"), ("cs", "commonsense")):
             if (task, side) not in present:
@@ -433,7 +435,8 @@ def development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
                     f"task {task} has no {name} ({side}) row among the {len(chosen)} rows to fit on. Calibration "
                     f"weighs repair on cf against retention on cs: score both images of each pair."
                 )
-    check_pairs(table_pairs(table, rows)).refuse(table.source)
+    check_pairs(table_pairs(table, rows)).refuse(table.source, skippable=True)
+    refuse_too_few(chosen.source or "score table", pairs_by_task(chosen))
     return chosen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,7 @@ import typer
 from unprior.cli.console import AsJson, SkipInvalid, output, print_json, refuse_overwriting, warn
 from unprior.cli.model import AllowCensored
 from unprior.cli.provenance import Force, tell_differences
-from unprior.cli.tables import labelled_rows, read_table, skipped_record
+from unprior.cli.tables import labelled_rows, read_table, skipped_record, whole_pairs
 from unprior.errors import UnpriorError
 from unprior.report import plain_table
 from unprior.scores.files import table_format
@@ -43,10 +44,12 @@ def fit(
 ) -> None:
     """Learn the correction strength and choose the gate on development rows."""
     from unprior.calibration import SelectivePriorCalibrator
+    from unprior.scores.pairs import warnings_about
 
     refuse_overwriting(out, scores)
     table = read_table(scores, skip_invalid=skip_invalid)
     rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
+    rows = whole_pairs(table, rows, scores, skip_invalid=skip_invalid)
     bounds = int(table.is_bounded[rows].sum())
     if bounds and not allow_censored:
         raise UnpriorError(
@@ -54,13 +57,18 @@ def fit(
             f"score with vLLM 0.26 or newer, or take them with --allow-censored"
         )
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
-    calibrator.fit(table.take(rows), split=None)
+    development = table.take(rows)
+    calibrator.fit(development, split=None)
     calibrator.save(out)
     warn_about_abstaining(calibrator)
+    cautions = warnings_about(development, epsilon_cs)
+    warn_about(cautions)
     if bounds:
         warn(_bounds(bounds, int(rows.sum())))
     if as_json:
-        print_json(_fit_record(calibrator, out) | {"bounds": bounds, "skipped": skipped_record(table)})
+        print_json(
+            _fit_record(calibrator, out) | {"bounds": bounds, "warnings": cautions, "skipped": skipped_record(table)}
+        )
         return
     _print_fit(calibrator, out)
 
@@ -132,10 +140,12 @@ def evaluate(
     from unprior.evaluation import evaluate as compare
     from unprior.evaluation.answers import read_final_answers
     from unprior.report import changes_table, evaluation_record, metrics_table
+    from unprior.scores.pairs import warnings_about
     from unprior.studies.methods import compare_methods
 
     table = read_table(scores, skip_invalid=skip_invalid)
     rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
+    rows = whole_pairs(table, rows, scores, skip_invalid=skip_invalid)
     judged, final = table.take(rows), read_final_answers(decisions, table, np.flatnonzero(rows))
     _check_origin(decisions, judged, force=force)
     evaluation = compare(judged, final, resamples=resamples, seed=seed)
@@ -150,10 +160,12 @@ def evaluate(
     bounds = int(judged.is_bounded.sum())
     if bounds:
         warn(_bounds(bounds, len(judged)))
+    cautions = warnings_about(judged)
+    warn_about(cautions)
     if as_json:
         print_json(
             evaluation_record(evaluation)
-            | {"bounds": bounds}
+            | {"bounds": bounds, "warnings": cautions}
             | ({} if methods is None else {"methods": methods.records()})
         )
         return
@@ -184,6 +196,12 @@ def print_methods(methods: Methods) -> None:
         if shown is not None:
             output.print(shown)
             output.print()
+
+
+def warn_about(cautions: Iterable[str]) -> None:
+    """Say what a reader should know before relying on results."""
+    for sentence in cautions:
+        warn(sentence)
 
 
 def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:

@@ -35,13 +35,14 @@ def prepare_inputs(run: Path, studies: Sequence[Study], *, revis_data: Path | No
     if record.variant is not None:
         raise UnpriorError(f"{run} holds the variant {record.variant}; studies start from a benchmark's own questions")
     engine = record.model.load()
-    _Preparation(run, record, engine, revis_data, batch_size).prepare(needs)
+    Preparation(run, record, engine, revis_data, batch_size).prepare(needs)
 
 
-class _Preparation:
+class Preparation:
     """One loaded model and what it is asked."""
 
     def __init__(self, run: Path, record: RunRecord, engine: Engine, revis_data: Path | None, batch_size: int) -> None:
+        """Keep what is needed."""
         self.run, self.record, self.engine = run, record, engine
         self.revis_data, self.batch_size = revis_data, batch_size
 
@@ -112,9 +113,21 @@ class _Preparation:
     def _score(self, whole: Benchmark, questions: Benchmark, path: Path | None, *, views: tuple[str, ...] = ()) -> None:
         # What is asked is the whole of a variant: rows that no study looks at are not scored.
         asked = questions if path is not None else whole
-        options: dict[str, Any] = {"resize": self._side(whole), "batch_size": self.batch_size, "path": path}
+        options: dict[str, Any] = {
+            "resize": self._side(whole),
+            "batch_size": self.batch_size,
+            "path": path,
+            "allow_censored": self.record.allow_censored or self._has_bounds(),
+        }
         scored = score_benchmark(self.engine, asked, asked, self.run, views=views, **options)
         self._tell(whole, scored.summary.failures)
+
+    def _has_bounds(self) -> bool:
+        """Whether the run's table took bounds for scores; records of version 0.1.0 do not say."""
+        from unprior.scores import read_scores
+
+        path = self.run / "scores.parquet"
+        return path.exists() and bool(read_scores(path, require_answers=False).is_bounded.any())
 
     def _answer(self, whole: Benchmark, names: tuple[str, ...], path: Path) -> None:
         try:

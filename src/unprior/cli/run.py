@@ -27,7 +27,7 @@ from unprior.cli.benchmarks import (
     prepare,
     report_missing_images,
 )
-from unprior.cli.calibrate import print_methods, warn_about_abstaining
+from unprior.cli.calibrate import print_methods, warn_about, warn_about_abstaining
 from unprior.cli.console import AsJson, errors, output
 from unprior.cli.model import (
     DEFAULT_CONCURRENCY,
@@ -111,7 +111,7 @@ def run(
     report_missing_images(whole)
     check_benchmark(whole)
     asked = loading.load()
-    RunRecord.of(loading, benchmark, variant, seed, data_dir, resize).write(out)
+    RunRecord.of(loading, benchmark, variant, seed, data_dir, resize, allow_censored=allow_censored).write(out)
     side = image_side(whole, asked.model_type, resize)
     scored = score_benchmark(
         asked, whole, whole, out, resize=side, batch_size=batch_size, allow_censored=allow_censored
@@ -127,8 +127,10 @@ def run(
     with errors.status("Fitting, deciding and running the studies …"):
         result = Run.of(table, epsilon_cs=epsilon_cs, uncertainty=uncertainty, baselines=answers)
     warn_about_abstaining(result.calibrator)
+    warn_about(result.cautions)
     with errors.status("Writing the report …"):
         notes = [note for note in (result.beyond_permitted_loss, _PETRI_DISH if model == NAME else None) if note]
+        notes += [f"{caution[0].upper()}{caution[1:]}." for caution in result.cautions]
         if lost:
             notes.insert(0, f"{len(lost):,} answers of other methods are missing, so none is compared.")
         if scored.summary.censored and allow_censored:

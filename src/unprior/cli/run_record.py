@@ -23,6 +23,8 @@ class RunRecord:
     seed: int
     data_dir: str | None
     resize: int | None
+    allow_censored: bool = False
+    """Whether bounds are taken for scores; later commands that write the table again must not drop those rows."""
 
     @classmethod
     def of(
@@ -33,6 +35,8 @@ class RunRecord:
         seed: int,
         data_dir: Path | None,
         resize: int | None,
+        *,
+        allow_censored: bool = False,
     ) -> RunRecord:
         """The record of a command; files are noted by their full paths."""
         place = Path(benchmark)
@@ -43,6 +47,7 @@ class RunRecord:
             seed,
             None if data_dir is None else str(data_dir.resolve()),
             resize,
+            allow_censored,
         )
 
     def write(self, folder: Path) -> None:

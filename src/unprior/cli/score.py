@@ -106,6 +106,8 @@ def score(
 
     Results are stored as they come; the same command again computes only what is missing.
     """
+    from unprior.benchmarks.pairs import refuse_unsound
+
     urls = tuple(base_url or ())
     options = ModelOptions(
         model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel
@@ -115,8 +117,9 @@ def score(
         raise UnpriorError("--dry-run counts requests to a server; use it with --engine openai and without --ray")
     cluster = RayOptions(ray, workers, gpus_per_worker, shards)
     cluster.check()
-    record = RunRecord.of(options, benchmark, variant, seed, data_dir, resize)
+    record = RunRecord.of(options, benchmark, variant, seed, data_dir, resize, allow_censored=allow_censored)
     whole = prepare(benchmark, out, seed, variant, data_dir)
+    refuse_unsound(whole)
     questions = _part(whole, limit, shard)
     report_missing_images(questions)
     chosen = tuple(view.strip() for view in views.split(",") if view.strip())

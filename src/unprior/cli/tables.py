@@ -11,6 +11,7 @@ import typer
 from unprior.cli.console import AsJson, SkipInvalid, errors, output, print_json, refuse_overwriting, warn
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
 from unprior.scores import ScoreTable, read_scores
+from unprior.scores.pairs import check_pairs, table_pairs
 from unprior.scores.schema import BoolArray
 from unprior.scores.table import concatenate
 
@@ -31,6 +32,20 @@ def labelled_rows(table: ScoreTable, rows: BoolArray, path: Path, *, skip_invali
         raise InvalidScoresError(str(path), int(rows.sum()), problems)
     list_skipped(path, problems, int((rows & ~missing).sum()))
     return rows & ~missing
+
+
+def whole_pairs(table: ScoreTable, rows: BoolArray, path: Path, *, skip_invalid: bool) -> BoolArray:
+    """Of the chosen rows those of sound pairs; others are refused, or left out if asked for."""
+    check = check_pairs(table_pairs(table, rows))
+    if not skip_invalid:
+        check.refuse(str(path), skippable=True)
+    elif check.problems:
+        warn(f"{path}: left out {check.total} pairs that are not sound, {int((rows & check.sound).sum())} rows remain")
+        for problem in check.problems:
+            errors.print(f"  {problem}", soft_wrap=True)
+    if not (rows & check.sound).any():
+        raise UnpriorError(f"{path}: no sound pair is left; there is nothing to work on")
+    return rows & check.sound
 
 
 def list_skipped(path: Path, problems: tuple[RowProblem, ...], remaining: int) -> None:

@@ -21,6 +21,7 @@ from unprior.evaluation.statistics import (
     pair_bootstrap,
 )
 from unprior.scores import ScoreTable
+from unprior.scores.pairs import check_pairs, table_pairs
 from unprior.scores.schema import IntArray
 from unprior.scores.table import FloatArray
 
@@ -99,7 +100,7 @@ def evaluate(
     """
     answers = as_answers(table, answers)
     before = table.original if reference is None else as_answers(table, reference)
-    _refuse_doubles(table)
+    check_pairs(table_pairs(table), complete=False).refuse(table.source, skippable=True)
     parts = []
     for label, rows in group_rows(table, "model", "benchmark", "task").items():
         part, given, base = table.take(rows), answers[rows], before[rows]
@@ -124,18 +125,6 @@ def evaluate(
         ]
         results.append(TaskResult(model, benchmark, task, measure(part, base), measure(part, given), *sides))
     return Evaluation(tuple(results), level, resamples, seed)
-
-
-def _refuse_doubles(table: ScoreTable) -> None:
-    """An example that stands twice would count twice in every test."""
-    code, labels = table.codes("model", "benchmark", "task", "pair_id", "side", "example_id")
-    twice = np.flatnonzero(np.bincount(code) > 1)
-    if len(twice):
-        _, _, task, pair, side, _ = labels[twice[0]]
-        raise UnpriorError(
-            f"{len(twice)} examples stand in the table more than once (first: pair {pair}, {side}, {task}) and would "
-            f"count twice; keep one of each, or name them by example_id"
-        )
 
 
 def _check_both_sides(part: ScoreTable, task: str) -> None:

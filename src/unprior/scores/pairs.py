@@ -6,7 +6,7 @@ of columns without sorting them, so that a million rows take a fraction of a sec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -21,8 +21,8 @@ from unprior.scores.table import ScoreTable
 
 _SHOWN_PAIRS, _SHOWN_LINES = 8, 6
 _REMEDY = (
-    "A pair is one counterfactual (cf) and one commonsense (cs) image with one question, the same options in one order, "
-    "and one split. Correct these pairs"
+    "A pair is one counterfactual (cf) and one commonsense (cs) image with one question, the same options in one "
+    "order, and one split. Correct these pairs"
 )
 
 
@@ -154,8 +154,8 @@ def check_pairs(columns: PairColumns, *, complete: bool = True) -> PairCheck:
     problems: list[PairProblem] = []
     wrong = np.zeros(size, dtype=np.bool_)
     for fault, units in bad.items():
-        for code in np.flatnonzero(units & ~wrong)[:_SHOWN_PAIRS].tolist():
-            problems.append(_problem(columns, fault, np.flatnonzero((unit == code) & rows)))
+        first = np.flatnonzero(units & ~wrong)[:_SHOWN_PAIRS].tolist()
+        problems += [_problem(columns, fault, np.flatnonzero((unit == code) & rows)) for code in first]
         wrong |= units
     split_pairs = _in_two_splits(columns)
     for code in np.flatnonzero(split_pairs)[:_SHOWN_PAIRS].tolist():
@@ -251,7 +251,7 @@ def codes_of(column: pa.Array | pa.ChunkedArray) -> IntArray:
     if len(column) == 0 or column.null_count == len(column):
         return np.zeros(len(column), dtype=np.int64)
     if pa.types.is_integer(column.type) and not column.null_count:
-        values = column.to_numpy(zero_copy_only=False).astype(np.int64)
+        values: IntArray = column.to_numpy(zero_copy_only=False).astype(np.int64)
         low, high = int(values.min()), int(values.max())
         if high - low < 8 * len(values):
             return values - low
@@ -265,3 +265,67 @@ def _compact(codes: IntArray) -> IntArray:
     if len(codes) == 0 or (int(codes.min()) >= 0 and int(codes.max()) < 16 * len(codes) + 1024):
         return codes
     return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+
+MIN_PAIRS = 2
+"""Fewer pairs of a task are not fitted on: from one pair nothing can be learned about another."""
+FEW_PAIRS = 30
+"""Fewer pairs of a task bring a warning."""
+_CHANCE_LEVEL = 0.05
+
+
+def refuse_too_few(source: str, pairs: Mapping[str, int]) -> None:
+    """Refuse numbers of development pairs, by task, from which nothing can be learned."""
+    for task, count in pairs.items():
+        if count < MIN_PAIRS:
+            raise UnpriorError(
+                f"{source}: task {task} has {count} development {'pair' if count == 1 else 'pairs'}; at least "
+                f"{MIN_PAIRS} are needed to fit on, and {FEW_PAIRS} or more to rely on the result (the paper uses 70). "
+                f"Label more pairs, or leave the task out."
+            )
+
+
+def warnings_about(table: ScoreTable, epsilon_cs: float | None = None) -> list[str]:
+    """What a reader should know before relying on results from these rows, in sentences.
+
+    Parameters
+    ----------
+    table
+        Rows with answers and sides.
+    epsilon_cs
+        The permitted loss, where the rows are to be fitted on.
+    """
+    found = []
+    for task, pairs in pairs_by_task(table).items():
+        if pairs < FEW_PAIRS:
+            means = f"one answer more or less moves an accuracy by {100 / pairs:.1f} points"
+            if epsilon_cs is not None and epsilon_cs * pairs < 1:
+                means += f", so a permitted loss of ε = {epsilon_cs:g} permits no harmed answer at all"
+            found.append(f"task {task} has only {pairs} pairs: {means}; the paper uses 70 development pairs")
+        if sentence := _at_chance(table, table.mask(task=task) & ~table.is_cf & table.is_paired, task):
+            found.append(sentence)
+    return found
+
+
+def pairs_by_task(table: ScoreTable) -> dict[str, int]:
+    """Number of pairs of every task, by name."""
+    pair = table_pairs(table).pair
+    return {task: len(np.unique(pair[table.mask(task=task)])) for task in sorted(table.values_of("task"))}
+
+
+def _at_chance(table: ScoreTable, rows: BoolArray, task: str) -> str | None:
+    """A warning if the model's own answers to commonsense images are no better than guessing."""
+    from scipy.stats import binom
+
+    total = int(rows.sum())
+    if total == 0 or (table.answer[rows] < 0).any():
+        return None
+    right = int((table.original[rows] == table.answer[rows]).sum())
+    chance = float((1 / table.candidate_counts[rows]).mean())
+    if binom.sf(right - 1, total, chance) <= _CHANCE_LEVEL:
+        return None
+    return (
+        f"on task {task} the model answers {right} of {total} commonsense questions right, no better than guessing "
+        f"({chance * total:.0f}): there is little retention to protect, and repairs may be luck. Check prompts and "
+        f"answers (`unprior doctor`)"
+    )
