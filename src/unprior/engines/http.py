@@ -23,7 +23,7 @@ from unprior.engines._http_server import examine, naming, question
 from unprior.engines._http_sizes import SizesProbe
 from unprior.engines._http_tokens import CandidateTokens, ServerTokenizer
 from unprior.engines.cost import SAME_END, Sizes
-from unprior.engines.prompts import PromptLayout
+from unprior.engines.prompts import PromptLayout, opens_block
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
 from unprior.errors import UnpriorError
 
@@ -233,7 +233,7 @@ class HttpEngine:
 
     async def _original(self, shown: _Shown, text: str) -> str:
         written = await self._post(shown, text, None, {"max_tokens": MOST_NEW_TOKENS}, written_text)
-        return written if written.startswith("<think>") else self.served.opened_block + written
+        return written if opens_block(written) else self.served.opened_block + written
 
     async def _score(self, query: Query, shown: _Shown) -> CandidateScores:
         """Read the distribution at every branch of the candidates, what begins alike once."""

@@ -103,6 +103,11 @@ def opened_block(prompt: str) -> str:
     return next((opening for opening, _ in THINKING_TAGS if end.endswith(opening.lower())), "")
 
 
+def opens_block(text: str) -> bool:
+    """Whether a text begins with thinking, and says so itself."""
+    return _OPENS.match(text.lstrip()) is not None
+
+
 def is_cut_off(text: str, *, thinking: bool = False) -> bool:
     """Whether the text ends before its thinking does, so that there is no answer yet.
 
@@ -213,8 +218,8 @@ _AFTER_ANY_LABEL = (
 )
 _NEVER_AFTER_ARTICLE = (
     "was wasn't are were have had do did could would should and or but nor as so if that than then which whereas "
-    "although though when where who in on of for from with without to by at over against like the this these those i it "
-    "its it's he she they we you there here not based porque parce puisque weil denn perché poiché pois потому"
+    "although though when where who in on of for from with without to by at over against like the this these those i "
+    "it its it's he she they we you there here not based porque parce puisque weil denn perché poiché pois потому"
 )
 _SHOW_LABEL = {
     "a": frozenset(f"{_AFTER_ANY_LABEL} {_NEVER_AFTER_ARTICLE}".split()),

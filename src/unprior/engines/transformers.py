@@ -271,8 +271,7 @@ class TransformersEngine:
 
     def text_of(self, tokens: list[int]) -> str:
         """What was written; a thinking block that the template has opened belongs to it."""
-        text: str = self.encoder.tokenizer.decode(tokens, skip_special_tokens=True)
-        return self.encoder.opened_block + text
+        return self.encoder.written(tokens)
 
     def _decode_in_full(self, prompt: PromptTokens, most: int) -> list[int]:
         """The plain recipe: every token after reading everything before it anew."""

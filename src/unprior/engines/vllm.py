@@ -147,8 +147,7 @@ class VllmEngine:
     def _write(self, prompts: list[PromptTokens]) -> list[str]:
         settings = [{"max_tokens": MOST_NEW_TOKENS}] * len(prompts)
         written = self._generate([_request(prompt, prompt.original) for prompt in prompts], settings)
-        decode = self.encoder.tokenizer.decode
-        return [self.encoder.opened_block + decode(one.token_ids, skip_special_tokens=True) for one in written]
+        return [self.encoder.written(list(one.token_ids)) for one in written]
 
     def _score(self, prompts: list[PromptTokens], *, in_full: bool = False) -> list[CandidateScores]:
         """Read the distributions at every branch of all candidates in one go."""

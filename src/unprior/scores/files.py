@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from unprior._files import is_parquet, open_to_read, replacing
+from unprior.engines.prompts import is_cut_off, thinks
 from unprior.errors import RowProblem, UnpriorError
 from unprior.scores.published import is_published, row_from_published
 from unprior.scores.schema import SCHEMA, ScoreRow, rows_to_arrow
@@ -82,13 +83,17 @@ def _parse_lines(
     rows: list[ScoreRow] = []
     lines: list[int] = []
     problems: list[RowProblem] = []
+    published: list[int] = []
     for number, line in enumerate(stream, start=1):
         if not line.strip():
             continue
         if number == 2 and not rows and b'"unprior.calibrator"' in line:
             raise UnpriorError(f"{path}: this is a calibrator, a score table is needed here")
         try:
-            rows.append(_parse_line(line, complete))
+            row, is_from_published = _parse_line(line, complete)
+            if is_from_published:
+                published.append(len(rows))
+            rows.append(row)
             lines.append(number)
         except ValidationError as error:
             problems.append(RowProblem(number, describe_validation_error(error)))
@@ -100,15 +105,28 @@ def _parse_lines(
             problems.append(RowProblem(number, str(error)))
         except ValueError as error:  # not UTF-8, or a number with thousands of digits
             problems.append(RowProblem(number, f"not a JSON object ({error})"))
+    _drop_cut_off(rows, published)
     return rows, lines, problems
 
 
-def _parse_line(line: bytes, complete: Complete | None) -> ScoreRow:
+def _drop_cut_off(rows: list[ScoreRow], published: list[int]) -> None:
+    """Where one published answer shows that the model thinks, one without the closing tag is none."""
+    if not thinks(rows[index].original_text for index in published):
+        return
+    for index in published:
+        text = rows[index].original_text
+        if text is not None and is_cut_off(text, thinking=True):
+            rows[index] = rows[index].model_copy(update={"original": None})
+
+
+def _parse_line(line: bytes, complete: Complete | None) -> tuple[ScoreRow, bool]:
+    """The row, and whether it has the published layout."""
     record = json.loads(line)
     if not isinstance(record, dict):
         raise UnpriorError(f"not a JSON object but {type(record).__name__}")
-    row = row_from_published(record) if is_published(record) else record
-    return ScoreRow.model_validate(row if complete is None else complete(row))
+    published = is_published(record)
+    row = row_from_published(record) if published else record
+    return ScoreRow.model_validate(row if complete is None else complete(row)), published
 
 
 def write_scores(table: ScoreTable, path: str | Path) -> None:
