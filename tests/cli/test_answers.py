@@ -47,3 +47,20 @@ def test_own_questions_and_mistakes(run: Callable, tmp_path: Path) -> None:
     run("evaluate-answers", "nowhere", "answers.jsonl").refused("nowhere: no such file of questions")
     run("evaluate-answers", "mine.jsonl", "none.jsonl").refused("none.jsonl: no such file")
     run("evaluate-answers", "mine.jsonl", "answers.jsonl", "--split", "dev").refused("no example of split 'dev'")
+
+
+def test_answers_cut_off_while_thinking_are_shown(run: Callable, tmp_path: Path) -> None:
+    rows = [{"image": "gone.png", "question": f"Is it {n}?", "answer": "yes", "id": f"q{n}"} for n in range(4)]
+    rows.append({"image": "gone.png", "question": "Which?", "options": ["x", "y"], "answer": "A", "id": "q4"})
+    (tmp_path / "mine.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    texts = ("It is.</think>Yes", "It is. Yes", "<think>yes", "x</think>?", "A or B?")
+    lines = [{"example_id": f"q{n}", "text": text} for n, text in enumerate(texts)]
+    (tmp_path / "answers.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    shown = run("evaluate-answers", "mine.jsonl", "answers.jsonl")
+    caption = " ".join(shown.out.split())
+    assert "1 without a candidate in it" in caption
+    assert "1 MC and 2 QA answers cut off while thinking (not read, counted as wrong)" in caption
+    assert "3 of 5 answers were cut off while the model was thinking" in shown.err
+    assert "--max-new-tokens" in shown.err
+    tasks = run("evaluate-answers", "mine.jsonl", "answers.jsonl", "--json").json["tasks"]
+    assert [(task["task"], task["cut_off"], task["unparsed"]) for task in tasks] == [("mc", 1, 0), ("qa", 2, 1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,30 @@ def test_score_writes_a_table_and_resumes(run: Callable, model: Path, questions:
     assert set(table.column("model")) == {str(model)}
     again = score(run, model, questions, "--json").json
     assert (again["examples"], again["computed"], again["reused"], again["failures"]) == (4, 0, 5, [])
+
+
+def test_answers_cut_off_while_thinking_are_counted(run: Callable, model: Path, questions: str, tmp_path: Path) -> None:
+    thinking = tmp_path / "thinking"
+    shutil.copytree(model, thinking)
+    template = thinking / "chat_template.jinja"
+    template.write_text(template.read_text(encoding="utf-8").replace("'ASSISTANT:'", "'ASSISTANT:<think>'"))
+    result = score(run, thinking, questions, "--max-new-tokens", "5")
+    assert result.code == 0
+    assert result.err.count("4 of 4 answers were cut off while the model was thinking") == 1
+    assert "Let it write more (--max-new-tokens)" in result.err
+    table = read_scores("scored/scores.parquet", require_answers=False)
+    assert table.column("original") == [None] * 4
+    again = score(run, thinking, questions, "--max-new-tokens", "5", "--json").json
+    assert (again["cut_off"], again["computed"]) == (4, 0)
+    longer = score(run, thinking, questions, "--max-new-tokens", "6", "--json").json
+    assert longer["computed"] == 5  # another length is another answer
+    converted = run("convert", "scored/scores.parquet", "--out", "again.jsonl")
+    assert "4 of 4 answers were cut off" in converted.err
+    asked = run(
+        "ask", tmp_path / "0.png", "Is it red?", "--model", thinking, "--device", "cpu", "--max-new-tokens", "5"
+    )
+    assert "1 of 1 answers were cut off" in asked.err
+    assert score(run, model, questions, "--json").json["cut_off"] == 0
 
 
 def test_limit_shards_and_views(run: Callable, model: Path, questions: str) -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from unprior.benchmarks.user_file import read_questions
 from unprior.engines._http_answers import written_text
 from unprior.engines._http_client import Patience
 from unprior.engines.http import HttpEngine
+from unprior.engines.prompts import is_cut_off, parse_answer
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
 from unprior.engines.scoring import ScoringRun
 from unprior.engines.store import ScoreStore
@@ -279,6 +281,34 @@ def test_a_server_that_hangs_rests(llava: TransformersEngine, queries: list[Quer
 
 def test_half_a_character_in_an_answer_becomes_a_replacement() -> None:
     assert written_text({"choices": [{"message": {"content": "B \ud83d"}}]}) == "B ?"
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+@pytest.mark.parametrize(
+    ("content", "reason", "expected", "cut_off"),
+    [
+        ("B", "stop", "B", False),
+        ("B", "length", "B", False),
+        (None, "length", None, True),
+        ("", "length", None, True),  # some servers write an empty text instead of none
+        ("\n", None, None, True),
+        ("", "stop", None, False),  # the model ended its thinking and said nothing
+    ],
+)
+def test_thinking_that_a_server_takes_apart(
+    field: str, content: str | None, reason: str | None, expected: str | None, cut_off: bool
+) -> None:
+    text = written_text({"choices": [{"message": {"content": content, field: "A or"}, "finish_reason": reason}]})
+    assert (parse_answer(text, ["A", "B"]), is_cut_off(text)) == (expected, cut_off)
+
+
+@pytest.mark.parametrize("opening", ["<think>", "[THINK]"])
+def test_a_thinking_block_that_a_served_template_opens(llava: TransformersEngine, opening: str) -> None:
+    with served(ReplayedVllm(llava)) as (engine, _):
+        engine.served = replace(engine.served, opened_block=opening)
+        text = engine.original_answer(None, QUESTION)
+    assert text.startswith(opening)
+    assert is_cut_off(text)
 
 
 @pytest.mark.parametrize(

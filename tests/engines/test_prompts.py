@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from unprior import UnpriorError
-from unprior.engines.prompts import PromptLayout, parse_answer
+from unprior.engines.prompts import PromptLayout
 
 LETTERS = ["A", "B", "C", "D"]
 
@@ -32,77 +32,6 @@ def test_every_part_of_the_layout_can_be_replaced() -> None:
 def test_one_option_is_not_a_question() -> None:
     with pytest.raises(UnpriorError, match="at least two options"):
         PromptLayout().user_text("Which?", ["A"], ["x"])
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("A", "A"),
-        (" B", "B"),
-        ("C.", "C"),
-        ("(D)", "D"),
-        ("**B**", "B"),
-        ("B. six", "B"),
-        ("B) six fingers are visible, so not A", "B"),
-        ("b", "B"),
-        ("b.", "B"),
-        ("a. five", "A"),
-        ("The answer is b", "B"),
-        ("The answer is a dog", None),
-        ("\n\nC\n", "C"),
-        ("The answer is B.", "B"),
-        ("The correct answer is (C), since the hand has six fingers.", "C"),
-        ("Final answer: D", "D"),
-        ("**Final Answer:** A", "A"),
-        ("answer: option B", "B"),
-        ("I considered A, but the answer is C", "C"),
-        ("Looking at the hand, six fingers: B", "B"),
-        ("It must be option D here", "D"),
-        ("<think>It could be A.</think>\n\nB", "B"),
-        ("<think>one</think> A <think>two</think> C", "C"),
-        ("reasoning without a start tag</think>D", "D"),
-        ("<think>It is A, no wait", None),  # never closes its block
-        ("", None),
-        ("E", None),
-        ("Six fingers", None),
-        ("a dog and a cat", None),
-        ("Don't know", None),  # the D of a word is no answer
-        ("Because of the colour", None),
-        ("I see DNA strands", None),
-        ("B's claim is wrong", None),
-    ],
-)
-def test_letters(text: str, expected: str | None) -> None:
-    assert parse_answer(text, LETTERS) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("yes", "yes"),
-        ("Yes.", "yes"),
-        ("NO", "no"),
-        ("No, the hand has six fingers. Yes, really.", "no"),
-        ("**Yes**", "yes"),
-        ("The answer is no.", "no"),
-        ("I would say yes, not no.", "yes"),
-        ("There is no doubt: yes", "yes"),
-        ("<think>yes</think>No", "no"),
-        ("<think>yes yes", None),
-        ("Nothing", None),
-        ("yesterday", None),
-        ("know", None),
-        ("", None),
-        ("?!", None),
-    ],
-)
-def test_yes_no(text: str, expected: str | None) -> None:
-    assert parse_answer(text, ["yes", "no"]) == expected
-
-
-def test_only_the_question_s_letters_count() -> None:
-    assert parse_answer("C", ["A", "B"]) is None
-    assert parse_answer("E", ["A", "B", "C", "D", "E"]) == "E"
 
 
 def test_options_in_the_question_and_the_benchmark_s_own_last_line() -> None:

@@ -26,6 +26,7 @@ from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, CandidateScores, Query, QueryFailure
 from unprior.engines.scoring import Progress, ScoringRun
 from unprior.engines.store import ScoreStore
+from unprior.engines.stored_rows import StoredRows
 from unprior.engines.transformers import TransformersEngine
 from unprior.scores import ScoreTable
 from unprior.scores.table import concatenate
@@ -387,3 +388,41 @@ def test_two_processes_on_one_store_do_no_harm(
     assert (summary.computed, len(table)) == (0, 4 * 6)
     assert table.column("original_text") == alone.column("original_text")
     np.testing.assert_allclose(table.image_scores, alone.image_scores, atol=1e-4)
+
+
+class Writing(Counting):
+    """An engine whose answers are given; its scores are real."""
+
+    thoughtful = 4 * PAIRS  # which answer ends its thinking: the last one
+
+    def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
+        results = super().answer_batch(queries)
+        text = "It has six.</think>B no" if self.answered == self.thoughtful else "A or yes"
+        return [Answered(text, result.scored) for result in results if isinstance(result, Answered)]
+
+
+def test_one_answer_tells_that_the_model_thinks(
+    llava: TransformersEngine, questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unprior.engines.plan.PART", 3)
+    kept: list[ScoreTable] = []
+    with ScoreStore(tmp_path / "store.sqlite") as store:
+        scoring = ScoringRun(Writing(llava), read_questions(questions), store, batch_size=1)
+        summary = scoring.run(keep=kept.append)
+        assert scoring.table().arrow.equals(concatenate(kept).arrow)
+        # Whoever comes later finds out by looking at what is stored.
+        assert sum(part.cut_off for part in StoredRows(scoring.plan, store).parts()) == 4 * PAIRS - 1
+    assert (summary.cut_off, summary.failures) == (4 * PAIRS - 1, ())
+    originals = concatenate(kept).column("original")
+    assert sum(original is None for original in originals) == 4 * PAIRS - 1
+    assert {"B", "no"} & set(originals)
+
+
+def test_without_a_tag_of_thinking_all_answers_are_read(
+    llava: TransformersEngine, questions: Path, tmp_path: Path
+) -> None:
+    engine = Writing(llava)
+    engine.thoughtful = 0
+    summary, table = run(engine, questions, tmp_path / "store.sqlite", batch_size=1)
+    assert summary.cut_off == 0
+    assert set(table.column("original")) == {"A", "yes"}

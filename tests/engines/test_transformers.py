@@ -17,7 +17,9 @@ from PIL import Image
 from engine_fixtures import official_inputs
 from unprior import UnpriorError
 from unprior.engines import _forward, _loading
-from unprior.engines.prompts import PromptLayout, parse_answer
+from unprior.engines._loading import load_processor
+from unprior.engines._tokens import PromptEncoder
+from unprior.engines.prompts import PromptLayout, is_cut_off, parse_answer
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
 from unprior.engines.transformers import TransformersEngine
 
@@ -247,6 +249,24 @@ def test_a_thinking_block_that_the_template_opens_belongs_to_the_answer(
     text = engine.original_answer(pictures[0], QUESTIONS[1])
     assert text.startswith("<think>")
     assert parse_answer(text, ["yes", "no"]) is None
+
+
+def test_tags_of_thinking_that_are_special_tokens_stay(model_folder: Callable[[str], Path]) -> None:
+    encoder = PromptEncoder(load_processor(str(model_folder("llava")), None), PromptLayout())
+    tokenizer = encoder.tokenizer
+    tokenizer.add_special_tokens({"additional_special_tokens": ["◁think▷", "◁/think▷", "<|box|>"]})
+    encoder = PromptEncoder(encoder.processor, PromptLayout())
+    text = "◁think▷ yes or no ◁/think▷<|box|> no"
+    tokens = tokenizer(text, add_special_tokens=False)["input_ids"]
+    assert "think" not in tokenizer.decode(tokens, skip_special_tokens=True)
+    written = encoder.written([*tokens, tokenizer.eos_token_id])
+    assert parse_answer(written, ["yes", "no"]) == "no"
+    assert "box" not in written
+    assert tokenizer.eos_token not in written
+    cut = encoder.written(tokens[:3])
+    assert is_cut_off(cut)
+    plain = tokenizer(" no<|box|>", add_special_tokens=False)["input_ids"]
+    assert encoder.written(plain) == tokenizer.decode(plain, skip_special_tokens=True)
 
 
 def test_a_model_whose_cache_lies_is_read_in_full(

@@ -124,3 +124,27 @@ def test_several_questions_of_one_place_need_names(tmp_path: Path, benchmark: Be
     asked = cdh_bench.ENTRY.variants["forms"].make(benchmark)
     with pytest.raises(UnpriorError, match="several examples fit it; name one by example_id"):
         evaluate_answers(write(tmp_path, CF | {"task": "qa"}), asked)
+
+
+def test_thinking_that_was_cut_off_is_counted_and_not_read(tmp_path: Path) -> None:
+    texts = (
+        "<think>no</think>Yes",
+        "A hand. yes</think>no",
+        "A hand with yes",
+        "<think>yes or",
+        "x</think>maybe",
+        None,
+    )
+    examples = [Example(str(n), Path("a.png"), "?", "qa", YES_NO, answer="yes") for n in range(len(texts))]
+    lines = [{"example_id": str(n), "text": text} for n, text in enumerate(texts)]
+    (task,) = evaluate_answers(write(tmp_path, *lines), Benchmark("mine", examples)).tasks
+    assert (task.right, task.said_yes, task.unparsed, task.cut_off) == (Share(1, 6), Share(1, 6), 2, 2)
+    # The third text alone is an answer like any other.
+    (task,) = evaluate_answers(write(tmp_path, lines[2]), Benchmark("mine", examples[2:3])).tasks
+    assert (task.right, task.cut_off) == (Share(1, 1), 0)
+
+
+def test_lines_that_are_not_evaluated_also_tell_that_the_model_thinks(tmp_path: Path, benchmark: Benchmark) -> None:
+    other = CF | {"task": "qa", "text": "It has six.</think>no"}
+    (task,) = evaluate_answers(write(tmp_path, CF, other, CS), benchmark).tasks
+    assert (task.right.count, task.unparsed, task.cut_off) == (0, 0, 2)

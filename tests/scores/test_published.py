@@ -172,3 +172,18 @@ def test_layouts_are_told_apart(record: dict[str, Any], expected: bool) -> None:
 def test_translation_alone_raises_the_errors_of_the_package() -> None:
     with pytest.raises(UnpriorError, match="status is 'timeout'"):
         row_from_published(published(status="timeout"))
+
+
+def test_an_answer_without_a_key_is_read_as_everywhere(path: Path) -> None:
+    scored = {"baseline_key": None, "baseline_pred": "It is no, not yes."}
+    assert read(path, published(scored)).column("original") == ["no"]
+
+
+def test_thinking_that_was_cut_off_is_no_answer(path: Path) -> None:
+    texts = ("It is yes.</think>No", "It is no or", "<think>no", None)
+    records = [
+        published({"baseline_key": "no", "baseline_pred": text}, pair_id=number) for number, text in enumerate(texts)
+    ]
+    assert read(path, *records).column("original") == ["no", None, None, "no"]
+    # Nothing shows that this model thinks, and rows of another layout say themselves what was answered.
+    assert read(path, records[1], ORDINARY | {"original_text": "</think>"}).column("original") == ["no", "yes"]

@@ -15,7 +15,7 @@ from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines._batches import work_in_parts
 from unprior.engines.images import open_image, resize
 from unprior.engines.plan import digest_images
-from unprior.engines.prompts import parse_answer
+from unprior.engines.prompts import parse_answer, thinks
 from unprior.engines.protocol import QueryFailure
 from unprior.engines.scoring import Progress, compute_missing
 from unprior.engines.store import ScoreStore, StoredResult
@@ -80,6 +80,7 @@ class BaselineRun:
     def rows(self) -> list[dict[str, Any]]:
         """One row per method and example that has its answer, and its matched reference where there is one."""
         texts = {name: self._texts(name) for name in self._jobs}
+        thinking = any(thinks(each.values()) for each in texts.values())  # one model for all methods
         rows = []
         for method in self.methods:
             matched = texts[Plain.name] if method.matched() is not None else None
@@ -98,9 +99,11 @@ class BaselineRun:
                         "side": example.side,
                         "task": example.task,
                         "text": text,
-                        "answer": parse_answer(text, example.labels),
+                        "answer": parse_answer(text, example.labels, thinking=thinking),
                         "matched_text": reference,
-                        "matched_answer": None if reference is None else parse_answer(reference, example.labels),
+                        "matched_answer": None
+                        if reference is None
+                        else parse_answer(reference, example.labels, thinking=thinking),
                     }
                 )
         return rows

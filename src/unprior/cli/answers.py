@@ -9,6 +9,7 @@ import typer
 
 from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, look_up
 from unprior.cli.console import AsJson, output, print_json, warn
+from unprior.cli.thinking import warn_about_cut_off
 
 
 def evaluate_answers(
@@ -46,6 +47,7 @@ def evaluate_answers(
         warn(f"{result.other_tasks:,} lines are left out: {questions.name} has only {tasks} questions")
     if result.missing:
         warn(f"{len(result.missing):,} examples have no answer and are left out")
+    warn_about_cut_off(sum(task.cut_off for task in result.tasks), sum(task.right.total for task in result.tasks))
     if as_json:
         print_json(answers_record(result))
         return

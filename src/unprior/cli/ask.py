@@ -10,6 +10,7 @@ import typer
 from unprior.cli.benchmarks import Resize
 from unprior.cli.console import AsJson, errors, output, print_json, warn
 from unprior.cli.model import (
+    DEFAULT_NEW_TOKENS,
     ENGINES,
     AllowCensored,
     Attention,
@@ -18,12 +19,14 @@ from unprior.cli.model import (
     DeviceMap,
     DType,
     EngineName,
+    MaxNewTokens,
     ModelName,
     ModelOptions,
     Revision,
     TensorParallel,
 )
 from unprior.cli.provenance import Force, tell_differences
+from unprior.cli.thinking import warn_about_cut_off
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
@@ -49,6 +52,7 @@ def ask(
     base_url: BaseUrls = None,
     tensor_parallel: TensorParallel = 1,
     allow_censored: AllowCensored = False,
+    max_new_tokens: MaxNewTokens = DEFAULT_NEW_TOKENS,
     as_json: AsJson = False,
 ) -> None:
     """Ask one question about one picture, and show how the candidates score with and without it."""
@@ -56,7 +60,7 @@ def ask(
     from unprior.engines.images import open_image
     from unprior.engines.images import resize as to_square
     from unprior.engines.plan import engine_provenance
-    from unprior.engines.prompts import YES_NO, parse_answer
+    from unprior.engines.prompts import YES_NO, is_cut_off, parse_answer
     from unprior.engines.protocol import LEAST_MASS, Query, QueryFailure
 
     fitted = None if calibrator is None else SelectivePriorCalibrator.load(calibrator)
@@ -66,8 +70,9 @@ def ask(
     picture = to_square(open_image(image), side)
     urls = tuple(base_url or ())
     asked = ModelOptions(
-        model, revision, dtype, device, device_map, attention, engine, urls, tensor_parallel=tensor_parallel
-    ).load()
+        model, revision, dtype, device, device_map, attention, engine, urls, tensor_parallel=tensor_parallel,
+        most_new_tokens=max_new_tokens,
+    ).load()  # fmt: skip
     if fitted is not None:
         differences = fitted.differences([engine_provenance(asked, side)])
         tell_differences(
@@ -86,6 +91,7 @@ def ask(
             )
         warn("a candidate is not among the tokens that the server shows; its score is only an upper bound")
     original = final = parse_answer(answered.text, labels)
+    warn_about_cut_off(int(is_cut_off(answered.text)), 1)
     decision = None
     if fitted is not None:
         # Options by their own words, so that the explanation needs no key.

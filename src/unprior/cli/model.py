@@ -40,7 +40,11 @@ AllowCensored = Annotated[
     bool,
     typer.Option("--allow-censored", help="Take bounds for candidates outside the top tokens that a server shows."),
 ]
+MaxNewTokens = Annotated[
+    int, typer.Option("--max-new-tokens", help="Longest original answer, in tokens; thinking needs many.", min=1)
+]
 DEFAULT_CONCURRENCY = 16
+DEFAULT_NEW_TOKENS = 64
 ENGINES = ("transformers", "vllm", "openai")
 
 _SMALL_MODEL = 20_000_000
@@ -64,6 +68,7 @@ class ModelOptions:
     base_urls: tuple[str, ...] = ()
     concurrency: int = DEFAULT_CONCURRENCY
     tensor_parallel: int = 1
+    most_new_tokens: int = DEFAULT_NEW_TOKENS
     folder: str | None = None
     """Where the model lies, if its name does not tell that everywhere."""
 
@@ -101,7 +106,12 @@ class ModelOptions:
             from unprior.engines.http import HttpEngine
 
             with errors.status(f"Asking {self.base_urls[0]} …"):
-                server = HttpEngine(self.model, self.base_urls, concurrency=self.concurrency)
+                server = HttpEngine(
+                    self.model,
+                    self.base_urls,
+                    concurrency=self.concurrency,
+                    most_new_tokens=self.most_new_tokens,
+                )
             if server.served.top_k is not None:
                 warn(
                     f"{self.base_urls[0]} shows only the {server.served.top_k} most probable tokens; examples with a "
@@ -113,7 +123,14 @@ class ModelOptions:
         # One GPU is vLLM's own default, and not to be told from it in the fingerprint.
         settings = {"tensor_parallel_size": self.tensor_parallel} if self.tensor_parallel > 1 else {}
         with errors.status(f"Loading {self.model} …"):
-            return VllmEngine(self._source, name=self.model, revision=self.revision, dtype=self.dtype, options=settings)
+            return VllmEngine(
+                self._source,
+                name=self.model,
+                revision=self.revision,
+                dtype=self.dtype,
+                options=settings,
+                most_new_tokens=self.most_new_tokens,
+            )
 
     def load_transformers(self) -> TransformersEngine:
         """Load the model for methods that look inside."""
@@ -129,6 +146,7 @@ class ModelOptions:
                 device=self.device,
                 device_map=self.device_map,
                 attention=self.attention,
+                most_new_tokens=self.most_new_tokens,
             )
         _use_few_threads(engine)
         if not engine.shares_prefix:

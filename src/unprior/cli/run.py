@@ -31,6 +31,7 @@ from unprior.cli.calibrate import print_methods, warn_about, warn_about_abstaini
 from unprior.cli.console import AsJson, errors, output
 from unprior.cli.model import (
     DEFAULT_CONCURRENCY,
+    DEFAULT_NEW_TOKENS,
     ENGINES,
     AllowCensored,
     Attention,
@@ -41,6 +42,7 @@ from unprior.cli.model import (
     DeviceMap,
     DType,
     EngineName,
+    MaxNewTokens,
     ModelName,
     ModelOptions,
     Revision,
@@ -88,6 +90,7 @@ def run(
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
     tensor_parallel: TensorParallel = 1,
     allow_censored: AllowCensored = False,
+    max_new_tokens: MaxNewTokens = DEFAULT_NEW_TOKENS,
     as_json: AsJson = False,
 ) -> None:
     """Ask a model every question of a benchmark, calibrate it on the development pairs, judge it on the rest.
@@ -103,8 +106,9 @@ def run(
     options = MethodOptions.of([baselines], revis_data, revis_strength, cost_examples)
     urls = tuple(base_url or ())
     loading = ModelOptions(
-        model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel
-    )
+        model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel,
+        most_new_tokens=max_new_tokens,
+    )  # fmt: skip
     loading.check(looks_inside=bool(choose_methods(options.names).decoded))
     SelectivePriorCalibrator(epsilon_cs=epsilon_cs).check_parameters()
     whole = prepare(benchmark, out, seed, variant, data_dir)
@@ -135,6 +139,8 @@ def run(
             notes.insert(0, f"{len(lost):,} answers of other methods are missing, so none is compared.")
         if scored.summary.censored and allow_censored:
             notes.insert(0, f"{scored.summary.censored:,} examples have scores that are only bounds.")
+        if scored.summary.cut_off:
+            notes.insert(0, f"{scored.summary.cut_off:,} answers were cut off while the model was thinking.")
         if scored.summary.failures:
             notes.insert(0, f"{len(scored.summary.failures):,} of {len(whole):,} examples could not be scored.")
         result.write(out, whole, note=" ".join(notes) or None)

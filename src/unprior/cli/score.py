@@ -25,6 +25,7 @@ from unprior.cli.distributed import GpusPerWorker, RayAddress, RayOptions, Shard
 from unprior.cli.estimate import estimate, not_stored, print_estimate
 from unprior.cli.model import (
     DEFAULT_CONCURRENCY,
+    DEFAULT_NEW_TOKENS,
     ENGINES,
     AllowCensored,
     Attention,
@@ -35,6 +36,7 @@ from unprior.cli.model import (
     DeviceMap,
     DType,
     EngineName,
+    MaxNewTokens,
     ModelName,
     ModelOptions,
     Revision,
@@ -42,6 +44,7 @@ from unprior.cli.model import (
 )
 from unprior.cli.progress import progress
 from unprior.cli.run_record import RunRecord
+from unprior.cli.thinking import warn_about_cut_off
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
@@ -93,6 +96,7 @@ def score(
     concurrency: Concurrency = DEFAULT_CONCURRENCY,
     tensor_parallel: TensorParallel = 1,
     allow_censored: AllowCensored = False,
+    max_new_tokens: MaxNewTokens = DEFAULT_NEW_TOKENS,
     ray: RayAddress = None,
     workers: Workers = None,
     gpus_per_worker: GpusPerWorker = None,
@@ -110,8 +114,9 @@ def score(
 
     urls = tuple(base_url or ())
     options = ModelOptions(
-        model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel
-    )
+        model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel,
+        most_new_tokens=max_new_tokens,
+    )  # fmt: skip
     options.check()
     if dry_run and (engine != "openai" or ray is not None):
         raise UnpriorError("--dry-run counts requests to a server; use it with --engine openai and without --ray")
@@ -154,6 +159,7 @@ def score(
                 "reused": summary.reused,
                 "failures": failures,
                 "censored": summary.censored,
+                "cut_off": summary.cut_off,
                 "out": None if written is None else str(written),
             }
         )
@@ -216,6 +222,7 @@ def write_run(run: ScoringRun | DistributedRun, whole: Benchmark, path: Path, do
             for part in StoredRows(run.plan.of(whole), run.store, allow_censored=run.rows.allow_censored).parts():
                 if table := part.table():
                     written.add(table)
+    warn_about_cut_off(summary.cut_off, summary.examples - len(summary.failures))
     return Scored(summary, written.path)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, errors, output, print_json, refuse_overwriting, warn
+from unprior.cli.thinking import count_cut_off, warn_about_cut_off
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
 from unprior.scores import ScoreTable, read_scores
 from unprior.scores.pairs import check_pairs, table_pairs
@@ -20,6 +21,7 @@ def read_table(path: Path, *, skip_invalid: bool) -> ScoreTable:
     """Read a score table for a command, with or without answers; rows left out are counted and listed."""
     table = read_scores(path, skip_invalid=skip_invalid, require_answers=False)
     list_skipped(path, table.skipped, len(table))
+    warn_about_cut_off(count_cut_off(table), len(table))
     return table
 
 

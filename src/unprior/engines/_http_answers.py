@@ -18,7 +18,8 @@ _ABOVE_ONE = 1e-2
 
 def written_text(answer: Any) -> str:
     """What the model wrote, its thinking included where the server takes that apart."""
-    message = _choice(answer).get("message")
+    choice = _choice(answer)
+    message = choice.get("message")
     if not isinstance(message, dict):
         raise WrongAnswerError("it has no message")
     content, thinking = message.get("content"), message.get("reasoning") or message.get("reasoning_content")
@@ -26,7 +27,9 @@ def written_text(answer: Any) -> str:
         raise WrongAnswerError("it has no text")
     text = content or ""
     if thinking:
-        text = f"<think>{thinking}" if content is None else f"<think>{thinking}</think>{content}"
+        # Without an answer the thinking was cut off, unless the server says that the model stopped by itself.
+        ended = bool(text.strip()) or (content is not None and choice.get("finish_reason") == "stop")
+        text = f"<think>{thinking}</think>{text}" if ended else f"<think>{thinking}"
     return text.encode(errors="replace").decode()  # JSON can spell half of a character, which no file can hold
 
 

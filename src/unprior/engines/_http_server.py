@@ -10,6 +10,7 @@ from unprior.engines._candidate_tree import NextTokens
 from unprior.engines._http_answers import named_tokens, number_of_top_tokens, prompt_tokens, top_tokens
 from unprior.engines._http_client import HttpClient, RefusedError, UnreachableError, WrongAnswerError
 from unprior.engines._http_tokens import ServerTokenizer, conversation
+from unprior.engines.prompts import opened_block
 from unprior.errors import UnpriorError
 
 _QUESTION = "Is this a question?\nAnswer with yes or no."
@@ -76,7 +77,7 @@ async def examine(client: HttpClient, model: str) -> Served:
         adds_start = len(started) == len(plain) or started[0] != plain[0]
         tokens = started if adds_start else plain
         shown = await without.text_of(tokens)
-        opened = "<think>" if shown.rstrip().endswith("<think>") else ""
+        opened = opened_block(shown)
     except UnreachableError:
         raise
     except UnpriorError:

@@ -8,7 +8,7 @@ from typing import Any
 
 from PIL import Image
 
-from unprior.engines.prompts import PromptLayout
+from unprior.engines.prompts import THINKING_TAGS, PromptLayout, opened_block
 from unprior.engines.protocol import Query
 from unprior.errors import UnpriorError
 
@@ -49,7 +49,8 @@ class PromptEncoder:
         name = getattr(processor, "image_token", None)
         self.placeholder = None if name is None else self.tokenizer.convert_tokens_to_ids(str(name))
         # Some templates of reasoning models open the thinking block themselves; what follows is not the answer yet.
-        self.opened_block = "<think>" if self.render(False, "?").rstrip().endswith("<think>") else ""
+        self.opened_block = opened_block(self.render(False, "?"))
+        self._tag_tokens, self._hidden_tokens = _special_tokens(self.tokenizer)
         self.filler = self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else 0
 
     def encode(self, query: Query) -> PromptTokens:
@@ -78,6 +79,19 @@ class PromptEncoder:
         messages = [{"role": "user", "content": content}]
         rendered: str = self.processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         return rendered
+
+    def written(self, tokens: Sequence[int]) -> str:
+        """What a model wrote; a thinking block that the template has opened belongs to it.
+
+        Some models mark their thinking with special tokens, which must not disappear with the others.
+        """
+        text: str
+        if self._tag_tokens.isdisjoint(tokens):
+            text = self.tokenizer.decode(tokens, skip_special_tokens=True)
+        else:
+            shown = [token for token in tokens if token not in self._hidden_tokens]
+            text = self.tokenizer.decode(shown, skip_special_tokens=False)
+        return self.opened_block + text
 
     def tokenize(self, text: str) -> list[int]:
         """Tokens of rendered text; a start token is added only where the template has none."""
@@ -114,3 +128,12 @@ class PromptEncoder:
         if len(joint) == len(prompt):
             raise UnpriorError(f"candidate {candidate!r} tokenises to nothing")
         return joint[len(prompt) :]
+
+
+def _special_tokens(tokenizer: Any) -> tuple[set[int], set[int]]:
+    """Special tokens that mark thinking, or a part of such a mark, and all the others."""
+    names = dict(zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True))
+    names |= {token: str(name) for token, name in tokenizer.added_tokens_decoder.items() if name.special}
+    marks = [mark.lower() for tags in THINKING_TAGS for mark in tags]
+    tags = {token for token, name in names.items() if name and any(name.lower() in mark for mark in marks)}
+    return tags, set(names) - tags

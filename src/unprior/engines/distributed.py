@@ -77,14 +77,15 @@ class DistributedRun:
             finally:
                 self.shards.merge(self.store)
         failures: list[Failure] = []
-        censored = 0
+        censored = cut_off = 0
         for rows in self.rows.parts():
             failures += rows.failures
             censored += rows.censored
+            cut_off += rows.cut_off
             if keep and (table := rows.table()):
                 keep(table)
         reused = self._total - self._missing
-        return Summary(len(self.plan.benchmark), self._missing, reused, tuple(failures), censored)
+        return Summary(len(self.plan.benchmark), self._missing, reused, tuple(failures), censored, cut_off)
 
     def _queue(self) -> Iterator[list[Job]]:
         self._total = self._missing = 0

@@ -23,7 +23,7 @@ from unprior.engines._http_server import examine, naming, question
 from unprior.engines._http_sizes import SizesProbe
 from unprior.engines._http_tokens import CandidateTokens, ServerTokenizer
 from unprior.engines.cost import SAME_END, Sizes
-from unprior.engines.prompts import PromptLayout
+from unprior.engines.prompts import PromptLayout, opens_block
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
 from unprior.errors import UnpriorError
 
@@ -70,6 +70,8 @@ class HttpEngine:
         Timeouts and retries.
     name
         What score tables call the model; by default its name on the server.
+    most_new_tokens
+        Longest original answer, in tokens; a thinking model needs more than the paper's 64.
     """
 
     def __init__(
@@ -81,12 +83,15 @@ class HttpEngine:
         layout: PromptLayout | None = None,
         patience: Patience | None = None,
         name: str | None = None,
+        most_new_tokens: int = MOST_NEW_TOKENS,
     ) -> None:
         """Find out what the servers are and can do."""
         if concurrency < 1:
             raise UnpriorError(f"the concurrency is {concurrency}, it must be at least 1")
         self._client = HttpClient(base_urls, patience or Patience())
         self._name, self._layout, self.concurrency = name or model, layout or PromptLayout(), concurrency
+        self.most_new_tokens = most_new_tokens
+        """Longest original answer."""
         self._loop = asyncio.new_event_loop()
         # Our own thread, so that the engine also works where an event loop is running already, as in notebooks.
         thread = threading.Thread(target=self._loop.run_forever, name="unprior-http", daemon=True)
@@ -145,11 +150,11 @@ class HttpEngine:
     @cached_property
     def fingerprint(self) -> str:
         """Changes with what the server tells about its model and itself, and with the layout."""
-        content = {**self.identity, "layout": repr(self._layout), "most_new_tokens": MOST_NEW_TOKENS}
+        content = {**self.identity, "layout": repr(self._layout), "most_new_tokens": self.most_new_tokens}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
-        """Greedy answer to one question, at most 64 tokens."""
+        """Greedy answer to one question."""
         return self._run(self._original(self._shown(image), question))
 
     def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
@@ -198,7 +203,7 @@ class HttpEngine:
 
     def sizes(self, queries: Sequence[Query], texts: Sequence[str] = ()) -> Sizes:
         """What the cost model must know: ask a few queries with pictures, and have further texts tokenised."""
-        probe = SizesProbe(self._client, self.served, self._layout.scoring_suffix, MOST_NEW_TOKENS)
+        probe = SizesProbe(self._client, self.served, self._layout.scoring_suffix, self.most_new_tokens)
         return self._run(probe.sizes(queries, texts))
 
     async def _all(
@@ -232,8 +237,8 @@ class HttpEngine:
         return Answered(text, await self._score(query, shown))  # the picture for the next request
 
     async def _original(self, shown: _Shown, text: str) -> str:
-        written = await self._post(shown, text, None, {"max_tokens": MOST_NEW_TOKENS}, written_text)
-        return written if written.startswith("<think>") else self.served.opened_block + written
+        written = await self._post(shown, text, None, {"max_tokens": self.most_new_tokens}, written_text)
+        return written if opens_block(written) else self.served.opened_block + written
 
     async def _score(self, query: Query, shown: _Shown) -> CandidateScores:
         """Read the distribution at every branch of the candidates, what begins alike once."""

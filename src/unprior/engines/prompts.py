@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from unprior.errors import UnpriorError
 
 YES_NO = ("yes", "no")
+
+THINKING_TAGS = (
+    ("<think>", "</think>"),  # DeepSeek, Qwen, GLM, InternVL and most others
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<seed:think>", "</seed:think>"),
+    ("<mm:think>", "</mm:think>"),
+    ("[THINK]", "[/THINK]"),  # Mistral
+    ("◁think▷", "◁/think▷"),  # Kimi-VL
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
+    ("<|inner_prefix|>", "<|inner_suffix|>"),  # Apertus
+    ("<|channel>", "<channel|>"),  # Gemma 4
+    ("<|channel|>analysis", "<|channel|>final"),  # gpt-oss
+)
+"""How models mark their thinking: what opens a block, and what closes it. Upper and lower case are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,46 +84,166 @@ def _enumeration(labels: Sequence[str]) -> str:
     return f"{labels[0]} or {labels[1]}" if len(labels) == 2 else ", ".join(labels[:-1]) + f", or {labels[-1]}"
 
 
-def parse_answer(text: str, labels: Sequence[str]) -> str | None:
-    """Find the answer in what a model wrote; None when there is none.
+def thinks(texts: Iterable[str | None]) -> bool:
+    """Whether these are answers of a thinking model: one with a tag is enough.
 
-    A completed thinking block is dropped; one that never closes leaves nothing to parse. For letters: one at the
-    start, else after “(final) answer”, else one standing alone. For yes/no: the first word, else “yes” anywhere,
-    else “no” anywhere.
+    >>> thinks(["B", "It is a hand.</think>B"]), thinks(["B", None])
+    (True, False)
+    """
+    return any(_OPENS.search(text) or _CLOSES.search(text) for text in texts if text)
 
-    >>> parse_answer("<think>Maybe A.</think> The answer is (B).", ["A", "B", "C", "D"])
-    'B'
-    >>> parse_answer("Well, no.", ["yes", "no"])
+
+def opened_block(prompt: str) -> str:
+    """The tag with which a prompt opens the thinking block itself; empty if it does not.
+
+    >>> opened_block("<|im_start|>assistant\\n<think>\\n"), opened_block("<think>\\n\\n</think>\\n\\n")
+    ('<think>', '')
+    """
+    end = prompt.rstrip().lower()
+    return next((opening for opening, _ in THINKING_TAGS if end.endswith(opening.lower())), "")
+
+
+def opens_block(text: str) -> bool:
+    """Whether a text begins with thinking, and says so itself."""
+    return _OPENS.match(text.lstrip()) is not None
+
+
+def is_cut_off(text: str, *, thinking: bool = False) -> bool:
+    """Whether the text ends before its thinking does, so that there is no answer yet.
+
+    Parameters
+    ----------
+    text
+        What the model wrote.
+    thinking
+        Whether the model is known to think: its chat template may have opened the block, so that only the closing tag
+        tells where thinking ends.
+
+    >>> is_cut_off("<think>A or"), is_cut_off("A or"), is_cut_off("A or", thinking=True), is_cut_off("…</think>B")
+    (True, False, True, False)
+    """
+    visible, closed = _after_thinking(text)
+    return _OPENS.search(visible) is not None or (thinking and not closed)
+
+
+def parse_answer(text: str, labels: Sequence[str], *, thinking: bool = False) -> str | None:
+    """Read the first valid answer in what a model wrote; None when there is none.
+
+    Everything up to the last closing thinking tag is dropped; text whose thinking was cut off is not read at all (see
+    :func:`is_cut_off`, also for ``thinking``). A valid answer is one of the labels, in either case, standing alone: not
+    inside a word, and not joined to one (“N/A”, “B's”, “C-shaped”, “no-one”, “e.g.”, “20 °C”). ``A`` and ``I`` are
+    also words: in front of another word they are the article and the pronoun, unless the words around them say
+    otherwise (“option A shows”, “A is right”).
+
+    >>> letters = ["A", "B", "C", "D"]
+    >>> parse_answer("<think>Maybe A.</think> The answer is (B).", letters), parse_answer("A cat is shown", letters)
+    ('B', None)
+    >>> parse_answer("It is no, not yes.", ["yes", "no"])
     'no'
     """
-    visible = text.rpartition("</think>")[2] if "</think>" in text else text
-    if "<think>" in visible:
+    if is_cut_off(text, thinking=thinking):
         return None
-    return _parse_yes_no(visible) if set(labels) == set(YES_NO) else _parse_letter(visible, labels)
-
-
-def _parse_yes_no(text: str) -> str | None:
-    words = re.findall(r"[a-z]+", text.lower())
-    if not words:
-        return None
-    return next((answer for answer in (words[0], *YES_NO) if answer in YES_NO and answer in words), None)
-
-
-def _parse_letter(text: str, labels: Sequence[str]) -> str | None:
-    by_letter = {label.lower(): label for label in labels}
-    letter = "(" + "|".join(re.escape(label) for label in labels) + ")"
-    end = r"(?![\w'’])"
-    after_answer = r"(?i:answer)\W*(?i:is|would be)?\W*(?i:option|choice|letter)?\W*"
-    patterns = (
-        # A lower-case letter counts at the start only when nothing but punctuation follows it: “a dog” is no answer.
-        rf"^\W*{letter}{end}",
-        rf"^\W*(?i:{letter})(?:[.):]|\W*$)",
-        rf"{after_answer}{letter}{end}",
-        rf"{after_answer}(?i:{letter})\W*$",
-        rf"(?<![\w'’]){letter}{end}",
-    )
-    for pattern in patterns:
-        found = re.search(pattern, text)
-        if found:
-            return by_letter[found[1].lower()]
+    by_name = {label.casefold(): label for label in reversed(labels)} | {label: label for label in labels}
+    plain = _plain(_after_thinking(text)[0], frozenset("".join(labels)))
+    for found in _mentions(tuple(labels)).finditer(plain):
+        name = found[0]
+        label = by_name.get(name) or by_name.get(name.casefold())
+        if label is not None and not (len(name) == 1 and _is_word(plain, found.start(), found.end())):
+            return label
     return None
+
+
+def _tags(kind: int) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(tags[kind]) for tags in THINKING_TAGS), re.IGNORECASE)
+
+
+_OPENS, _CLOSES = _tags(0), _tags(1)
+
+
+def _after_thinking(text: str) -> tuple[str, bool]:
+    """What follows the last closing tag, and whether there is one."""
+    end = max((found.end() for found in _CLOSES.finditer(text)), default=None)
+    return (text, False) if end is None else (text[end:], True)
+
+
+_WORD = r"[^\W_]"
+_JOINT = "[-‐‑'’ʼ/&@_]"
+_ALONE_BEFORE = rf"(?:(?<=option[-_])|(?<=answer[-_])|(?<!{_WORD})(?<!{_WORD}{_JOINT}))"
+_ALONE_AFTER = rf"(?!{_WORD})(?!{_JOINT}{_WORD})"
+# Letters also stand in abbreviations (e.g., a.m.), behind numbers as units (20 °C, 5 A), and in names (C++, A+).
+_LETTER_BEFORE = r"(?<![^\W\d_]\.)(?<!°)(?<![\d°][^\S\n])"
+_LETTER_AFTER = rf"(?!\.[^\W\d_]\.)(?!(?-i:(?<=[a-z])\.[a-z])(?!{_WORD}))(?![+#])"
+
+
+@lru_cache(maxsize=64)
+def _mentions(labels: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds labels that stand alone."""
+    known = [unicodedata.normalize("NFC", label) for label in labels if label]
+    words = "|".join(re.escape(word) for word in sorted(known, key=len, reverse=True) if not _is_letter(word))
+    letters = "".join(re.escape(word) for word in known if _is_letter(word))
+    patterns = [f"{_LETTER_BEFORE}[{letters}]{_LETTER_AFTER}"] if letters else []
+    patterns += [words] if words else []
+    return re.compile(f"{_ALONE_BEFORE}(?:{'|'.join(patterns) or '(?!)'}){_ALONE_AFTER}", re.IGNORECASE)
+
+
+def _is_letter(label: str) -> bool:
+    return len(label) == 1 and label.isascii() and label.isalpha()
+
+
+_HTML = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*)?/?>")
+
+
+def _plain(text: str, kept: frozenset[str]) -> str:
+    """Text in which word characters are those of words with spaces between them.
+
+    Full-width letters become plain ones, and tags (``<b>``) become markup of another kind, lest they be read. Letters
+    of scripts without upper and lower case, such as Chinese, touch a label without belonging to it; they become dots.
+    """
+    text = unicodedata.normalize("NFC", text)
+    if not text.isascii():
+        text = "".join(char if char in kept else _plain_character(char) for char in text)
+    return _HTML.sub("*", text)
+
+
+@lru_cache(maxsize=4096)
+def _plain_character(char: str) -> str:
+    simple = unicodedata.normalize("NFKC", char)
+    char = simple if len(simple) == 1 else char
+    return "·" if char.isalpha() and char.lower() == char.upper() else char
+
+
+_NEXT_WORD = re.compile(rf"[^\S\n]+[\"“”'‘’«*_`]*({_WORD}[\w'’-]*)")
+_AFTER_ANY_LABEL = (
+    "is isn't has hasn't does doesn't because since shows matches fits seems appears describes depicts represents"
+)
+_NEVER_AFTER_ARTICLE = (
+    "was wasn't are were have had do did could would should and or but nor as so if that than then which whereas "
+    "although though when where who in on of for from with without to by at over against like the this these those i "
+    "it its it's he she they we you there here not based porque parce puisque weil denn perché poiché pois потому"
+)
+_SHOW_LABEL = {
+    "a": frozenset(f"{_AFTER_ANY_LABEL} {_NEVER_AFTER_ARTICLE}".split()),
+    "other": frozenset(_AFTER_ANY_LABEL.split()),
+}
+_ANNOUNCING = r"\b(?:option|choice|letter|opción|opção|opzione|вариант)"
+_ANSWER = rf"(?:{_ANNOUNCING}|\b(?:answer|respuesta|réponse|antwort|risposta|resposta|ответ))"
+_INSIDE_SENTENCE = re.compile(r"\w[^\S\n]+$")
+_NAMED = re.compile(rf"{_ANNOUNCING}[^\w\n.:;!?]*$", re.IGNORECASE)
+_SAID = re.compile(rf"{_ANSWER}(?: +\w+){{0,3}}? +(?:is|be|was|es|est|è|é|ist|это)[^\w\n]*$", re.IGNORECASE)
+
+
+def _is_word(text: str, start: int, end: int) -> bool:
+    """Whether a single letter is a word of its own: the article, the pronoun, or a word of another language."""
+    letter, before = text[start], text[max(0, start - 80) : start]
+    if letter not in "AIaeiouy" or _NAMED.search(before):
+        return False
+    following = _NEXT_WORD.match(text, end)
+    if following is None:
+        # An article may be the last word before the text was cut off at its greatest length.
+        last = letter.islower() and not text[end:].strip() and _INSIDE_SENTENCE.search(before) is not None
+        return last and not _SAID.search(before)
+    known = _SHOW_LABEL["a" if letter in "Aa" else "other"]
+    if following[1].replace("’", "'").casefold() in known:
+        return False
+    # In the middle of a sentence an article is not written as a capital: “the answer is A six fingers”.
+    return not (letter.isupper() and _SAID.search(before))

@@ -49,6 +49,8 @@ class Summary:
     failures: tuple[Failure, ...]
     censored: int = 0
     """Examples with a candidate whose score is only a bound; failures unless they were allowed."""
+    cut_off: int = 0
+    """Answers that were cut off while the model was thinking; they are not read, and count as wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +168,12 @@ class ScoringRun:
     ) -> Summary:
         """Compute what is missing; stopping at any moment loses at most the batch in work.
 
-        ``keep`` is given the rows of every part of the table when they are whole.
+        ``keep`` is given the rows of every part of the table when all is computed: one answer may show that the model
+        thinks, and then all answers are read accordingly.
         """
         failures: list[Failure] = []
-        computed = reused = censored = 0
+        computed = reused = censored = cut_off = 0
+        thinking = False
         where = Progress(0, len(self.plan.benchmark), 0)
         for part in self.plan.parts():
             now = compute_missing(
@@ -184,10 +188,14 @@ class ScoringRun:
             rows = self.rows.of(part)
             failures += rows.failures
             censored += rows.censored
+            thinking = thinking or self.rows.shows_thinking(part)
             where = _after(part, where, len(failures), stored=len(part.jobs) - now)
+        self.rows.thinking = thinking
+        for rows in self.rows.parts() if keep or thinking else ():
+            cut_off += rows.cut_off
             if keep and (table := rows.table()):
                 keep(table)
-        return Summary(where.done, computed, reused, tuple(failures), censored)
+        return Summary(where.done, computed, reused, tuple(failures), censored, cut_off)
 
     def table(self) -> ScoreTable:
         """The score table of every example that has all its scores."""

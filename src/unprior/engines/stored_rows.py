@@ -8,7 +8,7 @@ from typing import Any
 
 from unprior.benchmarks.schema import Example
 from unprior.engines.plan import Part, ScoringPlan
-from unprior.engines.prompts import parse_answer
+from unprior.engines.prompts import is_cut_off, parse_answer, thinks
 from unprior.engines.store import ScoreStore
 from unprior.scores import ScoreTable
 from unprior.scores.provenance import Provenance
@@ -37,6 +37,8 @@ class PartRows:
     """The other examples."""
     censored: int
     """Examples with a candidate that is only bounded, allowed or not."""
+    cut_off: int
+    """Rows whose answer was cut off while the model was thinking; they have no original answer."""
     provenance: Provenance | None = None
     """How the scores were made."""
 
@@ -63,11 +65,13 @@ class StoredRows:
         """Keep what is needed."""
         self.plan, self.store, self.allow_censored = plan, store, allow_censored
         self.provenance = plan.provenance()
+        self.thinking: bool | None = None
+        """Whether the answers are those of a thinking model; None until all of them were looked at."""
         # Parts of one table must agree on the type of their pair ids.
         self._number_ids = all(isinstance(_pair_id(example), int) for example in plan.benchmark)
 
     def of(self, part: Part) -> PartRows:
-        """Collect the rows of a part."""
+        """Collect the rows of a part; how its answers are read depends on ``thinking``."""
         stored = self.store.get(key for planned in part.examples for key in planned.keys)
         rows, failures, censored = [], [], 0
         for planned in part.examples:
@@ -90,11 +94,20 @@ class StoredRows:
                 self._row(planned.example, values[planned.image_key], views)
                 | {"censored": _marks(values.values(), len(planned.example.labels)) if hidden else None}
             )
-        return PartRows(rows, failures, censored, self.provenance)
+        cut_off = sum(is_cut_off(row["original_text"], thinking=bool(self.thinking)) for row in rows)
+        return PartRows(rows, failures, censored, cut_off, self.provenance)
 
     def parts(self) -> Iterator[PartRows]:
         """Collect the rows of all parts, one after the other."""
+        if self.thinking is None:  # one answer tells how all others are to be read, so it must be known before
+            self.thinking = any(map(self.shows_thinking, self.plan.parts()))
         return map(self.of, self.plan.parts())
+
+    def shows_thinking(self, part: Part) -> bool:
+        """Whether a stored answer of a part has a tag of thinking."""
+        stored = self.store.get(planned.image_key for planned in part.examples if planned.unreadable is None)
+        values: list[Any] = [result.value for result in stored.values()]
+        return thinks(value["text"] for value in values if value is not None)
 
     def _row(self, example: Example, answered: dict[str, Any], views: dict[str, list[float]]) -> dict[str, Any]:
         pair = _pair_id(example)
@@ -110,7 +123,7 @@ class StoredRows:
             "candidates": list(example.labels),
             "image_scores": answered["scores"],
             "prior_scores": views["text"],
-            "original": parse_answer(answered["text"], example.labels),
+            "original": parse_answer(answered["text"], example.labels, thinking=bool(self.thinking)),
             "answer": example.answer,
             "views": {view: scores for view, scores in views.items() if view != "text"} or None,
             "original_text": answered["text"],

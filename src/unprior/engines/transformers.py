@@ -64,6 +64,8 @@ class TransformersEngine:
         Check prefix sharing at load.
     name
         What score tables call the model; by default its folder or hub id.
+    most_new_tokens
+        Longest original answer, in tokens; a thinking model needs more than the paper's 64.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class TransformersEngine:
         layout: PromptLayout | None = None,
         self_test: bool = True,
         name: str | None = None,
+        most_new_tokens: int = MOST_NEW_TOKENS,
     ) -> None:
         """Load model and processor."""
         require_torch()
@@ -96,7 +99,7 @@ class TransformersEngine:
         """Feeds tokens to the model."""
         self.stop_tokens = _stop_tokens(self.model, self.encoder.tokenizer)
         """Tokens that end an answer."""
-        self.most_new_tokens = MOST_NEW_TOKENS
+        self.most_new_tokens = most_new_tokens
         """Longest original answer."""
         self.shares_prefix = True
         """Whether prefix sharing passed its self-test; otherwise every pass reads the whole prompt."""
@@ -155,7 +158,7 @@ class TransformersEngine:
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
-        """Greedy answer to one question, at most 64 tokens."""
+        """Greedy answer to one question."""
         prompt = self.encoder.encode(Query(image, question, ()))
         if not self.shares_prefix:
             return self.text_of(self._decode_in_full(prompt, self.most_new_tokens))
@@ -271,8 +274,7 @@ class TransformersEngine:
 
     def text_of(self, tokens: list[int]) -> str:
         """What was written; a thinking block that the template has opened belongs to it."""
-        text: str = self.encoder.tokenizer.decode(tokens, skip_special_tokens=True)
-        return self.encoder.opened_block + text
+        return self.encoder.written(tokens)
 
     def _decode_in_full(self, prompt: PromptTokens, most: int) -> list[int]:
         """The plain recipe: every token after reading everything before it anew."""

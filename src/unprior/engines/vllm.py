@@ -46,6 +46,8 @@ class VllmEngine:
     options
         Further settings of ``vllm.LLM``, e.g. ``{"tensor_parallel_size": 4, "max_model_len": 4096}``; they are part of
         the fingerprint.
+    most_new_tokens
+        Longest original answer, in tokens; a thinking model needs more than the paper's 64.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class VllmEngine:
         layout: PromptLayout | None = None,
         name: str | None = None,
         options: dict[str, Any] | None = None,
+        most_new_tokens: int = MOST_NEW_TOKENS,
     ) -> None:
         """Load the model."""
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -70,6 +73,8 @@ class VllmEngine:
         from unprior.engines._loading import explaining, load_processor, stores_single_precision
 
         self._layout, self._name = layout or PromptLayout(), name or str(model)
+        self.most_new_tokens = most_new_tokens
+        """Longest original answer."""
         settings = {"limit_mm_per_prompt": {"image": 1}, "logprobs_mode": "raw_logprobs", "seed": 0, **(options or {})}
         hint = "check the folder or hub id and the settings; vLLM may have said more above"
         with explaining(str(model), hint):
@@ -109,7 +114,7 @@ class VllmEngine:
     @property
     def fingerprint(self) -> str:
         """Changes with weights, precision, preprocessing, layout, settings and library versions."""
-        content = {**self._identity, "layout": repr(self._layout), "most_new_tokens": MOST_NEW_TOKENS}
+        content = {**self._identity, "layout": repr(self._layout), "most_new_tokens": self.most_new_tokens}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -118,7 +123,7 @@ class VllmEngine:
         return explained_difference(self._identity["dtype"])
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
-        """Greedy answer to one question, at most 64 tokens."""
+        """Greedy answer to one question."""
         return self._write([self.encoder.encode(Query(image, question, ()))])[0]
 
     def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
@@ -145,10 +150,9 @@ class VllmEngine:
         return [Answered(text, scored) for text, scored in zip(texts, scores, strict=True)]
 
     def _write(self, prompts: list[PromptTokens]) -> list[str]:
-        settings = [{"max_tokens": MOST_NEW_TOKENS}] * len(prompts)
+        settings = [{"max_tokens": self.most_new_tokens}] * len(prompts)
         written = self._generate([_request(prompt, prompt.original) for prompt in prompts], settings)
-        decode = self.encoder.tokenizer.decode
-        return [self.encoder.opened_block + decode(one.token_ids, skip_special_tokens=True) for one in written]
+        return [self.encoder.written(list(one.token_ids)) for one in written]
 
     def _score(self, prompts: list[PromptTokens], *, in_full: bool = False) -> list[CandidateScores]:
         """Read the distributions at every branch of all candidates in one go."""

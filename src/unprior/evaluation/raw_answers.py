@@ -12,7 +12,7 @@ import numpy as np
 
 from unprior._files import open_to_read
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines.prompts import YES_NO, parse_answer
+from unprior.engines.prompts import YES_NO, is_cut_off, parse_answer, thinks
 from unprior.errors import UnpriorError
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Metrics, Share, correct, measure
@@ -40,6 +40,8 @@ class TaskAnswers:
     right: Share
     unparsed: int
     """Answers in which no candidate could be found; they count as wrong."""
+    cut_off: int
+    """Answers that end before the model's thinking does; they are not read, and count as wrong, too."""
     metrics: Metrics | None
     """CF, CS and CCR where the examples are paired; its attraction means nothing without scores."""
     f1: float | None
@@ -70,6 +72,9 @@ def evaluate_answers(
 ) -> AnswersEvaluation:
     """Parse raw answers and measure them.
 
+    When one answer of the file has a tag of thinking, they are those of a thinking model: then an answer without the
+    closing tag was cut off.
+
     Parameters
     ----------
     path
@@ -91,7 +96,7 @@ def evaluate_answers(
         raise UnpriorError(
             f"benchmark {benchmark.name}: example {unlabelled.example_id} has no right answer to compare"
         )
-    texts, disagreeing, other_tasks = _read(path, benchmark)
+    texts, disagreeing, other_tasks, thinking = _read(path, benchmark)
     missing = tuple(example.example_id for example in examples if example.example_id not in texts)
     if len(missing) == len(examples):
         part = "" if split is None else f"split {split!r} of "
@@ -107,13 +112,17 @@ def evaluate_answers(
             f"or leave these examples out with --skip-missing"
         )
     answered = [example for example in examples if example.example_id in texts]
-    table = ScoreTable.from_rows([_row(example, texts[example.example_id], benchmark.name) for example in answered])
-    tasks = tuple(_task(table.take(rows), label[0]) for label, rows in group_rows(table, "task").items())
+    rows_of = [_row(example, texts[example.example_id], benchmark.name, thinking) for example in answered]
+    table = ScoreTable.from_rows(rows_of)
+    tasks = tuple(_task(table.take(rows), label[0], thinking) for label, rows in group_rows(table, "task").items())
     return AnswersEvaluation(benchmark.name, split, tasks, missing, disagreeing, other_tasks)
 
 
-def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int, int]:
-    """Raw answers by example, and how many lines know another right answer, or are of a task that is not asked."""
+def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int, int, bool]:
+    """Raw answers by example; how many lines know another right answer, or are of a task that is not asked; thinking.
+
+    All lines tell whether the model thinks, also those that are not evaluated.
+    """
     absent = {"mc", "qa"} - {example.task for example in benchmark}
     by_name = {example.example_id: example for example in benchmark}
     by_place: dict[tuple[str, ...], list[Example]] = {}
@@ -121,12 +130,14 @@ def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int,
         by_place.setdefault(_place(example.pair_id, example.side, example.task), []).append(example)
     texts: dict[str, str | None] = {}
     disagreeing = other_tasks = 0
+    thinking = False
     with open_to_read(path) as stream:
         for number, line in enumerate(stream, start=1):
             if not line.strip():
                 continue
             where = f"{path}, line {number}"
             record = _parsed(line, where)
+            thinking = thinking or thinks([record["text"]])
             if record.get("example_id") is not None:
                 found = [by_name[name]] if (name := str(record["example_id"])) in by_name else []
             else:
@@ -145,7 +156,7 @@ def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int,
                 raise UnpriorError(f"{where}: a second answer to {example.example_id}; keep one of them")
             texts[example.example_id] = record["text"]
             disagreeing += record.get("answer") not in (None, example.answer)
-    return texts, disagreeing, other_tasks
+    return texts, disagreeing, other_tasks, thinking
 
 
 def _parsed(line: bytes, where: str) -> dict[str, Any]:
@@ -165,7 +176,7 @@ def _place(pair: Any, side: Any, task: Any) -> tuple[str, ...]:
     return str(pair).removeprefix("Pair ").strip(), str(side).lower(), str(task).lower()
 
 
-def _row(example: Example, text: str | None, benchmark: str) -> dict[str, Any]:
+def _row(example: Example, text: str | None, benchmark: str, thinking: bool) -> dict[str, Any]:
     nothing = [0.0] * len(example.labels)  # there are no scores; only what needs none is read off this table
     return {
         "benchmark": benchmark,
@@ -177,21 +188,24 @@ def _row(example: Example, text: str | None, benchmark: str) -> dict[str, Any]:
         "candidates": list(example.labels),
         "image_scores": nothing,
         "prior_scores": nothing,
-        "original": None if text is None else parse_answer(text, example.labels),
+        "original": None if text is None else parse_answer(text, example.labels, thinking=thinking),
+        "original_text": text,
         "answer": example.answer,
         "example_id": example.example_id,
     }
 
 
-def _task(table: ScoreTable, task: str) -> TaskAnswers:
+def _task(table: ScoreTable, task: str, thinking: bool) -> TaskAnswers:
     right = correct(table, table.original)
     binary = all(set(labels) == set(YES_NO) for labels in table.column("candidates"))
     said, true = table.column("original"), table.column("answer")
+    cut_off = sum(text is not None and is_cut_off(text, thinking=thinking) for text in table.column("original_text"))
     yes = Share(said.count("yes"), len(said)) if binary else None
     return TaskAnswers(
         task=task,
         right=Share(int(right.sum()), len(table)),
-        unparsed=int((table.original < 0).sum()),
+        unparsed=int((table.original < 0).sum()) - cut_off,
+        cut_off=cut_off,
         metrics=measure(table, table.original) if table.is_paired.all() else None,
         f1=_f1(said, true) if binary else None,
         said_yes=yes,

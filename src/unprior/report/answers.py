@@ -63,7 +63,11 @@ def _caption(result: AnswersEvaluation) -> str:
     where = f"{result.benchmark}, split {result.split}" if result.split else result.benchmark
     asked = " and ".join(f"{task.right.total:,} {task.task.upper()}" for task in result.tasks)
     unparsed = sum(task.unparsed for task in result.tasks)
-    return f"{where}: {asked} answers; {unparsed or 'none'} without a candidate in it (counted as wrong)"
+    caption = f"{where}: {asked} answers; {unparsed or 'none'} without a candidate in it (counted as wrong)"
+    if any(task.cut_off for task in result.tasks):
+        cut_off = " and ".join(f"{task.cut_off:,} {task.task.upper()}" for task in result.tasks)
+        caption += f"; {cut_off} answers cut off while thinking (not read, counted as wrong)"
+    return caption
 
 
 def _paired(task: TaskAnswers) -> list[str]:

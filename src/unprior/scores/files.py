@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from unprior._files import is_parquet, open_to_read, replacing
+from unprior.engines.prompts import is_cut_off, thinks
 from unprior.errors import RowProblem, UnpriorError
 from unprior.scores.provenance import FIELD, METADATA_KEY, Provenance, from_values, merge_provenance, to_json
 from unprior.scores.published import is_published, row_from_published
@@ -98,13 +99,16 @@ def _parse_lines(
     lines: list[int] = []
     problems: list[RowProblem] = []
     noted: list[tuple[Provenance, ...]] = []
+    published: list[int] = []
     for number, line in enumerate(stream, start=1):
         if not line.strip():
             continue
         if number == 2 and not rows and b'"unprior.calibrator"' in line:
             raise UnpriorError(f"{path}: this is a calibrator, a score table is needed here")
         try:
-            row, provenance = _parse_line(line, complete)
+            row, provenance, is_from_published = _parse_line(line, complete)
+            if is_from_published:
+                published.append(len(rows))
             rows.append(row)
             lines.append(number)
             noted.append(provenance)
@@ -118,16 +122,29 @@ def _parse_lines(
             problems.append(RowProblem(number, str(error)))
         except ValueError as error:  # not UTF-8, or a number with thousands of digits
             problems.append(RowProblem(number, f"not a JSON object ({error})"))
+    _drop_cut_off(rows, published)
     return rows, lines, problems, merge_provenance(filter(None, noted))
 
 
-def _parse_line(line: bytes, complete: Complete | None) -> tuple[ScoreRow, tuple[Provenance, ...]]:
+def _drop_cut_off(rows: list[ScoreRow], published: list[int]) -> None:
+    """Where one published answer shows that the model thinks, one without the closing tag is none."""
+    if not thinks(rows[index].original_text for index in published):
+        return
+    for index in published:
+        text = rows[index].original_text
+        if text is not None and is_cut_off(text, thinking=True):
+            rows[index] = rows[index].model_copy(update={"original": None})
+
+
+def _parse_line(line: bytes, complete: Complete | None) -> tuple[ScoreRow, tuple[Provenance, ...], bool]:
+    """The row, what it says about how scores were made, and whether it has the published layout."""
     record = json.loads(line)
     if not isinstance(record, dict):
         raise UnpriorError(f"not a JSON object but {type(record).__name__}")
     noted = from_values(record[FIELD], "this row") if FIELD in record else ()
-    row = row_from_published(record) if is_published(record) else record
-    return ScoreRow.model_validate(row if complete is None else complete(row)), noted
+    published = is_published(record)
+    row = row_from_published(record) if published else record
+    return ScoreRow.model_validate(row if complete is None else complete(row)), noted, published
 
 
 def write_scores(table: ScoreTable, path: str | Path) -> None:

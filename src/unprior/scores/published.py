@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from unprior.engines.prompts import is_cut_off, parse_answer
 from unprior.errors import UnpriorError
 
 _SIDES = {"counterfactual": "cf", "commonsense": "cs"}
@@ -62,8 +63,7 @@ def row_from_published(record: dict[str, Any]) -> dict[str, Any]:
         "candidates": keys,
         "image_scores": [entry["logp_image"] for entry in entries],
         "prior_scores": [entry["logp_prior"] for entry in entries],
-        # A key that names no candidate means that nothing could be parsed.
-        "original": _candidate(key or text, names),
+        "original": _original(key, text, keys, names),
         # An unknown label is kept as it is, so that validation can name it.
         "answer": _candidate(answer, names) or (None if answer is None else str(answer)),
         "original_text": text if isinstance(text, str) else None,
@@ -92,6 +92,15 @@ def published_from_row(row: Mapping[str, Any]) -> dict[str, Any]:
             "candidates": [{"key": key, "logp_image": image, "logp_prior": prior} for key, image, prior in scores],
         },
     }
+
+
+def _original(key: Any, text: Any, keys: list[str], names: dict[str, str]) -> str | None:
+    """The answer as the file has it, or else as it is read here; a key that names no candidate is no answer."""
+    if isinstance(text, str) and is_cut_off(text):
+        return None
+    if key:
+        return _candidate(key, names)
+    return parse_answer(text, keys) if isinstance(text, str) else None
 
 
 def _candidate(key: Any, names: dict[str, str]) -> str | None:

@@ -18,7 +18,7 @@ from unprior.baselines.revis.data import PresenceExample, RevisData, picture
 from unprior.baselines.revis.directions import CaptionStates, choose_layer, directions, risk, separation
 from unprior.baselines.revis.vectors import RevisVectors
 from unprior.engines._batches import work_in_parts
-from unprior.engines.prompts import YES_NO, parse_answer
+from unprior.engines.prompts import YES_NO, parse_answer, thinks
 from unprior.engines.protocol import Query, QueryFailure
 from unprior.errors import UnpriorError
 
@@ -126,7 +126,7 @@ class _Fitting:
 
     def answer_states(self, questions: Sequence[PresenceExample]) -> tuple[States, States]:
         """States of false positives (“yes” where the truth is no) and of right answers."""
-        states, answers = [], []
+        states, texts = [], []
         for batch in self._batches(questions):
             queries = [
                 Query(picture(one.image), self.engine.layout.user_text(one.question, YES_NO, None), ()) for one in batch
@@ -138,7 +138,9 @@ class _Fitting:
                     raise UnpriorError(f"{query.text!r} could not be asked: {result.reason}")
                 state, text = result
                 states.append(state)
-                answers.append(parse_answer(text or self.engine.original_answer(query.image, query.text), YES_NO))
+                texts.append(text or self.engine.original_answer(query.image, query.text))
+        thinking = thinks(texts)
+        answers = [parse_answer(text, YES_NO, thinking=thinking) for text in texts]
         truth = np.array([question.answer for question in questions])
         given = np.array([answer or "" for answer in answers])
         every = np.stack(states, axis=1)

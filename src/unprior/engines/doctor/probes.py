@@ -10,7 +10,7 @@ from unprior.engines.doctor.finding import Probe, Verdict
 from unprior.engines.doctor.scores import exact_scores, mass_on_candidates, tokens_of_candidates
 from unprior.engines.doctor.surroundings import versions
 from unprior.engines.doctor.trial import LETTERS, Trial, difference
-from unprior.engines.prompts import YES_NO, parse_answer
+from unprior.engines.prompts import YES_NO, is_cut_off, parse_answer
 from unprior.engines.protocol import Query
 
 
@@ -32,6 +32,9 @@ def original_answer(trial: Trial) -> Verdict:
                 f"one question wrote {alone!r}, with its scores {written!r}",
                 "Answers must be greedy: temperature 0, no penalties, the same prompt in both calls.",
             )
+        if is_cut_off(written):
+            remedy = "Such answers count as wrong: let the model write more, or switch its thinking off."
+            return Verdict("warning", f"cut off while thinking: {_shortened(written)!r}", remedy)
         if parse_answer(written, labels) is None:
             unread.append(repr(_shortened(written)))
     if unread:
