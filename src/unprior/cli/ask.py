@@ -22,6 +22,7 @@ from unprior.cli.model import (
     ModelOptions,
     Revision,
     TensorParallel,
+    TrustRemoteCode,
 )
 from unprior.errors import UnpriorError
 
@@ -39,6 +40,7 @@ def ask(
     calibrator: Annotated[Path | None, typer.Option(help="Calibrator of this model, made by `unprior fit`.")] = None,
     resize: Resize = None,
     revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
     dtype: DType = "auto",
     device: Device = None,
     device_map: DeviceMap = None,
@@ -63,7 +65,16 @@ def ask(
     picture = to_square(open_image(image), resize or None)
     urls = tuple(base_url or ())
     asked = ModelOptions(
-        model, revision, dtype, device, device_map, attention, engine, urls, tensor_parallel=tensor_parallel
+        model,
+        revision,
+        dtype,
+        device,
+        device_map,
+        attention,
+        engine,
+        urls,
+        tensor_parallel=tensor_parallel,
+        trust_remote_code=trust_remote_code,
     ).load()
     text = asked.layout.user_text(question, labels, texts)
     continuations = asked.layout.continuations(labels)

@@ -45,6 +45,7 @@ from unprior.cli.model import (
     ModelOptions,
     Revision,
     TensorParallel,
+    TrustRemoteCode,
     looking_inside,
 )
 from unprior.cli.run_record import RunRecord
@@ -79,6 +80,7 @@ def run(
     batch_size: BatchSize = 16,
     resize: Resize = None,
     revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
     dtype: DType = "auto",
     device: Device = None,
     device_map: DeviceMap = None,
@@ -103,7 +105,17 @@ def run(
     options = MethodOptions.of([baselines], revis_data, revis_strength, cost_examples)
     urls = tuple(base_url or ())
     loading = ModelOptions(
-        model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel
+        model,
+        revision,
+        dtype,
+        device,
+        device_map,
+        attention,
+        engine,
+        urls,
+        concurrency,
+        tensor_parallel,
+        trust_remote_code=trust_remote_code,
     )
     loading.check(looks_inside=bool(choose_methods(options.names).decoded))
     SelectivePriorCalibrator(epsilon_cs=epsilon_cs).check_parameters()
