@@ -49,7 +49,7 @@ def explaining(name: str, hint: str) -> Iterator[None]:
     try:
         yield
     except UnpriorError as error:
-        if name in str(error):
+        if str(error).startswith((f"model {name}", name)):
             raise
         raise UnpriorError(f"model {name}: {error}") from None
     except BaseException as error:
