@@ -376,11 +376,19 @@ def test_code_of_an_image_processor_does_not_run_where_the_library_forgets_to_pa
     assert not mark.exists()
 
 
-def test_code_of_another_repository_is_refused(own_code: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", {"auto_map": {"AutoConfig": "someone/else--own.OwnConfig"}}),
+        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": [None, "someone/else--own.OwnTokenizer"]}}),
+        ("processor_config.json", {"image_processor": {"auto_map": {"AutoImageProcessor": "someone/else--own.Own"}}}),
+    ],
+)
+def test_code_of_another_repository_is_refused(own_code: tuple[Path, Path], name: str, content: dict[str, Any]) -> None:
     folder, mark = own_code
-    edit_json(folder / "config.json", auto_map={"AutoConfig": "someone/else--own.OwnConfig"})
+    edit_json(folder / name, **content)
     message = refusal(folder, trust_remote_code=True)
-    assert "someone/else" in message
+    assert f"{name} names code of another repository, someone/else" in message
     assert not mark.exists()
 
 

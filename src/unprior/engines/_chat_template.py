@@ -96,17 +96,30 @@ def check_prompts(render: Callable[[bool, str], str], layout: PromptLayout, spec
             raise UnpriorError(
                 f"the chat template leaves out a part of the question {picture} a picture: {_shown(lost[0])}; {_REMEDY}"
             )
-    without, block = _differing(plain, pictured)
-    if not block:
+    if plain == pictured:
         raise UnpriorError(f"the chat template has no place for a picture; {_REMEDY}")
+    difference = beyond_the_picture(plain, pictured, special)
+    if difference is not None:
+        raise UnpriorError(
+            f"the chat template {difference}; the prompts may differ by the picture alone, or the prior is that of "
+            f"another question; {_REMEDY}"
+        )
+
+
+def beyond_the_picture(plain: str, pictured: str, special: Iterable[str] = ()) -> str | None:
+    """What else differs between prompts without and with a picture; None if it is the picture alone.
+
+    >>> beyond_the_picture("USER: Red?", "USER: <image>\\nRed?")
+    >>> beyond_the_picture("Today is Monday. Red?", "<image> Red?")
+    "writes '<image>' with a picture, where it writes 'Today is Monday.' without one"
+    """
+    without, block = _differing(plain, pictured)
     rest = block
     for token in sorted(special, key=len, reverse=True):
         rest = rest.replace(token, " ")
-    if without.strip() or not _LABEL.fullmatch(_TAG.sub(" ", rest)):
-        raise UnpriorError(
-            f"the chat template writes {_shown(block)} with a picture, where it writes {_shown(without)} without "
-            f"one; the prompts may differ by the picture alone, or the prior is that of another question; {_REMEDY}"
-        )
+    if not without.strip() and _LABEL.fullmatch(_TAG.sub(" ", rest)):
+        return None
+    return f"writes {_shown(block)} with a picture, where it writes {_shown(without)} without one"
 
 
 def _differing(first: str, second: str) -> tuple[str, str]:

@@ -141,14 +141,25 @@ def _refuse_code_from_elsewhere(source: Source) -> None:
     """A model may name code of another repository (``owner/name--module.Class``), which no revision of ours pins."""
     for name in _CODE_IS_NAMED_IN:
         path = source.file(name)
-        named = json.loads(path.read_bytes()).get("auto_map", {}) if path is not None else {}
-        for reference in str(named).split("'"):
+        for reference in () if path is None else _code_references(json.loads(path.read_bytes())):
             repository, separator, _ = reference.partition("--")
             if separator and repository != source.name:
                 raise UnpriorError(
                     f"model {source.name}: {name} names code of another repository, {repository}, whose state "
                     f"--revision does not fix; copy that code into a local folder of the model, and name it there"
                 )
+
+
+def _code_references(content: Any, *, named: bool = False) -> Iterator[str]:
+    """Every text below a key ``auto_map``, however deep."""
+    if isinstance(content, str) and named:
+        yield content
+    elif isinstance(content, dict):
+        for key, value in content.items():
+            yield from _code_references(value, named=named or key == "auto_map")
+    elif isinstance(content, list):
+        for value in content:
+            yield from _code_references(value, named=named)
 
 
 def stores_single_precision(source: Source) -> bool:
