@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
 from engine_fixtures import generate
-from unprior import UnpriorError
-from unprior.baselines.decoding import Question, _pixels_by_example, decode, view_inputs
+from unprior.baselines.decoding import Question, decode, view_inputs
 from unprior.baselines.method import Method
 from unprior.baselines.mfcd import MFCD
 from unprior.baselines.nolan import NoLan
@@ -117,45 +114,6 @@ def test_rows_that_stop_early_do_not_disturb_the_others(
     cut = [tokens[: tokens.index(stop)] if stop in tokens else tokens for tokens in whole]
     assert len({len(tokens) for tokens in cut}) > 1
     assert decode(engine, NoLan(), questions) == cut
-
-
-def test_noise_belongs_to_the_example_alone(engine: TransformersEngine, questions: list[Question]) -> None:
-    clear, noisy = VCD().views
-    alone = [view_inputs(engine, noisy, [question]) for question in questions]
-    together = view_inputs(engine, noisy, questions[::-1])
-    parts = _pixels_by_example(engine, together)[::-1]
-    for single, part in zip(alone, parts, strict=True):
-        own = _pixels_by_example(engine, single)[0]
-        assert torch.equal(part[tuple(slice(size) for size in own.shape)], own)
-    assert not torch.equal(alone[0]["pixel_values"], view_inputs(engine, clear, questions[:1])["pixel_values"])
-    renamed = replace(questions[0], name="another")
-    assert not torch.equal(view_inputs(engine, noisy, [renamed])["pixel_values"], alone[0]["pixel_values"])
-    again = view_inputs(engine, noisy, questions[:1])["pixel_values"]
-    assert torch.equal(again, alone[0]["pixel_values"])
-    other_seed = VCD(seed=7).views[1]
-    assert not torch.equal(view_inputs(engine, other_seed, questions[:1])["pixel_values"], again)
-
-
-def test_noise_is_mixed_with_the_normalised_pixels(engine: TransformersEngine, questions: list[Question]) -> None:
-    clear, noisy = (view_inputs(engine, view, questions[:1])["pixel_values"] for view in VCD().views)
-    noise = (noisy - 0.86302 * clear) / 0.50517
-    used = noise[clear != 0.0]  # padding of some architectures is exactly zero
-    assert used.mean().item() == pytest.approx(0.0, abs=0.05)
-    assert used.std().item() == pytest.approx(1.0, abs=0.05)
-
-
-def test_copies_of_a_still_image_get_the_same_noise(engine: TransformersEngine, questions: list[Question]) -> None:
-    copies = _pixels_by_example(engine, view_inputs(engine, VCD().views[1], questions[:1]))[0]
-    assert (len(copies) == 2) == str(engine.model_type).startswith("qwen")
-    for copy in copies:
-        assert torch.equal(copy, copies[0])
-
-
-def test_pixels_that_belong_to_nobody_are_refused(llava: TransformersEngine, questions: list[Question]) -> None:
-    inputs = view_inputs(llava, VCD().views[0], questions[:2])
-    inputs["pixel_values"] = inputs["pixel_values"].flatten(0, 1)
-    with pytest.raises(UnpriorError, match="cannot be told apart by example"):
-        _pixels_by_example(llava, inputs)
 
 
 def test_the_text_stream_sees_no_image(engine: TransformersEngine, questions: list[Question]) -> None:

@@ -238,6 +238,18 @@ def test_a_server_whose_template_puts_the_text_first_is_caught(embedded: Transfo
     assert (found.status, found.detail) == ("failed", "the chat template renders the text before the picture")
 
 
+def test_a_server_whose_template_adds_a_header_without_a_picture_is_caught(embedded: TransformersEngine) -> None:
+    class Headed(ReplayedVllm):
+        def _render(self, body: dict[str, Any]) -> tuple[Image.Image | None, str]:
+            image, text = super()._render(body)
+            return image, text if image is not None else "Today is 26 Jul 2024.\n" + text
+
+    with served(embedded, Headed(embedded)) as engine:
+        found = probed(engine, "image order")
+    assert found.status == "failed"
+    assert "where it writes 'Today is 26 Jul 2024." in found.detail
+
+
 @pytest.mark.parametrize(
     ("engine", "remedy"), [("openai", "--concurrency 1"), ("vllm", "max_num_seqs"), ("other", "--batch-size 1")]
 )

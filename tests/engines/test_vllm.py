@@ -16,7 +16,9 @@ import in_process_vllm
 from embedded_queries import embedded_queries
 from unprior import UnpriorError
 from unprior.embedded import FOLDER
-from unprior.engines._loading import explaining, stores_single_precision
+from unprior.engines._load_errors import explaining
+from unprior.engines._loading import stores_single_precision
+from unprior.engines._source import Source
 from unprior.engines.transformers import TransformersEngine
 from unprior.engines.vllm import VllmEngine
 from vllm_server import vllm_python, vllm_variables
@@ -41,7 +43,7 @@ def test_the_stored_precision_is_read_from_the_configuration(
     tmp_path: Path, told: dict[str, Any], single: bool
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "llava", **told}), encoding="utf-8")
-    assert stores_single_precision(str(tmp_path), None) is single
+    assert stores_single_precision(Source(str(tmp_path))) is single
 
 
 def test_what_goes_wrong_while_loading_is_said_in_one_line() -> None:

@@ -17,7 +17,7 @@ from unprior.engines.vllm import VllmEngine
 
 
 def main(model: str, asked: Path, results: Path) -> None:
-    options = {"enforce_eager": True, "max_model_len": 512, "mm_processor_kwargs": {"use_fast": False}}
+    options = {"enforce_eager": True, "max_model_len": 512, "mm_processor_kwargs": {"backend": "pil"}}
     engine = VllmEngine(model, name="embedded", options=options)
     queries = [
         Query(entry["image"] and Image.open(asked.parent / entry["image"]), entry["text"], tuple(entry["candidates"]))

@@ -15,19 +15,27 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import (
     AutoModelForImageTextToText,
+    AyaVisionConfig,
+    AyaVisionProcessor,
     CLIPImageProcessorPil,
     CLIPVisionConfig,
+    Cohere2Config,
     GenerationConfig,
+    GotOcr2ImageProcessorPil,
     Idefics3Config,
     Idefics3ImageProcessorPil,
     Idefics3Processor,
+    LightOnOcrProcessor,
     LlamaConfig,
     LlavaConfig,
     LlavaNextConfig,
     LlavaNextImageProcessorPil,
     LlavaNextProcessor,
     LlavaProcessor,
+    Mistral3Config,
+    MistralConfig,
     PaddleOCRVLProcessor,
+    PixtralImageProcessorPil,
     PreTrainedConfig,
     PreTrainedTokenizerFast,
     ProcessorMixin,
@@ -37,6 +45,8 @@ from transformers import (
 )
 
 ARCHITECTURES = ("llava", "llava_next", "qwen3_vl", "qwen3_vl_moe", "idefics3")
+OTHER_PIXELS = ("mistral3", "aya_vision")
+"""Images of one batch are padded to one size, and tiles of all images stand in one list."""
 
 VOCABULARY = 640
 
@@ -97,6 +107,12 @@ QWEN_TEMPLATE = (
     "{%- endif -%}{{- '<|im_end|>\n' -}}{%- endfor -%}"
     "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\n' -}}{%- endif -%}"
 )
+MISTRAL_TEMPLATE = (
+    "{{- bos_token -}}{%- for message in messages -%}{{- '[INST]' -}}"
+    "{%- for item in message['content'] -%}{%- if item['type'] == 'image' -%}{{- '[IMG]' -}}"
+    "{%- elif item['type'] == 'text' -%}{{- item['text'] -}}{%- endif -%}{%- endfor -%}"
+    "{{- '[/INST]' -}}{%- endfor -%}"
+)
 IDEFICS_TEMPLATE = (
     "{{- bos_token -}}{%- for message in messages -%}{{- message['role'] | capitalize + ':' -}}"
     "{%- if message['content'] is string -%}{{- ' ' + message['content'] -}}{%- else -%}"
@@ -141,8 +157,12 @@ def build(architecture: str, folder: Path, *, seed: int = 0, size: str = "tiny")
         config, processor = _qwen3_vl(shape, experts=architecture == "qwen3_vl_moe")
     elif architecture == "idefics3":
         config, processor = _idefics3(shape)
+    elif architecture == "mistral3":
+        config, processor = _mistral3(shape)
+    elif architecture == "aya_vision":
+        config, processor = _aya_vision(shape)
     else:
-        raise ValueError(f"unknown architecture {architecture!r}; one of {', '.join(ARCHITECTURES)}")
+        raise ValueError(f"unknown architecture {architecture!r}; one of {', '.join(ARCHITECTURES + OTHER_PIXELS)}")
 
     with torch.random.fork_rng():  # the library's own initialisation must not move the caller's random state
         model = AutoModelForImageTextToText.from_config(config, dtype=torch.float32)
@@ -183,7 +203,13 @@ def _initialise(model: torch.nn.Module, seed: int) -> None:
 
 
 def _tokenizer(
-    special: Sequence[str], *, image: str, eos: str, pad: str, bos: str | None = None
+    special: Sequence[str],
+    *,
+    image: str,
+    eos: str,
+    pad: str,
+    bos: str | None = None,
+    named: dict[str, str] | None = None,
 ) -> PreTrainedTokenizerFast:
     """Train a byte-level tokenizer on the corpus; the special tokens take the first ids."""
     backend = Tokenizer(models.BPE())
@@ -208,7 +234,7 @@ def _tokenizer(
         eos_token=eos,
         pad_token=pad,
         extra_special_tokens=[token for token in special if token not in {bos, eos, pad, image}],
-        model_specific_special_tokens={"image_token": image},
+        model_specific_special_tokens={"image_token": image, **(named or {})},
         padding_side="left",
         model_max_length=4096,
         clean_up_tokenization_spaces=False,
@@ -344,3 +370,75 @@ def _idefics3(shape: Shape) -> tuple[PreTrainedConfig, ProcessorMixin]:
     image_processor = Idefics3ImageProcessorPil(size={"longest_edge": 2 * edge}, max_image_size={"longest_edge": edge})
     sequence = (shape.grid // scale) ** 2
     return config, Idefics3Processor(image_processor, tokenizer, image_seq_len=sequence, chat_template=IDEFICS_TEMPLATE)
+
+
+def _mistral3(shape: Shape) -> tuple[PreTrainedConfig, ProcessorMixin]:
+    broken, ended = "[IMG_BREAK]", "[IMG_END]"
+    tokenizer = _tokenizer(
+        ["<s>", "</s>", "<pad>", "[INST]", "[/INST]", "[IMG]", broken, ended],
+        image="[IMG]",
+        bos="<s>",
+        eos="</s>",
+        pad="<pad>",
+        named={"image_break_token": broken, "image_end_token": ended},
+    )
+    patch, merge = 14, 2
+    edge = shape.grid * patch * merge
+    config = Mistral3Config(
+        text_config=MistralConfig(**_text_config(shape, tokenizer) | {"sliding_window": None}),
+        vision_config={
+            "model_type": "pixtral",
+            "hidden_size": shape.vision_hidden,
+            "intermediate_size": 4 * shape.vision_hidden,
+            "num_hidden_layers": shape.vision_layers,
+            "num_attention_heads": shape.vision_heads,
+            "image_size": edge,
+            "patch_size": patch,
+        },
+        image_token_index=tokenizer.convert_tokens_to_ids("[IMG]"),
+        spatial_merge_size=merge,
+        tie_word_embeddings=False,
+    )
+    # PixtralProcessor wants torchvision; this one treats images in the same way, but does not mark their lines.
+    cell = {"height": patch * merge, "width": patch * merge}
+    image_processor = PixtralImageProcessorPil(size={"longest_edge": edge}, patch_size=cell)
+    processor = LightOnOcrProcessor(
+        image_processor, tokenizer, patch_size=patch, spatial_merge_size=merge, chat_template=MISTRAL_TEMPLATE
+    )
+    return config, processor
+
+
+def _aya_vision(shape: Shape) -> tuple[PreTrainedConfig, ProcessorMixin]:
+    tiles = ["<|START_OF_IMG|>", "<|END_OF_IMG|>", "<|IMG_PATCH|>", "<|IMG_LINE_BREAK|>", "TILE", "TILE_GLOBAL"]
+    special = ["<s>", "</s>", "<pad>", "<image>", *tiles]
+    tokenizer = _tokenizer(special, image="<image>", bos="<s>", eos="</s>", pad="<pad>")
+    patch, shrink = 14, 2
+    edge = shape.grid * patch
+    config = AyaVisionConfig(
+        text_config=Cohere2Config(**_text_config(shape, tokenizer)),
+        vision_config={
+            "model_type": "siglip_vision_model",
+            "hidden_size": shape.vision_hidden,
+            "intermediate_size": 4 * shape.vision_hidden,
+            "num_hidden_layers": shape.vision_layers,
+            "num_attention_heads": shape.vision_heads,
+            "image_size": edge,
+            "patch_size": patch,
+            "vision_use_head": False,
+        },
+        image_token_index=tokenizer.convert_tokens_to_ids("<|IMG_PATCH|>"),
+        downsample_factor=shrink,
+        tie_word_embeddings=False,
+    )
+    image_processor = GotOcr2ImageProcessorPil(
+        size={"height": edge, "width": edge}, crop_to_patches=True, min_patches=1, max_patches=4
+    )
+    processor = AyaVisionProcessor(
+        image_processor,
+        tokenizer,
+        patch_size=patch,
+        img_size=edge,
+        downsample_factor=shrink,
+        chat_template=VICUNA_TEMPLATE,
+    )
+    return config, processor

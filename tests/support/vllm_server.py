@@ -43,7 +43,7 @@ def running_vllm(model: Path, name: str, log: Path, *options: str) -> Iterator[s
         python, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--served-model-name", name,
         "--dtype", "float32", "--enforce-eager", "--max-model-len", "512", "--host", "127.0.0.1", "--port", str(port),
         # Images are resized by Pillow, as here; torchvision's rounding differs a little.
-        "--mm-processor-kwargs", '{"use_fast": false}', *options,
+        "--mm-processor-kwargs", '{"backend": "pil"}', *options,
     ]  # fmt: skip
     url = f"http://127.0.0.1:{port}"
     with log.open("wb") as stream:

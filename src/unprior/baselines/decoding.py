@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from PIL import Image
 
 from unprior.baselines.method import Method, Tensor, View
+from unprior.baselines.pixels import InseparableError, with_noise
 from unprior.engines._forward import Rereader, TokenReader, decode_together
 from unprior.engines._tokens import PromptTokens
 from unprior.engines.protocol import Query
 from unprior.engines.transformers import TransformersEngine
-from unprior.errors import UnpriorError
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +31,10 @@ class Question:
 
 def decode(engine: TransformersEngine, method: Method, questions: Sequence[Question]) -> list[list[int]]:
     """The tokens that a method writes, for every question of a batch."""
-    if not engine.shares_prefix:  # without a cache to trust, prompts are read again and again, one at a time
-        return [tokens for question in questions for tokens in _decode(engine, method, [question])]
-    return _decode(engine, method, questions)
+    if engine.shares_prefix:  # without a cache to trust, prompts are read again and again, one at a time
+        with suppress(InseparableError):
+            return _decode(engine, method, questions)
+    return [tokens for question in questions for tokens in _decode(engine, method, [question])]
 
 
 def decode_texts(engine: TransformersEngine, method: Method, questions: Sequence[Question]) -> list[str]:
@@ -77,41 +77,13 @@ def view_inputs(engine: TransformersEngine, view: View, questions: Sequence[Ques
     """Model inputs of a batch as one view shows it."""
     prompts = [_prompt(engine, view, question) for question in questions]
     inputs = engine.original_inputs(prompts)
-    if view.noise is not None:
-        inputs["pixel_values"] = inputs["pixel_values"].clone()
-        for pixels, question in zip(_pixels_by_example(engine, inputs), questions, strict=True):
-            values = view.noise(pixels[0].numpy().astype(np.float64), _generator(view.seed, question.name))
-            # Tiles that are zero throughout only fill up the batch, and some models know them by that.
-            filled = pixels.flatten(-3).any(dim=-1)[..., None, None, None]
-            pixels.copy_(torch.where(filled, torch.from_numpy(values), pixels))
-    return inputs
+    if view.noise is None:
+        return inputs
+    alone = [engine.original_inputs([prompt]) for prompt in prompts] if len(prompts) > 1 else [inputs]
+    return with_noise(engine, view, [question.name for question in questions], inputs, alone)
 
 
 def _prompt(engine: TransformersEngine, view: View, question: Question) -> PromptTokens:
     image = question.image if view.with_image else None
     prompt = engine.encoder.encode(Query(image, question.text, ()))
     return prompt if view.picture is None else replace(prompt, image=view.picture(question.image))
-
-
-def _generator(seed: int, name: str) -> np.random.Generator:
-    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
-    return np.random.default_rng(int.from_bytes(digest, "big"))
-
-
-def _pixels_by_example(engine: TransformersEngine, inputs: dict[str, Any]) -> list[Tensor]:
-    """Parts of the pixel values that belong to each example, of shape (copies, …); writing to them changes the inputs.
-
-    Some models fill several frames of a patch with one still image; those copies must stay alike.
-    """
-    pixels, rows = inputs["pixel_values"], inputs["input_ids"].shape[0]
-    grids = inputs.get("image_grid_thw")
-    if grids is None and pixels.shape[0] == rows:
-        return list(pixels[:, None])
-    if grids is None or len(grids) != rows:
-        raise UnpriorError(
-            f"the pixel values of {engine.model_type} cannot be told apart by example: their shape is "
-            f"{tuple(pixels.shape)} for {rows} images, and there is no image_grid_thw"
-        )
-    vision = engine.model.config.vision_config  # patches of all images in one list, each (channels, frames, side, side)
-    patches = pixels.view(len(pixels), -1, vision.temporal_patch_size, vision.patch_size, vision.patch_size)
-    return [part.movedim(2, 0) for part in patches.split(grids.prod(dim=1).tolist())]

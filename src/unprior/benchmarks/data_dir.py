@@ -18,7 +18,7 @@ def data_directory(chosen: Path | None = None) -> Path:
     'here'
     """
     named = os.environ.get(VARIABLE)
-    folder = chosen or (Path(named) if named else _cache() / "unprior" / "data")
+    folder = chosen or (Path(named) if named else platform_cache() / "unprior" / "data")
     folder = folder.expanduser()
     package = Path(__file__).resolve().parents[1]
     if folder.resolve().is_relative_to(package):
@@ -26,7 +26,7 @@ def data_directory(chosen: Path | None = None) -> Path:
     return folder
 
 
-def _cache() -> Path:
+def platform_cache() -> Path:
     """Where programs of this platform keep what can be had again."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")

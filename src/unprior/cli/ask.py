@@ -24,6 +24,7 @@ from unprior.cli.model import (
     ModelOptions,
     Revision,
     TensorParallel,
+    TrustRemoteCode,
 )
 from unprior.cli.provenance import Force, tell_differences
 from unprior.cli.thinking import warn_about_cut_off
@@ -44,6 +45,7 @@ def ask(
     resize: Resize = None,
     force: Force = False,
     revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
     dtype: DType = "auto",
     device: Device = None,
     device_map: DeviceMap = None,
@@ -71,7 +73,7 @@ def ask(
     urls = tuple(base_url or ())
     asked = ModelOptions(
         model, revision, dtype, device, device_map, attention, engine, urls, tensor_parallel=tensor_parallel,
-        most_new_tokens=max_new_tokens,
+        most_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
     ).load()  # fmt: skip
     if fitted is not None:
         differences = fitted.differences([engine_provenance(asked, side)])

@@ -23,7 +23,17 @@ from unprior.cli.benchmarks import (
 )
 from unprior.cli.calibrate import print_methods, warn_about_abstaining
 from unprior.cli.console import AsJson, errors, output, print_json, warn
-from unprior.cli.model import Attention, BatchSize, Device, DeviceMap, DType, ModelName, ModelOptions, Revision
+from unprior.cli.model import (
+    Attention,
+    BatchSize,
+    Device,
+    DeviceMap,
+    DType,
+    ModelName,
+    ModelOptions,
+    Revision,
+    TrustRemoteCode,
+)
 from unprior.cli.progress import progress
 from unprior.cli.run_record import RunRecord
 from unprior.cli.score import print_failures, score_benchmark
@@ -101,6 +111,7 @@ def baseline(
     batch_size: BatchSize = 16,
     resize: Resize = None,
     revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
     dtype: DType = "auto",
     device: Device = None,
     device_map: DeviceMap = None,
@@ -123,7 +134,7 @@ def baseline(
     SelectivePriorCalibrator(epsilon_cs=epsilon_cs).check_parameters()
     whole = prepare(benchmark, out, seed, variant, data_dir)
     report_missing_images(whole)
-    loading = ModelOptions(model, revision, dtype, device, device_map, attention)
+    loading = ModelOptions(model, revision, dtype, device, device_map, attention, trust_remote_code=trust_remote_code)
     engine = loading.load_transformers()
     RunRecord.of(loading, benchmark, variant, seed, data_dir, resize).write(out)
     side = image_side(whole, engine.model_type, resize)

@@ -19,6 +19,7 @@ from unprior.cli.model import (
     ModelOptions,
     Revision,
     TensorParallel,
+    TrustRemoteCode,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def doctor(
     image: Annotated[Path | None, typer.Option(help="Picture to ask about; by default one is drawn.")] = None,
     question: Annotated[str | None, typer.Option(help="Yes/no question about it.")] = None,
     revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
     dtype: DType = "auto",
     device: Device = None,
     device_map: DeviceMap = None,
@@ -50,7 +52,16 @@ def doctor(
 
     urls = tuple(base_url or ())
     options = ModelOptions(
-        model, revision, dtype, device, device_map, attention, engine, urls, tensor_parallel=tensor_parallel
+        model,
+        revision,
+        dtype,
+        device,
+        device_map,
+        attention,
+        engine,
+        urls,
+        tensor_parallel=tensor_parallel,
+        trust_remote_code=trust_remote_code,
     )
     options.check()
     picture = None if image is None else open_image(image)

@@ -20,6 +20,14 @@ ModelName = Annotated[
 ]
 BatchSize = Annotated[int, typer.Option(help="Questions in one pass; results do not depend on it.", min=1)]
 Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")]
+TrustRemoteCode = Annotated[
+    bool,
+    typer.Option(
+        "--trust-remote-code",
+        help="Run Python code that comes with the model, with all your rights: read it first. A hub model needs the "
+        "commit that you have read as --revision, all 40 digits; a local folder is used as it is.",
+    ),
+]
 DType = Annotated[str, typer.Option(help="auto (as stored), float32, bfloat16 or float16; never quantised.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, …; by default the first accelerator there is.")]
 DeviceMap = Annotated[str | None, typer.Option(help="Spread the model over devices, e.g. auto (needs accelerate).")]
@@ -71,6 +79,7 @@ class ModelOptions:
     most_new_tokens: int = DEFAULT_NEW_TOKENS
     folder: str | None = None
     """Where the model lies, if its name does not tell that everywhere."""
+    trust_remote_code: bool = False
 
     @property
     def _source(self) -> str:
@@ -94,8 +103,13 @@ class ModelOptions:
         chosen = {"--device": self.device, "--device-map": self.device_map, "--attention": self.attention}
         if self.engine == "openai":
             chosen |= {"--revision": self.revision, "--dtype": None if self.dtype == "auto" else self.dtype}
+            chosen |= {"--trust-remote-code": "" if self.trust_remote_code else None}
         if self.engine != "transformers" and (given := [name for name, value in chosen.items() if value is not None]):
             raise UnpriorError(f"{', '.join(given)}: --engine {self.engine} decides that itself; leave it out")
+        if self.trust_remote_code:
+            from unprior.engines._source import Source
+
+            Source(self._source, self.revision, self.trust_remote_code)  # refuses code that nothing pins
 
     def load(self) -> Engine:
         """Load the model, or find its server, with a word about what is going on."""
@@ -130,6 +144,7 @@ class ModelOptions:
                 dtype=self.dtype,
                 options=settings,
                 most_new_tokens=self.most_new_tokens,
+                trust_remote_code=self.trust_remote_code,
             )
 
     def load_transformers(self) -> TransformersEngine:
@@ -147,6 +162,7 @@ class ModelOptions:
                 device_map=self.device_map,
                 attention=self.attention,
                 most_new_tokens=self.most_new_tokens,
+                trust_remote_code=self.trust_remote_code,
             )
         _use_few_threads(engine)
         if not engine.shares_prefix:

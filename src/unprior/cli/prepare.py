@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
 _COMPARED_ELSEWHERE = "nolan"
 
 
-def prepare_inputs(run: Path, studies: Sequence[Study], *, revis_data: Path | None, batch_size: int) -> None:
+def prepare_inputs(
+    run: Path,
+    studies: Sequence[Study],
+    *,
+    revis_data: Path | None,
+    batch_size: int,
+    trust_remote_code: bool = False,
+) -> None:
     """Compute whatever the studies need and the run folder lacks; what is stored already costs nothing."""
     from unprior.studies.inputs import StudyInputs
 
@@ -34,7 +42,7 @@ def prepare_inputs(run: Path, studies: Sequence[Study], *, revis_data: Path | No
     record = RunRecord.read(run)
     if record.variant is not None:
         raise UnpriorError(f"{run} holds the variant {record.variant}; studies start from a benchmark's own questions")
-    engine = record.model.load()
+    engine = replace(record.model, trust_remote_code=trust_remote_code).load()
     Preparation(run, record, engine, revis_data, batch_size).prepare(needs)
 
 

@@ -47,6 +47,7 @@ from unprior.cli.model import (
     ModelOptions,
     Revision,
     TensorParallel,
+    TrustRemoteCode,
     looking_inside,
 )
 from unprior.cli.run_record import RunRecord
@@ -81,6 +82,7 @@ def run(
     batch_size: BatchSize = 16,
     resize: Resize = None,
     revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
     dtype: DType = "auto",
     device: Device = None,
     device_map: DeviceMap = None,
@@ -107,7 +109,7 @@ def run(
     urls = tuple(base_url or ())
     loading = ModelOptions(
         model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel,
-        most_new_tokens=max_new_tokens,
+        most_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
     )  # fmt: skip
     loading.check(looks_inside=bool(choose_methods(options.names).decoded))
     SelectivePriorCalibrator(epsilon_cs=epsilon_cs).check_parameters()

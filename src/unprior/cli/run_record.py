@@ -69,6 +69,7 @@ class RunRecord:
         try:
             values = json.loads(content)
             model = values["model"] | {"base_urls": tuple(values["model"].get("base_urls", ()))}
+            model |= {"trust_remote_code": False}  # a file gives no leave to run code
             return cls(**values | {"model": ModelOptions(**model)})
         except (ValueError, TypeError, KeyError) as error:
             raise UnpriorError(f"{path}: not a record of a run ({error}); delete it and run again") from None

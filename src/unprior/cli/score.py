@@ -41,6 +41,7 @@ from unprior.cli.model import (
     ModelOptions,
     Revision,
     TensorParallel,
+    TrustRemoteCode,
 )
 from unprior.cli.progress import progress
 from unprior.cli.run_record import RunRecord
@@ -87,6 +88,7 @@ def score(
     batch_size: BatchSize = 8,
     resize: Resize = None,
     revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
     dtype: DType = "auto",
     device: Device = None,
     device_map: DeviceMap = None,
@@ -115,7 +117,7 @@ def score(
     urls = tuple(base_url or ())
     options = ModelOptions(
         model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel,
-        most_new_tokens=max_new_tokens,
+        most_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
     )  # fmt: skip
     options.check()
     if dry_run and (engine != "openai" or ray is not None):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unprior.cli.console import AsJson, errors, output, print_json, warn
+from unprior.cli.model import TrustRemoteCode
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def study(
         Path | None, typer.Option("--revis-data", help="What REVIS learns from, to prepare with another model.")
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Questions in one pass while preparing.", min=1)] = 16,
+    trust_remote_code: TrustRemoteCode = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute the experiments of the paper for a scored model: tables, figures, sentences, LaTeX, one page.
@@ -60,7 +62,7 @@ def study(
     if prepare:
         from unprior.cli.prepare import prepare_inputs
 
-        prepare_inputs(run, chosen, revis_data=revis_data, batch_size=batch_size)
+        prepare_inputs(run, chosen, revis_data=revis_data, batch_size=batch_size, trust_remote_code=trust_remote_code)
         inputs = StudyInputs.of_run(run, **settings)
     for problem in inputs.problems:
         warn(f"left aside: {problem}")

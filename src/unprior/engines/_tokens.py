@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from PIL import Image
 
+from unprior.engines._chat_template import ChatTemplate, check_prompts
+from unprior.engines._probe import probe_texts, prompt_digest
 from unprior.engines.prompts import THINKING_TAGS, PromptLayout, opened_block
 from unprior.engines.protocol import Query
 from unprior.errors import UnpriorError
@@ -40,26 +44,26 @@ class PromptEncoder:
     """Renders and tokenises prompts the way the model's own processor does."""
 
     def __init__(self, processor: Any, layout: PromptLayout) -> None:
-        """Refuse a processor without a chat template: prompts would be guesswork."""
+        """Refuse a chat template whose prompts cannot be scored."""
         self.processor = processor
         self.tokenizer = processor.tokenizer
         self.layout = layout
-        if not (getattr(processor, "chat_template", None) or getattr(self.tokenizer, "chat_template", None)):
-            raise UnpriorError("the model has no chat template; prompts cannot be laid out as it was trained")
+        self.template = ChatTemplate(processor)
         name = getattr(processor, "image_token", None)
+        self.placeholder_text = None if name is None else str(name)
         self.placeholder = None if name is None else self.tokenizer.convert_tokens_to_ids(str(name))
+        self.filler = self._filler()
+        check_prompts(self.render, layout, self._special_tokens())
         # Some templates of reasoning models open the thinking block themselves; what follows is not the answer yet.
         self.opened_block = opened_block(self.render(False, "?"))
         self._tag_tokens, self._hidden_tokens = _special_tokens(self.tokenizer)
-        self.filler = self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else 0
 
     def encode(self, query: Query) -> PromptTokens:
         """Tokenise both prompts of a query and its candidates."""
         original_text = self.render(query.image is not None, query.text)
         scoring_text = self.render(query.image is not None, query.text + self.layout.scoring_suffix)
         original, scoring = self.tokenize(original_text), self.tokenize(scoring_text)
-        if self.placeholder is not None and original.count(self.placeholder) != (query.image is not None):
-            raise UnpriorError("the question contains the model's own image placeholder; write it differently")
+        self._check_placeholders(query, original)
         shared = next(
             (index for index, pair in enumerate(zip(original, scoring, strict=False)) if pair[0] != pair[1]),
             min(len(original), len(scoring)),
@@ -74,11 +78,16 @@ class PromptEncoder:
 
     def render(self, with_image: bool, text: str) -> str:
         """The chat template's text for one user turn, image first."""
-        content: list[dict[str, str]] = [{"type": "image"}] if with_image else []
-        content.append({"type": "text", "text": text})
-        messages = [{"role": "user", "content": content}]
-        rendered: str = self.processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        return rendered
+        return self.template.render(with_image, text)
+
+    def prompt_digests(self) -> dict[str, str]:
+        """What tells these prompts from those of another template, date or layout; see ``_probe``."""
+        texts = probe_texts(self.layout)
+        pictured = json.dumps([self.render(True, text) for text in texts])
+        return {
+            "prompt": prompt_digest([self.tokenize(self.render(False, text)) for text in texts]),
+            "image_prompt": hashlib.sha256(pictured.encode()).hexdigest(),
+        }
 
     def written(self, tokens: Sequence[int]) -> str:
         """What a model wrote; a thinking block that the template has opened belongs to it.
@@ -114,6 +123,33 @@ class PromptEncoder:
                 return_tensors="pt",
             )
         )
+
+    def _check_placeholders(self, query: Query, tokens: list[int]) -> None:
+        """One placeholder with an image, none without: otherwise the image would stand in another place, or nowhere."""
+        if self.placeholder is None or tokens.count(self.placeholder) == (query.image is not None):
+            return
+        if str(self.placeholder_text) in query.text:
+            raise UnpriorError("the question contains the model's own image placeholder; write it differently")
+        raise UnpriorError(
+            f"the chat template renders {tokens.count(self.placeholder)} image placeholders "
+            f"({self.placeholder_text}) for {'one picture' if query.image is not None else 'no picture'}; correct "
+            f"chat_template.jinja in a local copy of the model"
+        )
+
+    def _filler(self) -> int:
+        """A token for padding, which is masked; processors refuse a batch when their tokenizer has none."""
+        if self.tokenizer.pad_token_id is None:
+            others = (self.tokenizer.eos_token, self.tokenizer.bos_token, self.tokenizer.unk_token)
+            ordinary = (self.tokenizer.convert_ids_to_tokens(number) for number in range(len(self.tokenizer)))
+            self.tokenizer.pad_token = next(
+                token for token in (*others, *ordinary) if token is not None and token != self.placeholder_text
+            )
+        return int(self.tokenizer.pad_token_id)
+
+    def _special_tokens(self) -> set[str]:
+        """Everything that stands for something other than its letters."""
+        known = {*self.tokenizer.all_special_tokens, *self.tokenizer.get_added_vocab()}
+        return known if self.placeholder_text is None else {*known, self.placeholder_text}
 
     def _after_image(self, tokens: list[int]) -> int:
         return tokens[::-1].index(self.placeholder) if self.placeholder in tokens else 0

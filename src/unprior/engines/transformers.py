@@ -13,6 +13,7 @@ from PIL import Image
 
 from unprior.engines._batches import work_in_parts
 from unprior.engines._precision import HALF, explained_difference
+from unprior.engines._source import Source
 from unprior.engines._tokens import PromptEncoder, PromptTokens
 from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
@@ -66,6 +67,8 @@ class TransformersEngine:
         What score tables call the model; by default its folder or hub id.
     most_new_tokens
         Longest original answer, in tokens; a thinking model needs more than the paper's 64.
+    trust_remote_code
+        Run Python code that lies beside the weights; a hub model then needs a full commit as revision.
     """
 
     def __init__(
@@ -81,30 +84,39 @@ class TransformersEngine:
         self_test: bool = True,
         name: str | None = None,
         most_new_tokens: int = MOST_NEW_TOKENS,
+        trust_remote_code: bool = False,
     ) -> None:
         """Load model and processor."""
         require_torch()
         from unprior.engines._forward import Reader
+        from unprior.engines._load_errors import explaining
         from unprior.engines._loading import load_model
 
-        loaded = load_model(str(model), revision, dtype, device, device_map, attention)
+        source = Source(str(model), revision, trust_remote_code)
+        loaded = load_model(source, dtype, device, device_map, attention)
         self.model: Any = loaded.model
         """The model itself, for methods that look inside."""
-        self._identity = loaded.identity
+        self.unused_weights = loaded.unused
+        """Stored tensors that the model has no place for."""
         self._name = name or str(model)
         self._layout = layout or PromptLayout()
-        self.encoder = PromptEncoder(loaded.processor, self._layout)
-        """Turns questions into tokens."""
-        self.reader: Reader = Reader(self.model)
-        """Feeds tokens to the model."""
-        self.stop_tokens = _stop_tokens(self.model, self.encoder.tokenizer)
-        """Tokens that end an answer."""
+        with explaining(str(model), "its tokenizer or processor does not fit the model; check the folder's files"):
+            self.encoder = PromptEncoder(loaded.processor, self._layout)
+            """Turns questions into tokens."""
+            self._identity = {**loaded.identity, **self.encoder.prompt_digests()}
+            self.reader: Reader = Reader(self.model)
+            """Feeds tokens to the model."""
+            self.stop_tokens = _stop_tokens(self.model, self.encoder.tokenizer)
+            """Tokens that end an answer."""
         self.most_new_tokens = most_new_tokens
         """Longest original answer."""
         self.shares_prefix = True
         """Whether prefix sharing passed its self-test; otherwise every pass reads the whole prompt."""
         if self_test:
-            self.shares_prefix = self._largest_difference() <= self.tolerance
+            with explaining(
+                str(model), "it cannot read a question about a picture; check its processor's files, and the memory"
+            ):
+                self.shares_prefix = self._largest_difference() <= self.tolerance
 
     @property
     def name(self) -> str:
@@ -128,7 +140,7 @@ class TransformersEngine:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with weights, precision, attention, preprocessing, layout and library versions."""
+        """Changes with weights, precision, attention, preprocessing, prompts and library versions."""
         content = {
             **self._identity,
             "layout": repr(self._layout),
@@ -331,8 +343,10 @@ class TransformersEngine:
                     difference = max(difference, float(np.abs(np.subtract(result.scores, slow)).max()))
         except UnpriorError:
             raise
-        except (RuntimeError, ValueError, TypeError, AttributeError, IndexError, NotImplementedError):
-            return float("inf")  # a cache of another kind: full passes need none
+        except Exception:  # a cache of another kind may raise anything; full passes need none
+            for query in (queries[0], plain[0]):
+                self.score_in_full(query)  # whatever is wrong here is wrong with the model
+            return float("inf")
         return difference
 
     def _wrote_otherwise(self, prompt: PromptTokens) -> bool:

@@ -17,6 +17,7 @@ from unprior.engines._batches import work_in_parts
 from unprior.engines._candidate_tree import Beginning, NextTokens, branch_points, sum_up
 from unprior.engines._http_answers import MOST_NAMED_TOKENS
 from unprior.engines._precision import explained_difference
+from unprior.engines._source import Source
 from unprior.engines._tokens import PromptEncoder, PromptTokens
 from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
@@ -48,6 +49,8 @@ class VllmEngine:
         the fingerprint.
     most_new_tokens
         Longest original answer, in tokens; a thinking model needs more than the paper's 64.
+    trust_remote_code
+        Run Python code that lies beside the weights; a hub model then needs a full commit as revision.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class VllmEngine:
         name: str | None = None,
         options: dict[str, Any] | None = None,
         most_new_tokens: int = MOST_NEW_TOKENS,
+        trust_remote_code: bool = False,
     ) -> None:
         """Load the model."""
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -70,21 +74,23 @@ class VllmEngine:
             raise UnpriorError(
                 f"--engine vllm needs vLLM ({error.name} is not installed): pip install 'vllm>=0.26'"
             ) from None
-        from unprior.engines._loading import explaining, load_processor, stores_single_precision
+        from unprior.engines._load_errors import explaining
+        from unprior.engines._loading import load_processor, quiet, stores_single_precision
 
         self._layout, self._name = layout or PromptLayout(), name or str(model)
         self.most_new_tokens = most_new_tokens
         """Longest original answer."""
         settings = {"limit_mm_per_prompt": {"image": 1}, "logprobs_mode": "raw_logprobs", "seed": 0, **(options or {})}
         hint = "check the folder or hub id and the settings; vLLM may have said more above"
-        with explaining(str(model), hint):
-            self.encoder = PromptEncoder(load_processor(str(model), revision), self._layout)
+        source = Source(str(model), revision, trust_remote_code)
+        with explaining(str(model), hint), quiet():
+            self.encoder = PromptEncoder(load_processor(source), self._layout)
             """Turns questions into tokens."""
-            if dtype == "auto" and stores_single_precision(str(model), revision):
+            if dtype == "auto" and stores_single_precision(source):
                 dtype = "float32"  # vLLM would take half precision
-            self.llm = LLM(str(model), revision=revision, dtype=dtype, **settings)
+            self.llm = LLM(str(model), **source.options, dtype=dtype, **settings)
             """The model itself."""
-        self._identity = self._describe(str(model), revision, options or {})
+            self._identity = self._describe(source, options or {})
 
     @property
     def name(self) -> str:
@@ -184,13 +190,14 @@ class VllmEngine:
         parameters = [SamplingParams(temperature=0.0, **setting) for setting in settings]
         return [output.outputs[0] for output in self.llm.generate(requests, parameters, use_tqdm=False)]
 
-    def _describe(self, model: str, revision: str | None, options: dict[str, Any]) -> dict[str, str]:
+    def _describe(self, source: Source, options: dict[str, Any]) -> dict[str, str]:
         import vllm
 
         from unprior.engines._loading import describe
 
         config = self.llm.llm_engine.model_config
-        known = describe(model, revision, config.hf_config, str(config.dtype), self.encoder.processor)
+        known = describe(source, config.hf_config, str(config.dtype), self.encoder.processor)
+        known |= self.encoder.prompt_digests()
         return {**known, "engine": "vllm", "vllm": vllm.__version__, "options": json.dumps(options, sort_keys=True)}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+from unprior.engines._chat_template import beyond_the_picture
 from unprior.engines._precision import HALF, SINGLE
 from unprior.engines.doctor.finding import Probe, Verdict
 from unprior.engines.doctor.scores import exact_scores, mass_on_candidates, tokens_of_candidates
@@ -143,7 +144,11 @@ def _template_fault(text: str, plain: str, pictured: str) -> Verdict | None:
     elif plain.rpartition(text)[2] != pictured.rpartition(text)[2]:  # something stands behind the text
         detail = "the text before the picture"
     else:
-        return None
+        difference = beyond_the_picture(plain, pictured)
+        if difference is None:
+            return None
+        remedy = "Scores and priors would belong to different prompts: correct chat_template.jinja beside the model."
+        return Verdict("failed", f"the chat template {difference}", remedy)
     remedy = "Give the model a chat template that renders the picture, then the text (chat_template.jinja beside it)."
     return Verdict("failed", f"the chat template renders {detail}", remedy)
 

@@ -7,13 +7,24 @@ import re
 
 import PIL
 
+from unprior.engines._load_errors import listed
 from unprior.engines.doctor.finding import Verdict
 from unprior.engines.doctor.trial import Trial
+from unprior.engines.protocol import Engine
 
 _OLDEST = {"torch": (2, 6), "transformers": (5, 3), "vllm": (0, 26)}
 _NAMES = {"dtype": "precision", "root": "loaded from", "longest": "longest prompt", "version": "server"}
 _NOT_FOR_PEOPLE = frozenset(
-    {"engine", "model", "software", "weights", "preprocessing", "chat_template"}  # known, or too long to read
+    {
+        "engine",
+        "model",
+        "software",
+        "weights",
+        "preprocessing",
+        "chat_template",
+        "prompt",
+        "image_prompt",
+    }  # known, or too long to read
     | {"top_k", "tokenizes", "adds_start", "tells_prompt", "opened_block"}  # what a server can do
 )
 _NOTHING = frozenset({"", "None", "{}"})
@@ -39,7 +50,24 @@ def versions(trial: Trial) -> Verdict:
         wanted = ", ".join(f"{name} {'.'.join(map(str, _OLDEST[name]))} or later" for name in old)
         # A server too old to name tokens is used as one that shows the top ones: less, but not wrong.
         return Verdict("failed" if engine.capabilities.exact_scores else "warning", detail, f"Needs {wanted}.")
+    concern = _concern(engine)
+    if concern is not None:
+        return Verdict("warning", f"{concern[0]}; {detail}", concern[1])
     return Verdict("ok", f"{detail}; fingerprint {first[:12]}")
+
+
+def _concern(engine: Engine) -> tuple[str, str] | None:
+    """What a loaded model is better without, and what to do about it."""
+    unused = list(getattr(engine, "unused_weights", ()))
+    if unused:
+        count = "1 stored tensor is" if len(unused) == 1 else f"{len(unused):,} stored tensors are"
+        remedy = "Often a part for training alone; but check that config.json describes the model that was saved."
+        return f"{count} not used: {listed(unused)}", remedy
+    template = getattr(getattr(engine, "encoder", None), "template", None)
+    if getattr(template, "writes_date", False):
+        remedy = "Replace strftime_now(…) in a local copy's chat_template.jinja by a fixed date."
+        return "the chat template writes the date, so scores of another day are computed anew", remedy
+    return None
 
 
 def _number(version: str) -> tuple[int, ...]:

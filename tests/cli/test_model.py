@@ -1,0 +1,99 @@
+"""What the commands say about models that must not be used, and about code that comes with a model."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from safetensors.torch import load_file, save_file
+
+import tiny_models
+from unprior.cli.model import ModelOptions
+from unprior.cli.run_record import RunRecord
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+CODE = """
+from pathlib import Path
+Path({mark!r}).touch()
+from transformers import LlavaConfig, LlavaForConditionalGeneration
+
+class OwnConfig(LlavaConfig):
+    model_type = "llava_of_its_own"
+
+class OwnModel(LlavaForConditionalGeneration):
+    config_class = OwnConfig
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return tiny_models.build("llava", tmp_path / "model")
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    Image.radial_gradient("L").resize((40, 40)).save(tmp_path / "picture.png")
+    return tmp_path / "picture.png"
+
+
+def change_weights(model: Path, lost: str, renamed: dict[str, str] | None = None) -> None:
+    tensors = {name: tensor for name, tensor in load_file(model / "model.safetensors").items() if name != lost}
+    named = {(renamed or {}).get(name, name): tensor for name, tensor in tensors.items()}
+    save_file(named, model / "model.safetensors", metadata={"format": "pt"})
+
+
+def test_a_model_without_all_its_weights_is_refused(run: Callable, model: Path, picture: Path) -> None:
+    change_weights(model, "language_model.model.norm.weight")
+    asked = run("ask", picture, "Is it red?", "--model", model, "--device", "cpu")
+    asked.refused("its files lack 1 tensor: model.language_model.norm.weight", "Download the model again")
+
+
+def test_code_from_the_hub_needs_a_commit(run: Callable, picture: Path) -> None:
+    for revision in ((), ("--revision", "main")):
+        asked = run("ask", picture, "Is it red?", "--model", "some/model", "--trust-remote-code", *revision)
+        asked.refused("--trust-remote-code", "--revision, all 40 digits")
+
+
+def test_a_server_runs_its_own_code(run: Callable, picture: Path) -> None:
+    server = ("--engine", "openai", "--base-url", "http://localhost:1", "--trust-remote-code")
+    asked = run("ask", picture, "Is it red?", "--model", "m", *server)
+    asked.refused("--trust-remote-code: --engine openai decides that itself")
+
+
+def test_a_record_of_a_run_gives_no_leave_to_run_code(tmp_path: Path) -> None:
+    trusting = ModelOptions("some/model", COMMIT, "auto", None, None, None, trust_remote_code=True)
+    RunRecord.of(trusting, "microworld", None, 0, None, None).write(tmp_path)
+    read = RunRecord.read(tmp_path).model
+    assert (read.revision, read.trust_remote_code) == (COMMIT, False)
+
+
+def test_saying_yes_to_everything_runs_no_code(model: Path, picture: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "it-ran"
+    (model / "own.py").write_text(CODE.format(mark=str(mark)))
+    config = json.loads((model / "config.json").read_text())
+    names = {"AutoConfig": "own.OwnConfig", "AutoModelForImageTextToText": "own.OwnModel"}
+    (model / "config.json").write_text(json.dumps(config | {"model_type": "llava_of_its_own", "auto_map": names}))
+    change_weights(model, "", {"language_model.lm_head.weight": "lm_head.weight"})
+    command = [str(Path(sys.executable).parent / "unprior"), "ask", str(picture), "Is it red?", "--model", str(model)]
+
+    def asked(*more: str) -> subprocess.CompletedProcess[str]:
+        variables = {**os.environ, "HF_HOME": str(tmp_path / "hub")}
+        return subprocess.run(
+            [*command, "--device", "cpu", *more],
+            input="y\n" * 9, capture_output=True, text=True, check=False, env=variables,
+        )  # fmt: skip
+
+    refused = asked()
+    assert refused.returncode == 2
+    assert "--trust-remote-code" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not mark.exists()
+    trusted = asked("--trust-remote-code")
+    assert trusted.returncode == 0, trusted.stderr
+    assert mark.exists()
