@@ -40,6 +40,9 @@ class FaultyServer(AbstractContextManager["FaultyServer"]):
         self.faults: Counter[str] = Counter()
         self.keys: set[str | None] = set()
         self.in_flight = self.most_in_flight = 0
+        self.hang: Callable[[], None] | None = None
+        """Called instead of waiting when an answer is to be late; it then comes when the server ends."""
+        self._ended = threading.Event()
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -59,6 +62,7 @@ class FaultyServer(AbstractContextManager["FaultyServer"]):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ended.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -89,6 +93,11 @@ class FaultyServer(AbstractContextManager["FaultyServer"]):
             return
         if fault in STATUS_FAULTS:
             _send(handler, STATUS_FAULTS[fault], b'{"error": {"message": "busy"}}', {"Retry-After": self.retry_after})
+            return
+        if fault == "late" and self.hang is not None:
+            self.hang()
+            self._ended.wait()
+            _hang_up(handler)
             return
         if fault == "late":
             time.sleep(self.late)

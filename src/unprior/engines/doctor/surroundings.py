@@ -14,7 +14,16 @@ _OLDEST = {"torch": (2, 6), "transformers": (5, 3), "vllm": (0, 26)}
 _NAMES = {"dtype": "precision", "root": "loaded from", "longest": "longest prompt", "version": "server"}
 _NOT_FOR_PEOPLE = frozenset(
     {"engine", "model", "software", "weights", "preprocessing", "chat_template"}  # known, or too long to read
-    | {"top_k", "tokenizes", "adds_start", "tells_prompt", "opened_block"}  # what a server can do
+    | {
+        "top_k",
+        "tokenizes",
+        "adds_start",
+        "tells_prompt",
+        "opened_block",
+        "thinking",
+        "served_model",
+        "prompt",
+    }  # what a server can do
 )
 _NOTHING = frozenset({"", "None", "{}"})
 
