@@ -129,7 +129,9 @@ def _check_prompt(answer: Any, tail: Sequence[int] | None) -> None:
     if not tail:
         return
     tokens = prompt_tokens(answer)
-    if tokens is None or tokens[-len(tail) :] != list(tail):
+    if tokens is None:
+        raise WrongAnswerError("it does not repeat the prompt")
+    if tokens[-len(tail) :] != list(tail):
         raise WrongPromptError("it belongs to a prompt with another end")
 
 

@@ -26,6 +26,7 @@ KEY_VARIABLES = ("UNPRIOR_API_KEY", "OPENAI_API_KEY")
 _PASSING = (408, 409, 425, 429)  # besides 5xx: the same request may succeed later
 _LONGEST_MESSAGE = 300
 _HIGHEST_PORT = 65535
+_MOST_OTHER_PROMPTS = 2
 _MOST_BYTES = 16 * 2**20  # of one reply; the tokens of a prompt of a million tokens take half of it
 _MOST_OF_A_MESSAGE = 2**16  # of an error's text that is looked at
 
@@ -180,7 +181,7 @@ class HttpClient:
         *,
         only: int | None = None,
     ) -> Checked:
-        wrong, refused = 0, set[int]()
+        wrong, other_prompts, refused = 0, 0, set[int]()
         last: type[UnpriorError]
         for tries in itertools.count(1):
             awake = [only] if only is not None else self._awake(refused)
@@ -202,8 +203,8 @@ class HttpClient:
                 reason, wait, last = f"a wrong answer: {error}", 0.0, UnpriorError
                 wrong += 1
                 if isinstance(error, WrongPromptError):
-                    last, most_wrong = OtherPromptError, min(most_wrong, 2)
-            if tries >= attempts or wrong >= most_wrong:
+                    last, other_prompts = OtherPromptError, other_prompts + 1
+            if tries >= attempts or wrong >= most_wrong or other_prompts >= _MOST_OTHER_PROMPTS:
                 told = self.mask(f"{url}: {reason}")
                 raise last(f"{told} (try {tries} of {attempts}); check the server and run again")
             await _sleep(max(self.patience.delay(tries - 1), min(wait, self.patience.longest_wait)))
