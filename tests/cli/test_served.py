@@ -172,3 +172,23 @@ def test_bounds_are_marked_in_the_table(run: Callable, engine: TransformersEngin
     table = read_scores("scored/scores.parquet", require_answers=False)
     assert allowed["censored"] == table.is_bounded.sum() > 0
     assert table.column("censored")[0] is not None
+
+
+def test_what_is_odd_about_a_server_is_said_once(run: Callable, engine: TransformersEngine, questions: str) -> None:
+    with FaultyServer(ReplayedVllm(engine, replies_as="folder/other")) as server:
+        done = score(run, server.url, questions)
+    assert done.code == 0
+    assert " ".join(done.err.split()).count("the server answers as 'folder/other'") == 1
+
+
+def test_another_model_behind_the_name_ends_the_run(run: Callable, engine: TransformersEngine, questions: str) -> None:
+    replayed = ReplayedVllm(engine)
+    with FaultyServer(replayed) as server:
+        assert score(run, server.url, questions, "--limit", "1").code == 0
+        server.plan = lambda _number, _path, body: setattr(
+            replayed, "replies_as", "other" if body and body.get("max_tokens") == 64 else MODEL
+        )
+        ended = score(run, server.url, questions)
+    assert ended.code != 0
+    assert "scores of two models must not be mixed" in " ".join((ended.out + ended.err).split())
+    assert len(read_scores("scored/scores.parquet", require_answers=False)) == 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,37 +15,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from faulty_server import FAULTS, FaultyServer, Plan
+from faulty_server import FAULTS, FaultyServer
 from hand_questions import PAIRS, write_benchmark
 from replayed_vllm import MODEL, ReplayedVllm
+from served_engines import CHAT, HASTY, LONG, QUESTION, SHORT, TimeLimits, assert_right, served
 from unprior import UnpriorError
 from unprior.benchmarks.user_file import read_questions
 from unprior.engines._http_answers import written_text
 from unprior.engines._http_client import Patience
 from unprior.engines.http import HttpEngine
 from unprior.engines.prompts import is_cut_off, parse_answer
-from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
+from unprior.engines.protocol import CandidateScores, Engine, Query, QueryFailure
 from unprior.engines.scoring import ScoringRun
 from unprior.engines.store import ScoreStore
 from unprior.engines.transformers import TransformersEngine
-
-SHORT, LONG = (" A", " B", " yes"), (" seventeen zebras", " seventeen", " seven cats", " no")
-QUESTION = "Is this a zebra?\nAnswer with yes or no."
-HASTY = Patience(attempts=9, first_delay=0.001, longest_delay=0.01, timeout=5.0)
-CHAT = "/v1/chat/completions"
-
-
-@contextmanager
-def served(
-    answer: Any, plan: Plan | None = None, *, concurrency: int = 4, patience: Patience = HASTY, **options: Any
-) -> Iterator[tuple[HttpEngine, FaultyServer]]:
-    with FaultyServer(answer, **options) as server:
-        engine = HttpEngine(MODEL, [server.url], concurrency=concurrency, patience=patience)
-        server.plan = plan
-        try:
-            yield engine, server
-        finally:
-            engine.close()
 
 
 @pytest.fixture
@@ -55,19 +37,6 @@ def queries(pictures: list[Image.Image]) -> list[Query]:
     return [Query(image, f"{index}: {QUESTION}", SHORT) for index, image in enumerate(images)] + [
         Query(image, QUESTION, LONG) for image in (pictures[0], None)
     ]
-
-
-def assert_right(
-    truth: TransformersEngine, queries: Sequence[Query], results: Sequence[Answered | CandidateScores | QueryFailure]
-) -> None:
-    for query, result in zip(queries, results, strict=True):
-        assert not isinstance(result, QueryFailure), result.reason
-        scored = result.scored if isinstance(result, Answered) else result
-        expected = truth.score_candidates(query.image, query.text, query.candidates)
-        np.testing.assert_allclose(scored.scores, expected.scores, atol=1e-4)
-        assert scored.token_counts == expected.token_counts
-        if isinstance(result, Answered):
-            assert result.text == truth.original_answer(query.image, query.text)
 
 
 def test_scores_and_answers_are_those_of_the_model(llava: TransformersEngine, queries: list[Query]) -> None:
@@ -112,11 +81,14 @@ def test_a_server_that_does_not_repeat_the_prompt_tokenises_every_prompt(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_that_passes_changes_nothing(llava: TransformersEngine, queries: list[Query], fault: str) -> None:
-    slow = {"late": 1.2, "patience": Patience(attempts=9, first_delay=0.001, timeout=1.0)} if fault == "late" else {}
+def test_a_fault_that_passes_changes_nothing(
+    llava: TransformersEngine, queries: list[Query], fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = TimeLimits(monkeypatch) if fault == "late" else None
     chance = random.Random(0)
     plan = lambda *_: fault if chance.random() < 0.3 else None  # noqa: E731
-    with served(ReplayedVllm(llava), plan, **slow) as (engine, server):
+    with served(ReplayedVllm(llava), plan, concurrency=1 if limits else 4) as (engine, server):
+        server.hang = limits and limits.end
         asked = [queries[0], queries[4]]
         assert_right(llava, asked, engine.answer_batch(asked))
         assert server.faults[fault] >= 2
@@ -135,15 +107,22 @@ def test_a_wrong_answer_never_becomes_a_score(llava: TransformersEngine, queries
         assert server.faults[fault] == HASTY.attempts
 
 
-def test_a_server_s_wish_to_wait_is_honoured(llava: TransformersEngine) -> None:
-    once = iter(["429"])
-    with served(ReplayedVllm(llava), retry_after="1") as (engine, server):
+def test_a_server_s_wish_to_wait_is_honoured(llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr("unprior.engines._http_client._sleep", pause)
+    once = iter(["429", "503"])
+    with served(ReplayedVllm(llava), retry_after="17") as (engine, server):
         engine.score_candidates(None, QUESTION, SHORT)
         server.plan = lambda *_: next(once, None)
-        start = time.monotonic()
         engine.score_candidates(None, QUESTION, SHORT)
-        assert 1.0 <= time.monotonic() - start < 5.0
-        assert server.faults["429"] == 1
+        assert pauses == [17.0, 17.0]
+        once, server.retry_after = iter(["429"]), "9" * 400
+        engine.score_candidates(None, QUESTION, SHORT)
+        assert pauses[2:] == [HASTY.longest_wait]
 
 
 def test_a_request_that_is_refused_is_not_repeated(llava: TransformersEngine, queries: list[Query]) -> None:
@@ -195,7 +174,7 @@ def test_candidates_behind_different_ends_are_tokenised_at_once_and_few_are_kept
 
     def answer(path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
         if path == "/tokenize" and server.paths[path] <= before + 5:
-            together.wait(timeout=2)  # breaks, and the requests with it, when one waits for another
+            together.wait(timeout=60)  # breaks, and the requests with it, when one waits for another
         return replayed(path, body)
 
     with served(replayed, concurrency=5) as (engine, server):
@@ -225,11 +204,11 @@ def test_equal_servers_take_turns_and_others_are_refused(llava: TransformersEngi
 
 @contextmanager
 def two_servers(
-    llava: TransformersEngine, patience: Patience = HASTY
+    llava: TransformersEngine, patience: Patience = HASTY, concurrency: int = 4
 ) -> Iterator[tuple[HttpEngine, tuple[FaultyServer, FaultyServer]]]:
     replayed = ReplayedVllm(llava)
     with FaultyServer(replayed) as first, FaultyServer(replayed) as second:
-        engine = HttpEngine(MODEL, [first.url, second.url], concurrency=4, patience=patience)
+        engine = HttpEngine(MODEL, [first.url, second.url], concurrency=concurrency, patience=patience)
         try:
             yield engine, (first, second)
         finally:
@@ -269,14 +248,18 @@ def test_a_server_that_refuses_leaves_its_questions_to_the_other(
         assert all("who are you?" in result.reason for result in engine.score_batch(queries))
 
 
-def test_a_server_that_hangs_rests(llava: TransformersEngine, queries: list[Query]) -> None:
-    patience = Patience(attempts=9, first_delay=0.001, timeout=1.0, rest=60.0)
-    with two_servers(llava, patience) as (engine, (hanging, _)):
-        hanging.late, hanging.plan = 1.3, lambda *_: "late"
+def test_a_server_that_hangs_rests(
+    llava: TransformersEngine, queries: list[Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits, patience = TimeLimits(monkeypatch), Patience(attempts=9, first_delay=0.001, timeout=7.0, rest=1e6)
+    with two_servers(llava, patience, concurrency=1) as (engine, (hanging, _)):
+        hanging.hang, hanging.plan = limits.end, lambda *_: "late"
         assert_right(llava, queries, engine.score_batch(queries))
+        assert hanging.faults["late"] == 1
         before = hanging.requests
         assert_right(llava, queries, engine.score_batch(queries))
         assert hanging.requests == before
+    assert set(limits.asked) == {7.0}
 
 
 def test_half_a_character_in_an_answer_becomes_a_replacement() -> None:
@@ -332,9 +315,9 @@ def test_a_key_that_cannot_be_one_is_named_and_not_shown(key: str, monkeypatch: 
     assert key not in str(refused.value)
 
 
-@pytest.mark.parametrize("rest", [60.0, 0.0])
+@pytest.mark.parametrize("rest", [1e6, 0.0])
 def test_when_a_server_dies_the_other_takes_over(llava: TransformersEngine, queries: list[Query], rest: float) -> None:
-    patience = Patience(attempts=9, first_delay=0.001, longest_delay=0.01, timeout=5.0, rest=rest)
+    patience = Patience(attempts=9, first_delay=0.001, longest_delay=0.01, timeout=60.0, rest=rest)
     with two_servers(llava, patience) as (engine, (dying, other)):
         engine.score_batch(queries)
         last = dying.requests + 5

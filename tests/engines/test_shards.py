@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -122,3 +126,29 @@ def test_a_folder_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.Mon
         ShardFolder(tmp_path).locked(),
     ):
         pass
+
+
+def test_a_system_without_fcntl_has_the_other_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lock(number: int, mode: int, size: int) -> None:
+        assert (mode, size) == (2, 1)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PermissionError(errno.EACCES, "Permission denied") from None  # what Windows says
+
+    monkeypatch.setattr("unprior._locks.fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(locking=lock, LK_NBLCK=2))
+    with (
+        ShardFolder(tmp_path).locked(),
+        pytest.raises(UnpriorError, match="another job is working here"),
+        ShardFolder(tmp_path).locked(),
+    ):
+        pass
+    with ShardFolder(tmp_path).locked():
+        pass
+
+
+def test_a_system_without_fcntl_can_load_the_engines() -> None:
+    program = "import sys; sys.modules['fcntl'] = None; import unprior.engines.shards, unprior.engines.distributed"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

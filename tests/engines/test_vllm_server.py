@@ -15,6 +15,7 @@ import httpx
 import numpy as np
 import pytest
 
+import chat_templates
 from embedded_queries import embedded_queries
 from faulty_server import FAULTS, STATUS_FAULTS, FaultyServer
 from unprior import ScoreTable, SelectivePriorCalibrator
@@ -22,10 +23,11 @@ from unprior.benchmarks.schema import Benchmark
 from unprior.cli.benchmarks import prepare
 from unprior.embedded import FOLDER, NAME
 from unprior.engines._http_client import Patience
+from unprior.engines._probe import probe_texts, prompt_digest
 from unprior.engines.doctor import examine
 from unprior.engines.doctor.trial import Trial
 from unprior.engines.http import HttpEngine
-from unprior.engines.protocol import Answered
+from unprior.engines.protocol import Answered, CandidateScores, Query
 from unprior.engines.scoring import ScoringRun
 from unprior.engines.store import ScoreStore
 from unprior.engines.transformers import TransformersEngine
@@ -196,3 +198,38 @@ def test_a_server_that_shows_only_the_top_tokens_censors_the_rest(url: str, refe
     assert scored.censored[:3] == (False, False, True)
     for value, exact, hidden in zip(scored.scores, truth.scores, scored.censored, strict=True):
         assert value > exact - TOLERANCE if hidden else abs(value - exact) < TOLERANCE
+
+
+def test_a_template_that_trims_answers_is_continued_after_the_question(tmp_path: Path) -> None:
+    folder = chat_templates.with_template(FOLDER, chat_templates.TRIMMING, tmp_path / "trimming")
+    reference = TransformersEngine(folder, device="cpu")
+    queries = embedded_queries()
+    queries += [Query(query.image, query.text, (" seventeen zebras", " 17 zebras", " no")) for query in queries[:2]]
+    with (
+        running_vllm(folder, NAME, tmp_path / "server.log", "--served-model-name", "first", NAME) as url,
+        Forwarding(url, without=("logprob_token_ids",)) as older,
+        FaultyServer(older) as proxy,
+    ):
+        top, exact = HttpEngine(NAME, [proxy.url]), HttpEngine(NAME, [url])
+        assert (exact.identity["model"], exact.identity["served_model"]) == (NAME, "first")
+        assert ["answers as 'first'" in remark for remark in exact.remarks] == [True]
+        results, bounds = exact.score_batch(queries), top.score_batch(queries)
+        top.close()
+        exact.close()
+    largest, longest = 0.0, 0
+    for query, result, bound in zip(queries, results, bounds, strict=True):
+        assert isinstance(result, CandidateScores), result
+        assert isinstance(bound, CandidateScores), bound
+        expected = reference.score_candidates(query.image, query.text, query.candidates)
+        assert result.token_counts == bound.token_counts == expected.token_counts
+        largest = max(largest, float(np.abs(np.subtract(result.scores, expected.scores)).max()))
+        longest = max(longest, *expected.token_counts)
+        assert bound.censored is not None
+        for value, right, hidden in zip(bound.scores, expected.scores, bound.censored, strict=True):
+            assert value > right - TOLERANCE if hidden else abs(value - right) < TOLERANCE
+    print(f"largest difference to transformers behind a trimming template: {largest:.2g}, up to {longest} tokens")
+    assert largest < TOLERANCE
+    assert longest > 3
+    encoder = reference.encoder
+    prompts = [encoder.tokenize(encoder.render(False, text)) for text in probe_texts(reference.layout)]
+    assert exact.identity["prompt"] == prompt_digest(prompts)

@@ -8,8 +8,9 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -17,6 +18,15 @@ Answer = Callable[[str, dict[str, Any] | None], tuple[int, Any]]
 """Status and content for a path and the body of a request."""
 Plan = Callable[[int, str, dict[str, Any] | None], str | None]
 """The fault for the n-th request, or None."""
+
+
+@dataclass(frozen=True)
+class Raw:
+    """An answer as it is sent, piece by piece; the connection ends with it."""
+
+    pieces: Iterable[bytes]
+    headers: dict[str, str] = field(default_factory=dict)
+
 
 STATUS_FAULTS = {"429": 429, "500": 500, "502": 502, "503": 503}
 CONTENT_FAULTS = (
@@ -40,6 +50,9 @@ class FaultyServer(AbstractContextManager["FaultyServer"]):
         self.faults: Counter[str] = Counter()
         self.keys: set[str | None] = set()
         self.in_flight = self.most_in_flight = 0
+        self.hang: Callable[[], None] | None = None
+        """Called instead of waiting when an answer is to be late; it then comes when the server ends."""
+        self._ended = threading.Event()
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -59,6 +72,7 @@ class FaultyServer(AbstractContextManager["FaultyServer"]):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ended.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -90,9 +104,17 @@ class FaultyServer(AbstractContextManager["FaultyServer"]):
         if fault in STATUS_FAULTS:
             _send(handler, STATUS_FAULTS[fault], b'{"error": {"message": "busy"}}', {"Retry-After": self.retry_after})
             return
+        if fault == "late" and self.hang is not None:
+            self.hang()
+            self._ended.wait()
+            _hang_up(handler)
+            return
         if fault == "late":
             time.sleep(self.late)
         status, content = self.answer(handler.path, body)
+        if isinstance(content, Raw):
+            _send_raw(handler, status, content)
+            return
         if fault in CONTENT_FAULTS:
             content = _spoilt(content, str(fault))
         payload = json.dumps(content).encode()
@@ -157,6 +179,17 @@ def _send(
         handler.wfile.write(payload)
     except OSError:  # the client did not wait
         handler.close_connection = True
+
+
+def _send_raw(handler: BaseHTTPRequestHandler, status: int, raw: Raw) -> None:
+    handler.close_connection = True
+    handler.send_response(status)
+    for name, value in {**raw.headers, "Connection": "close"}.items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    with suppress(OSError):  # the client had enough
+        for piece in raw.pieces:
+            handler.wfile.write(piece)
 
 
 def _handler(server: FaultyServer) -> type[BaseHTTPRequestHandler]:

@@ -19,7 +19,9 @@ class ReplayedVllm:
     """Answers the requests of the HTTP engine; parts of the protocol can be taken away.
 
     ``named``: any token can be asked for; ``tokenizes``: tokens have numbers; ``logprobs``: there are any;
-    ``tells_prompt``: answers repeat the prompt's tokens.
+    ``tells_prompt``: answers repeat the prompt's tokens; ``parts``: chat templates get texts as lists of parts, and a
+    template that fails is answered by the status ``failing``; ``processed``: log-probabilities
+    are those after the rule which tokens may be written; ``replies_as``: what replies call the model.
     """
 
     def __init__(
@@ -31,9 +33,14 @@ class ReplayedVllm:
         logprobs: bool = True,
         tells_prompt: bool = True,
         version: str = "0.32.0",
+        parts: bool = False,
+        failing: int = 400,
+        processed: bool = False,
+        replies_as: str | None = MODEL,
     ) -> None:
         self.engine, self.named, self.tokenizes, self.logprobs = engine, named, tokenizes, logprobs
-        self.tells_prompt, self.version = tells_prompt, version
+        self.tells_prompt, self.version, self.parts, self.failing = tells_prompt, version, parts, failing
+        self.processed, self.replies_as = processed, replies_as
         self._lock = threading.Lock()
 
     def __call__(self, path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
@@ -47,7 +54,10 @@ class ReplayedVllm:
         if path not in known:
             return 404, {"detail": "Not Found"}
         with self._lock:
-            return 200, known[path](body or {})
+            try:
+                return 200, known[path](body or {})
+            except TypeError as error:  # as a template raises it that adds a list to a text
+                return self.failing, {"error": {"message": str(error)}}
 
     def _models(self, _: dict[str, Any]) -> dict[str, Any]:
         told = {"owned_by": "vllm", "root": "folder/tiny", "max_model_len": 512} if self.tokenizes else {}
@@ -74,45 +84,59 @@ class ReplayedVllm:
                         encoded = part["image_url"]["url"].removeprefix("data:image/png;base64,")
                         image = Image.open(io.BytesIO(base64.b64decode(encoded)))
                 content = [{"type": "image"} if part["type"] == "image_url" else part for part in content]
+            elif self.parts:
+                content = [{"type": "text", "text": content}]
             messages.append({"role": message["role"], "content": content})
-        text = self.engine.encoder.processor.apply_chat_template(
+        processor = self.engine.encoder.processor
+        settings = body.get("chat_template_kwargs", {})  # vLLM, too, passes on those that the template mentions
+        text = processor.apply_chat_template(
             messages,
             tokenize=False,
             add_generation_prompt=body.get("add_generation_prompt", True),
             continue_final_message=body.get("continue_final_message", False),
+            **{name: value for name, value in settings.items() if name in processor.chat_template},
         )
         return image, text
 
     def _complete(self, body: dict[str, Any]) -> dict[str, Any]:
-        tokenizer = self.engine.encoder.tokenizer
-        if body["max_tokens"] > 1:
-            image, _ = self._render(body)
-            text = self.engine.original_answer(image, body["messages"][0]["content"][-1]["text"])
-            written = tokenizer(text, add_special_tokens=False)["input_ids"]
-            usage = {"completion_tokens": len(written) + 1}
-            return {"choices": [{"message": {"content": text}, "logprobs": None}], "usage": usage}
-        distribution, prompt = self._distribution(body)
-        best = int(distribution.argmax())
-        answer: dict[str, Any] = {"choices": [{"message": {"content": tokenizer.decode([best])}, "logprobs": None}]}
-        if not self.logprobs:
-            return answer
-        if self.named and "logprob_token_ids" in body:
-            listed = list(dict.fromkeys([best, *body["logprob_token_ids"]]))
-        else:
-            listed = distribution.topk(body.get("top_logprobs", 0)).indices.tolist()
-        numbers = body.get("return_tokens_as_token_ids", False)
+        answer = self._scored(body) if body["max_tokens"] == 1 or "allowed_token_ids" in body else self._original(body)
+        return answer if self.replies_as is None else answer | {"model": self.replies_as}
 
-        def entry(token: int) -> dict[str, Any]:
-            name = f"token_id:{token}" if numbers else tokenizer.decode([token])
-            return {"token": name, "logprob": float(distribution[token])}
+    def _original(self, body: dict[str, Any]) -> dict[str, Any]:
+        image, _ = self._render(body)
+        text = self.engine.original_answer(image, body["messages"][0]["content"][-1]["text"])
+        written = self.engine.encoder.tokenizer(text, add_special_tokens=False)["input_ids"]
+        usage = {"completion_tokens": len(written) + 1}
+        return {"choices": [{"message": {"content": text}, "logprobs": None}], "usage": usage}
 
-        content = [entry(best) | {"top_logprobs": [entry(token) for token in listed]}]
-        answer["choices"][0]["logprobs"] = {"content": content}
-        if self.tells_prompt and body.get("return_token_ids"):
-            answer["prompt_token_ids"] = prompt
-        return answer
+    def _scored(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Tokens written greedily; log-probabilities are those before the rule which tokens may be written."""
+        tokenizer, numbers = self.engine.encoder.tokenizer, body.get("return_tokens_as_token_ids", False)
+        written: list[int] = []
+        content: list[dict[str, Any]] = []
+        prompt: list[int] = []
+        for _ in range(body["max_tokens"]):
+            distribution, prompt = self._distribution(body, written)
+            allowed = body.get("allowed_token_ids", list(range(len(distribution))))
+            best = allowed[int(distribution[allowed].argmax())]
+            if self.processed:
+                ruled = torch.full_like(distribution, -9999.0)
+                ruled[allowed] = torch.log_softmax(distribution[allowed], dim=-1)
+                distribution = ruled
+            if self.named and "logprob_token_ids" in body:
+                listed = list(dict.fromkeys([best, *body["logprob_token_ids"]]))
+            else:
+                listed = distribution.topk(body.get("top_logprobs", 0)).indices.tolist()
+            names = {token: f"token_id:{token}" if numbers else tokenizer.decode([token]) for token in [best, *listed]}
+            told = {token: {"token": name, "logprob": float(distribution[token])} for token, name in names.items()}
+            content.append(told[best] | {"top_logprobs": [told[token] for token in listed]})
+            written.append(best)
+        logprobs = {"content": content} if self.logprobs else None
+        answer = {"choices": [{"message": {"content": tokenizer.decode(written)}, "logprobs": logprobs}]}
+        tells = self.logprobs and self.tells_prompt and body.get("return_token_ids")
+        return answer | ({"prompt_token_ids": prompt} if tells else {})
 
-    def _distribution(self, body: dict[str, Any]) -> tuple[torch.Tensor, list[int]]:
+    def _distribution(self, body: dict[str, Any], written: list[int]) -> tuple[torch.Tensor, list[int]]:
         image, text = self._render(body)
         if image is None:
             ids = torch.tensor([self._tokens(text, body)])
@@ -120,5 +144,9 @@ class ReplayedVllm:
         else:
             inputs = self.engine.encoder.with_images([text], [image])
         prompt: list[int] = inputs["input_ids"][0].tolist()
+        if written:
+            more = torch.tensor([written])
+            inputs["input_ids"] = torch.cat([inputs["input_ids"], more], dim=1)
+            inputs["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(more)], dim=1)
         logits = self.engine.reader.read(inputs, keep=1).logits[0, -1]
         return torch.log_softmax(logits, dim=-1), prompt

@@ -131,6 +131,8 @@ class ModelOptions:
                     f"{self.base_urls[0]} shows only the {server.served.top_k} most probable tokens; examples with a "
                     f"candidate outside have no exact scores"
                 )
+            for remark in server.remarks:
+                warn(remark)
             return server
         from unprior.engines.vllm import VllmEngine
 

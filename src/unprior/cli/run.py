@@ -54,6 +54,7 @@ from unprior.cli.run_record import RunRecord
 from unprior.cli.score import print_failures, score_benchmark
 
 if TYPE_CHECKING:
+    from unprior.engines.scoring import Summary
     from unprior.pipeline import Run
 
 _PETRI_DISH = (
@@ -133,20 +134,11 @@ def run(
     with errors.status("Fitting, deciding and running the studies …"):
         result = Run.of(table, epsilon_cs=epsilon_cs, uncertainty=uncertainty, baselines=answers)
     warn_about_abstaining(result.calibrator)
-    warn_about(result.cautions)
     with errors.status("Writing the report …"):
-        notes = [note for note in (result.beyond_permitted_loss, _PETRI_DISH if model == NAME else None) if note]
-        notes += [f"{caution[0].upper()}{caution[1:]}." for caution in result.cautions]
-        if lost:
-            notes.insert(0, f"{len(lost):,} answers of other methods are missing, so none is compared.")
-        if scored.summary.censored and allow_censored:
-            notes.insert(0, f"{scored.summary.censored:,} examples have scores that are only bounds.")
-        if scored.summary.cut_off:
-            notes.insert(0, f"{scored.summary.cut_off:,} answers were cut off while the model was thinking.")
-        if scored.summary.failures:
-            notes.insert(0, f"{len(scored.summary.failures):,} of {len(whole):,} examples could not be scored.")
+        notes = _notes(result, scored.summary, len(lost), embedded=model == NAME)
         result.write(out, whole, note=" ".join(notes) or None)
     if as_json:
+        warn_about(result.cautions)
         print((out / "report.json").read_text(encoding="utf-8"), end="")
     else:
         print_run(result)
@@ -158,6 +150,20 @@ def run(
         output.print(f"Report: {out / 'report.html'}", soft_wrap=True)
     if scored.summary.failures or lost:
         raise typer.Exit(1)
+
+
+def _notes(result: Run, summary: Summary, lost: int, *, embedded: bool) -> list[str]:
+    """Sentences that a reader of the numbers should see first."""
+    told = {
+        f"{len(summary.failures):,} of {summary.examples:,} examples could not be scored.": len(summary.failures),
+        f"{summary.cut_off:,} answers were cut off while the model was thinking.": summary.cut_off,
+        f"{summary.censored:,} examples have scores that are only bounds.": result.table.is_bounded.any(),
+        f"{lost:,} answers of other methods are missing, so none is compared.": lost,
+        result.beyond_permitted_loss: result.beyond_permitted_loss,
+        _PETRI_DISH: embedded,
+    }
+    notes = [note for note, holds in told.items() if note and holds]
+    return notes + [f"{caution[0].upper()}{caution[1:]}." for caution in result.cautions]
 
 
 def print_run(result: Run) -> None:

@@ -3,17 +3,54 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, TypeGuard
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard, TypeVar
 
 from unprior.engines._candidate_tree import NextTokens, Token
-from unprior.engines._http_client import WrongAnswerError
+from unprior.engines._http_client import WrongAnswerError, WrongPromptError
+from unprior.errors import UnpriorError
 
 MOST_NAMED_TOKENS = 128
 """vLLM takes no more in `logprob_token_ids`."""
 _ABSENT = -9999.0  # what vLLM writes for minus infinity: the filling of shorter lists in a batch, never a real value
 _PREFIX = "token_id:"
 _ABOVE_ONE = 1e-2
+_LONGEST_TEXT = 2**20  # characters of an answer; no number of tokens that people ask for has more
+
+Checked = TypeVar("Checked")
+
+
+class ModelChangedError(UnpriorError):
+    """A reply names another model than the replies before."""
+
+
+class NamedModel:
+    """The model that replies name, which may be an alias of the one asked for; the first reply fixes it."""
+
+    def __init__(self, mask: Callable[[str], str], name: str = "") -> None:
+        """``mask``: takes secrets out of messages; ``name``: what a reply called the model, empty if none did."""
+        self.mask, self.name = mask, name
+        self.changed: ModelChangedError | None = None
+        """Why no further reply can be trusted."""
+
+    def checking(self, check: Callable[[Any], Checked]) -> Callable[[Any], Checked]:
+        """The check of a reply's content, and of the model that it names."""
+
+        def checked(answer: Any) -> Checked:
+            result, name = check(answer), answer.get("model")
+            if not isinstance(name, str) or not name or name == self.name:
+                return result
+            if self.name:
+                names = self.mask(f"as {self.name!r} before and now as {name!r}")
+                self.changed = ModelChangedError(
+                    f"the server answered {names}; scores of two models must not be mixed: see that one model is "
+                    f"served under this name, and run again"
+                )
+                raise self.changed
+            self.name = name
+            return result
+
+        return checked
 
 
 def written_text(answer: Any) -> str:
@@ -30,13 +67,20 @@ def written_text(answer: Any) -> str:
         # Without an answer the thinking was cut off, unless the server says that the model stopped by itself.
         ended = bool(text.strip()) or (content is not None and choice.get("finish_reason") == "stop")
         text = f"<think>{thinking}</think>{text}" if ended else f"<think>{thinking}"
+    if len(text) > _LONGEST_TEXT:
+        raise WrongAnswerError(f"it has {len(text):,} characters, more than the tokens that were asked for can have")
     return text.encode(errors="replace").decode()  # JSON can spell half of a character, which no file can hold
 
 
-def named_tokens(answer: Any, asked: Sequence[int], tail: Sequence[int] | None = None) -> NextTokens:
-    """Log-probabilities of exactly the tokens that were asked for, after a prompt that ends in ``tail``."""
+def named_tokens(
+    answer: Any, asked: Sequence[int], tail: Sequence[int] | None = None, first: int | None = None
+) -> NextTokens:
+    """Log-probabilities of exactly the tokens that were asked for.
+
+    They follow a prompt that ends in ``tail``, and the token ``first``, if the model had to write one.
+    """
     _check_prompt(answer, tail)
-    listed, written = _listed(answer)
+    listed, written = _listed(answer, first)
     values = {token: value for token, value in _numbered(listed) if value > _ABSENT}
     if missing := [token for token in asked if token not in values]:
         raise WrongAnswerError(f"{len(missing)} of {len(asked)} tokens that were asked for are missing")
@@ -46,9 +90,12 @@ def named_tokens(answer: Any, asked: Sequence[int], tail: Sequence[int] | None =
     return NextTokens({token: values[token] for token in asked})
 
 
-def top_tokens(answer: Any, least: int, *, numbered: bool) -> NextTokens:
+def top_tokens(
+    answer: Any, least: int, *, numbered: bool, tail: Sequence[int] | None = None, first: int | None = None
+) -> NextTokens:
     """The most probable tokens; a list shorter than usual would hide some in the middle."""
-    listed, _ = _listed(answer)
+    _check_prompt(answer, tail)
+    listed, _ = _listed(answer, first)
     if len(listed) < least:
         raise WrongAnswerError(f"it lists {len(listed)} tokens instead of {least}")
     pairs: list[tuple[Token, float]] = list(_numbered(listed)) if numbered else _texts(listed)
@@ -85,8 +132,10 @@ def _check_prompt(answer: Any, tail: Sequence[int] | None) -> None:
     if not tail:
         return
     tokens = prompt_tokens(answer)
-    if tokens is None or tokens[-len(tail) :] != list(tail):
-        raise WrongAnswerError("it belongs to a prompt with another end")
+    if tokens is None:
+        raise WrongAnswerError("it does not repeat the prompt")
+    if tokens[-len(tail) :] != list(tail):
+        raise WrongPromptError("it belongs to a prompt with another end")
 
 
 def _are_tokens(tokens: Any) -> TypeGuard[list[int]]:
@@ -100,15 +149,18 @@ def _choice(answer: Any) -> dict[str, Any]:
     return choices[0]
 
 
-def _listed(answer: Any) -> tuple[list[dict[str, Any]], Any]:
-    """The listed tokens after the prompt, and the one that was written."""
+def _listed(answer: Any, first: int | None = None) -> tuple[list[dict[str, Any]], Any]:
+    """The listed tokens after the prompt and the token ``first``, if there is one, and the one that was written."""
     content = (_choice(answer).get("logprobs") or {}).get("content")
-    if not isinstance(content, list) or len(content) != 1 or not isinstance(content[0], dict):
-        raise WrongAnswerError("it has no log-probabilities of exactly one token")
-    listed = content[0].get("top_logprobs")
+    if not isinstance(content, list) or not content or not all(isinstance(entry, dict) for entry in content):
+        raise WrongAnswerError("it has no log-probabilities")
+    *before, last = content
+    if [_number(entry.get("token")) for entry in before] != ([] if first is None else [first]):
+        raise WrongAnswerError("it has log-probabilities of other tokens than the one that was asked for")
+    listed = last.get("top_logprobs")
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
         raise WrongAnswerError("it lists no tokens")
-    return listed, content[0].get("token")
+    return listed, last.get("token")
 
 
 def _numbered(listed: list[dict[str, Any]]) -> list[tuple[int, float]]:

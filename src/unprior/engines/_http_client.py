@@ -1,4 +1,4 @@
-"""Requests that survive a busy or faulty server: bounded, retried, and believed only after a check."""
+"""Requests that survive a busy or faulty server: bounded in time and size, retried, and believed only after a check."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import itertools
 import json
 import os
 import random
+import re
 import time
+import zlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -16,6 +18,7 @@ from typing import Any, TypeVar
 import httpx
 
 from unprior.engines._http_pictures import write_body
+from unprior.engines._http_secrets import Mask
 from unprior.errors import UnpriorError
 
 KEY_VARIABLES = ("UNPRIOR_API_KEY", "OPENAI_API_KEY")
@@ -23,6 +26,13 @@ KEY_VARIABLES = ("UNPRIOR_API_KEY", "OPENAI_API_KEY")
 _PASSING = (408, 409, 425, 429)  # besides 5xx: the same request may succeed later
 _LONGEST_MESSAGE = 300
 _HIGHEST_PORT = 65535
+_MOST_OTHER_PROMPTS = 2
+_MOST_BYTES = 16 * 2**20  # of one reply; the tokens of a prompt of a million tokens take half of it
+_MOST_OF_A_MESSAGE = 2**16  # of an error's text that is looked at
+
+# Tests put their own clock here.
+_sleep = asyncio.sleep
+_time_limit = asyncio.timeout
 
 Checked = TypeVar("Checked")
 
@@ -35,8 +45,20 @@ class UnreachableError(UnpriorError):
     """The server did not answer although it was asked again and again."""
 
 
+class BrokenServerError(UnreachableError):
+    """The server answered every time that something inside it went wrong."""
+
+
+class OtherPromptError(UnpriorError):
+    """The server read another prompt than the one that was meant."""
+
+
 class WrongAnswerError(Exception):
     """An answer that is not what was asked for; it is asked for again and never used."""
+
+
+class WrongPromptError(WrongAnswerError):
+    """An answer to another prompt; asked for once more only, because a chat template does not change its mind."""
 
 
 class _PassingError(Exception):
@@ -49,6 +71,10 @@ class _PassingError(Exception):
 
 class _SilenceError(_PassingError):
     """Nobody answers; the server should be left alone for a while."""
+
+
+class _InnerError(_PassingError):
+    """The server says that something inside it went wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +94,7 @@ class Patience:
     longest_wait: float = 600.0
     """No pause that a server asks for (Retry-After) is longer."""
     timeout: float = 300.0
-    """Seconds that an answer may take."""
+    """Seconds that one request may take altogether, from connecting to the last byte of the answer."""
     rest: float = 30.0
     """Seconds that a server which cannot be reached is left alone, where there are others."""
 
@@ -98,6 +124,8 @@ class HttpClient:
         self.requests = 0
         """Requests sent so far, repeated ones included."""
         self._key = _key_of_environment()
+        self.mask = Mask(self._key)
+        """Takes the key out of what servers say."""
         self._turns, self._others = itertools.count(), itertools.count()
         self._rests_until = [0.0] * len(self.base_urls)
         self._certificates = httpx.create_ssl_context()  # shared: loading them takes longer than many requests
@@ -126,16 +154,20 @@ class HttpClient:
         *,
         picture: bytes | None = None,
         server: int | None = None,
+        only: int | None = None,
         most_wrong: int | None = None,
+        attempts: int | None = None,
     ) -> Checked:
         """Send something that may be sent again, and check the answer; so many wrong ones are enough.
 
         Requests that share a picture go to one ``server``, which has then read it already; without, to any. Retries go
-        to the next.
+        to the next, unless ``only`` one server is meant.
         """
-        content, attempts = write_body(body, picture), self.patience.attempts
+        content, attempts = write_body(body, picture), attempts or self.patience.attempts
+        if only is not None:
+            server = only
         first = next(self._others) % len(self.base_urls) if server is None else server
-        return await self._ask("POST", path, content, check, first, attempts, most_wrong or attempts)
+        return await self._ask("POST", path, content, check, first, attempts, most_wrong or attempts, only=only)
 
     async def _ask(
         self,
@@ -149,7 +181,7 @@ class HttpClient:
         *,
         only: int | None = None,
     ) -> Checked:
-        wrong, refused = 0, set[int]()
+        wrong, other_prompts, refused = 0, 0, set[int]()
         last: type[UnpriorError]
         for tries in itertools.count(1):
             awake = [only] if only is not None else self._awake(refused)
@@ -158,7 +190,8 @@ class HttpClient:
             try:
                 return _checked(check, await self._send(method, url, body))
             except _PassingError as error:
-                reason, wait, last = str(error), error.wait, UnreachableError
+                reason, wait = str(error), error.wait
+                last = BrokenServerError if isinstance(error, _InnerError) else UnreachableError
                 if isinstance(error, _SilenceError):
                     self._rests_until[server] = time.monotonic() + self.patience.rest
             except RefusedError:
@@ -169,9 +202,12 @@ class HttpClient:
             except WrongAnswerError as error:
                 reason, wait, last = f"a wrong answer: {error}", 0.0, UnpriorError
                 wrong += 1
-            if tries >= attempts or wrong >= most_wrong:
-                raise last(f"{url}: {reason} (try {tries} of {attempts}); check the server and run again")
-            await asyncio.sleep(max(self.patience.delay(tries - 1), min(wait, self.patience.longest_wait)))
+                if isinstance(error, WrongPromptError):
+                    last, other_prompts = OtherPromptError, other_prompts + 1
+            if tries >= attempts or wrong >= most_wrong or other_prompts >= _MOST_OTHER_PROMPTS:
+                told = self.mask(f"{url}: {reason}")
+                raise last(f"{told} (try {tries} of {attempts}); check the server and run again")
+            await _sleep(max(self.patience.delay(tries - 1), min(wait, self.patience.longest_wait)))
             server += 1
         raise AssertionError("the loop above ends")
 
@@ -182,9 +218,9 @@ class HttpClient:
         which at 64 connections takes several times as long as the request itself.
         """
         lane = httpx.AsyncClient(
-            headers={"Content-Type": "application/json"}
+            headers={"Content-Type": "application/json", "Accept-Encoding": "identity"}
             | ({} if self._key is None else {"Authorization": f"Bearer {self._key}"}),
-            timeout=httpx.Timeout(self.patience.timeout, connect=min(10.0, self.patience.timeout)),
+            timeout=httpx.Timeout(None, connect=min(10.0, self.patience.timeout)),  # the whole has a limit of its own
             verify=self._certificates,
         )
         self._lanes.append(lane)
@@ -200,36 +236,62 @@ class HttpClient:
         self.requests += 1
         lane = self._free.pop() if self._free else self._open_lane()
         try:
-            response = await lane.request(method, url, content=body)
+            async with _time_limit(self.patience.timeout), lane.stream(method, url, content=body) as response:
+                content = await _read(response)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise _SilenceError(f"the connection failed ({type(error).__name__})") from None
-        except httpx.TimeoutException as error:
-            raise _SilenceError(f"no answer in time ({type(error).__name__})") from None
+        except (httpx.TimeoutException, TimeoutError):
+            raise _SilenceError(f"no whole answer within {self.patience.timeout:g} seconds") from None
         except httpx.TransportError as error:
             raise _PassingError(f"the connection failed ({type(error).__name__})") from None
-        except (httpx.InvalidURL, httpx.DecodingError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise _PassingError(f"the answer cannot be read ({type(error).__name__})") from None
         finally:
             self._free.append(lane)
-        if response.status_code in _PASSING or response.status_code >= 500:
-            raise _PassingError(f"status {response.status_code}", _asked_to_wait(response.headers.get("Retry-After")))
-        if response.status_code != 200:
-            raise RefusedError(f"{url}: status {response.status_code}: {self._without_key(_message(response))}")
+        status = response.status_code
+        if status in _PASSING or status >= 500:
+            wait = _asked_to_wait(response.headers.get("Retry-After"))
+            raise (_InnerError if status == 500 else _PassingError)(f"status {status}", wait)
+        if status != 200:
+            said = self.mask(_message(content)) or response.reason_phrase
+            if response.is_redirect:
+                said = f"it sends requests on to {self.mask(response.headers['Location'])}; give the last address"
+            raise RefusedError(f"{self.mask(url)}: status {status}: {said[:_LONGEST_MESSAGE]}")
         try:
-            return json.loads(response.content)
-        except ValueError:
+            return json.loads(content)
+        except (ValueError, RecursionError):
             raise _PassingError("the answer is not whole or not JSON") from None
 
-    def _without_key(self, text: str) -> str:
-        """Servers quote keys they do not know."""
-        return text if self._key is None else text.replace(self._key, "***")
+
+async def _read(response: httpx.Response) -> bytes:
+    """What a reply holds, unpacked; never more than is sensible, whatever the server packed or promised."""
+    parts, size = [], 0
+    async for part in response.aiter_raw():
+        size += len(part)
+        if size > _MOST_BYTES:
+            raise _PassingError(f"the answer is larger than {_MOST_BYTES // 2**20} MB")
+        parts.append(part)
+    content = parts[0] if len(parts) == 1 else b"".join(parts)
+    packed = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if packed in {"identity", ""}:
+        return content
+    if packed not in {"gzip", "x-gzip", "deflate"}:  # nothing was asked for; these can be unpacked within a limit
+        raise _PassingError("the answer is packed in a way that was not asked for")
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    try:
+        content = unpacker.decompress(content, _MOST_BYTES)
+    except zlib.error:
+        raise _PassingError("the answer cannot be unpacked") from None
+    if unpacker.unconsumed_tail:
+        raise _PassingError(f"the answer is larger than {_MOST_BYTES // 2**20} MB")
+    return content
 
 
 def _checked(check: Callable[[Any], Checked], answer: Any) -> Checked:
     """What a check makes of an answer; one that it cannot make sense of at all is wrong, too."""
     try:
         return check(answer)
-    except WrongAnswerError:
+    except (WrongAnswerError, UnpriorError):
         raise
     except Exception as error:
         raise WrongAnswerError(f"it is not understood ({type(error).__name__})") from None
@@ -256,7 +318,9 @@ def _checked_url(url: str) -> str:
     except httpx.InvalidURL:
         parsed = httpx.URL("")
     if parsed.scheme not in {"http", "https"} or not parsed.host or (parsed.port or 0) > _HIGHEST_PORT:
-        raise UnpriorError(f"--base-url {url!r}: give an address such as http://localhost:8000")
+        # Without what may be a password or a key, even where it is not a proper address.
+        shown = re.sub(r"^([a-z]+://)?.*@", r"\1***@", re.split(r"[?#]", url)[0], flags=re.IGNORECASE)
+        raise UnpriorError(f"--base-url {shown!r}: give an address such as http://localhost:8000")
     if parsed.userinfo or parsed.query or parsed.fragment:
         raise UnpriorError(
             f"--base-url for {parsed.host}: leave passwords and keys out of the address; the key is read from "
@@ -277,16 +341,21 @@ def _asked_to_wait(header: str | None) -> float:
         return float(header)
     try:
         return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, TypeError, IndexError, OSError):  # dates have many ways to be wrong
         return 0.0
 
 
-def _message(response: httpx.Response) -> str:
-    """What the server says about it, shortened."""
+def _message(content: bytes) -> str:
+    """What the server says about it, on one line and fit for a terminal.
+
+    >>> _message(b'{"error": {"message": "no such  model"}}')
+    'no such model'
+    """
+    text = content[:_MOST_OF_A_MESSAGE].decode(errors="replace")
     try:
-        content = response.json()
-        error = content.get("error", content) if isinstance(content, dict) else content
+        told = json.loads(text)
+        error = told.get("error", told) if isinstance(told, dict) else told
         text = str(error.get("message", error) if isinstance(error, dict) else error)
-    except ValueError:
-        text = response.text
-    return " ".join(text.split())[:_LONGEST_MESSAGE] or response.reason_phrase
+    except (ValueError, RecursionError):
+        pass
+    return "".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split()))

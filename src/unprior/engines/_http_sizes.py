@@ -26,12 +26,14 @@ _CHAT = "/v1/chat/completions"
 class SizesProbe:
     """Asks a server a few questions and looks at the sizes."""
 
-    def __init__(self, client: HttpClient, served: Served, suffix: str, new_tokens: int) -> None:
+    def __init__(
+        self, client: HttpClient, tokenizer: ServerTokenizer, served: Served, suffix: str, new_tokens: int
+    ) -> None:
         """``suffix``: what scoring adds to a text; ``new_tokens``: the longest original answer."""
         if served.top_k is not None or not served.tells_prompt:
             raise UnpriorError("an estimate needs a server that gives exact scores: vLLM 0.26 or newer")
-        self.client, self.served, self.suffix, self.new_tokens = client, served, suffix, new_tokens
-        self.tokenizer = ServerTokenizer(client, served.model, adds_start=served.adds_start)
+        self.client, self.tokenizer, self.served = client, tokenizer, served
+        self.suffix, self.new_tokens = suffix, new_tokens
 
     async def sizes(self, queries: Sequence[Query], texts: Sequence[str]) -> Sizes:
         """Ask the queries, which have pictures, and have further texts tokenised."""

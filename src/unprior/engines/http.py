@@ -15,13 +15,15 @@ from typing import Any, TypeVar
 
 from PIL import Image
 
-from unprior.engines._candidate_tree import Beginning, NextTokens, Token, branch_points, leads_to, sum_up
-from unprior.engines._http_answers import MOST_NAMED_TOKENS, named_tokens, prompt_tokens, written_text
+from unprior.engines._candidate_tree import Token
+from unprior.engines._http_answers import NamedModel, prompt_tokens, written_text
+from unprior.engines._http_branches import BranchReader
 from unprior.engines._http_client import HttpClient, Patience, UnreachableError, WrongAnswerError
 from unprior.engines._http_pictures import encode_picture, user_content
-from unprior.engines._http_server import examine, naming, question
+from unprior.engines._http_server import examine, question
 from unprior.engines._http_sizes import SizesProbe
-from unprior.engines._http_tokens import CandidateTokens, ServerTokenizer
+from unprior.engines._http_tokens import CandidateTokens, Continuation, ServerTokenizer
+from unprior.engines._probe import probe_texts, prompt_digest
 from unprior.engines.cost import SAME_END, Sizes
 from unprior.engines.prompts import PromptLayout, opens_block
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
@@ -53,8 +55,9 @@ class HttpEngine:
     marked. What a server can do is found out by asking it. Every answer is checked; a wrong one is asked for again and
     never becomes a score. The API key is read from ``UNPRIOR_API_KEY`` or ``OPENAI_API_KEY``.
 
-    The fingerprint covers what the server tells: model, what it was loaded from, longest prompt, version. It cannot
-    notice other weights behind the same name.
+    The fingerprint covers what the server tells: model and what replies call it, what it was loaded from, longest
+    prompt, version, and the tokens of a question behind its chat template. It cannot notice other weights behind the
+    same name. A reply that names another model than those before ends the run.
 
     Parameters
     ----------
@@ -101,10 +104,15 @@ class HttpEngine:
         self._encoding: weakref.WeakValueDictionary[Any, asyncio.Lock] = weakref.WeakValueDictionary()
         try:
             self.served = self._run(examine(self._client, model))
+            self._tokenizer = self._new_tokenizer()
+            self._prompt = self._run(self._probe_prompt())
+            self.remarks = self._run(self._find_remarks())
+            """What people should know about this server, found out when it was asked first."""
         except BaseException:
             self.close()
             raise
-        self._tokenizer = ServerTokenizer(self._client, model, adds_start=self.served.adds_start)
+        self._named = NamedModel(self._client.mask, self.served.served_model)
+        self._branches = BranchReader(self.served)
 
     def close(self) -> None:
         """Give up the connections; the engine cannot be used any more."""
@@ -144,8 +152,9 @@ class HttpEngine:
         """What the fingerprint is made of, for people."""
         from unprior import __version__
 
-        served = {key: str(value) for key, value in asdict(self.served).items()}
-        return {"engine": "openai", **served, "unprior": __version__}
+        served = {key: self._client.mask(str(value)) for key, value in asdict(self.served).items()}
+        prompt = {} if self._prompt is None else {"prompt": self._prompt}
+        return {"engine": "openai", **served, **prompt, "unprior": __version__}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -172,7 +181,7 @@ class HttpEngine:
     @property
     def score_in_full(self) -> Callable[[Query], CandidateScores] | None:
         """Scores past the server's cache of prompts, for ``unprior doctor``; None where that cannot be asked for."""
-        if not self.served.tells_prompt:
+        if not self.served.tells_prompt or self.served.top_k is not None:
             return None
         return lambda query: self._run(self._score(query, self._shown(query.image, in_full=True)))
 
@@ -203,13 +212,17 @@ class HttpEngine:
 
     def sizes(self, queries: Sequence[Query], texts: Sequence[str] = ()) -> Sizes:
         """What the cost model must know: ask a few queries with pictures, and have further texts tokenised."""
-        probe = SizesProbe(self._client, self.served, self._layout.scoring_suffix, self.most_new_tokens)
+        probe = SizesProbe(
+            self._client, self._tokenizer, self.served, self._layout.scoring_suffix, self.most_new_tokens
+        )
         return self._run(probe.sizes(queries, texts))
 
     async def _all(
         self, queries: Sequence[Query], work: Callable[[Query, _Shown], Awaitable[Result]]
     ) -> list[Result | QueryFailure]:
         """Work on all, so many at a time; a query that fails does not spoil the others."""
+        if self._named.changed is not None:  # seen in the batch before, whose good results are stored by now
+            raise self._named.changed
         slots, gone = asyncio.Semaphore(self.concurrency), []
         ahead = asyncio.Semaphore(2 * self.concurrency)  # pictures are encoded while the server works on others
 
@@ -238,47 +251,30 @@ class HttpEngine:
 
     async def _original(self, shown: _Shown, text: str) -> str:
         written = await self._post(shown, text, None, {"max_tokens": self.most_new_tokens}, written_text)
+        written = self._client.mask.in_answer(written)
         return written if opens_block(written) else self.served.opened_block + written
 
     async def _score(self, query: Query, shown: _Shown) -> CandidateScores:
-        """Read the distribution at every branch of the candidates, what begins alike once."""
         text = query.text + self._layout.scoring_suffix
         if self.served.tokenizes:
             tokens = await self._tokens(text, query.candidates)
         else:
             tokens = CandidateTokens((), tuple((candidate,) for candidate in query.candidates), {})
-        read: dict[Beginning, NextTokens] = {}
-        for beginning, following in branch_points(tokens.candidates).items():
-            if leads_to(beginning, read):
-                read[beginning] = await self._next(shown, text, tokens, beginning, following)
-        return sum_up(tokens.candidates, read)
-
-    async def _next(
-        self, shown: _Shown, text: str, tokens: CandidateTokens, beginning: Beginning, following: Sequence[Token]
-    ) -> NextTokens:
-        served, tail, continued = self.served, (*tokens.tail, *beginning), tokens.contents.get(beginning)
-        if served.top_k is not None:
-            return await self._post(shown, text, continued, served.showing, served.read_shown)
-        expected = [token for token in tail if isinstance(token, int)] if served.tells_prompt else None
-        visible: dict[Token, float] = {}
-        for start in range(0, len(following), MOST_NAMED_TOKENS):
-            asked = [token for token in following[start : start + MOST_NAMED_TOKENS] if isinstance(token, int)]
-            check = partial(named_tokens, asked=asked, tail=expected)
-            visible |= (await self._post(shown, text, continued, naming(asked), check)).visible
-        return NextTokens(visible)
+        return await self._branches.scores(tokens, partial(self._post, shown, text), picture=shown.picture is not None)
 
     async def _post(
         self,
         shown: _Shown,
         text: str,
-        continued: str | None,
+        continued: Continuation | None,
         settings: dict[str, Any],
         check: Callable[[Any], Result],
     ) -> Result:
         body = question(self.served.model, user_content(shown.picture, text), continued) | self.served.extras | settings
         if shown.in_full:  # vLLM finds only prompts with the same salt in its cache
             body["cache_salt"] = secrets.token_hex()
-        return await self._client.post(_CHAT, body, check, picture=shown.picture, server=shown.server)
+        checking = self._named.checking(check)
+        return await self._client.post(_CHAT, body, checking, picture=shown.picture, server=shown.server)
 
     async def _tokens(self, text: str, candidates: tuple[str, ...]) -> CandidateTokens:
         """Tokens of the candidates; they are the same behind every prompt with the same end, which answers repeat."""
@@ -292,6 +288,48 @@ class HttpEngine:
                     self._encoded.clear()
                 self._encoded[key] = encoded
             return self._encoded[key]
+
+    def _new_tokenizer(self, only: int | None = None) -> ServerTokenizer:
+        served = self.served
+        return ServerTokenizer(
+            self._client, served.model, adds_start=served.adds_start, settings=served.template_settings, only=only
+        )
+
+    async def _probe_prompt(self) -> str | None:
+        """What tells one chat template from another: the tokens of a fixed question; None if the server has none."""
+        if not self.served.tokenizes:
+            return None
+        found = set()
+        for server in range(len(self._client.base_urls)):
+            asked = self._new_tokenizer(only=server)
+            found.add(prompt_digest([await asked.chat(text) for text in probe_texts(self._layout)]))
+        if len(found) > 1:
+            raise UnpriorError(
+                f"the servers lay out one question for {self.served.model} in different ways; give only servers with "
+                f"the same chat template"
+            )
+        return found.pop()
+
+    async def _find_remarks(self) -> tuple[str, ...]:
+        served, remarks = self.served, []
+        if served.served_model not in {"", served.model}:
+            remarks.append(
+                f"{served.model}: the server answers as {self._client.mask(served.served_model)!r}; this is recorded, "
+                f"and an answer under yet another name will end the run"
+            )
+        if served.opened_block:
+            remarks.append(
+                f"{served.model}: the chat template opens a thinking block that cannot be left out, so candidates are "
+                f"scored as the first words of a thought; serve the model with a template that opens none"
+            )
+        if served.tokenizes:
+            beginning = self._layout.continuations(("yes",))[0]
+            if not await self._tokenizer.continues(probe_texts(self._layout)[1], beginning):
+                remarks.append(
+                    f"{served.model}: the chat template does not leave words such as {beginning!r} as they are, so "
+                    f"only candidates of one token can be scored exactly; serve the model with a template that does"
+                )
+        return tuple(remarks)
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -7,7 +7,6 @@ takes the shards in; keys are the same everywhere, so it does not matter how man
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import secrets
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unprior._files import replacing
+from unprior._locks import lock_at_once
 from unprior.engines.plan import Job
 from unprior.engines.store import ScoreStore, StoredResult
 from unprior.errors import UnpriorError
@@ -81,7 +81,7 @@ class ShardFolder:
             raise UnpriorError(f"{self.folder}: cannot be written ({error.strerror or error})") from None
         with stream:
             try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_at_once(stream)
             except OSError as error:
                 if not isinstance(error, BlockingIOError):
                     raise UnpriorError(

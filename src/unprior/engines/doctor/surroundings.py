@@ -15,17 +15,10 @@ from unprior.engines.protocol import Engine
 _OLDEST = {"torch": (2, 6), "transformers": (5, 3), "vllm": (0, 26)}
 _NAMES = {"dtype": "precision", "root": "loaded from", "longest": "longest prompt", "version": "server"}
 _NOT_FOR_PEOPLE = frozenset(
-    {
-        "engine",
-        "model",
-        "software",
-        "weights",
-        "preprocessing",
-        "chat_template",
-        "prompt",
-        "image_prompt",
-    }  # known, or too long to read
-    | {"top_k", "tokenizes", "adds_start", "tells_prompt", "opened_block"}  # what a server can do
+    # Known, or too long to read.
+    {"engine", "model", "software", "weights", "preprocessing", "chat_template", "prompt", "image_prompt"}
+    # What a server can do.
+    | {"top_k", "tokenizes", "adds_start", "tells_prompt", "opened_block", "thinking", "served_model"}
 )
 _NOTHING = frozenset({"", "None", "{}"})
 
