@@ -26,8 +26,21 @@ TARGETS = {
     "replies": "fuzz.replies:make",
     "listings": "fuzz.listings:make",
     "models": "fuzz.models:make",
+    "questions": "fuzz.questions:make",
+    "stores": "fuzz.stores:make",
 }
 """What is hunted in, and what prepares it."""
+SHARE = {
+    "tables": 60,
+    "calibrators": 150,
+    "images": 300,
+    "replies": 60,
+    "listings": 50,
+    "models": 16,
+    "questions": 60,
+    "stores": 80,
+}
+"""Cases of the share that is part of `make test`: some seconds each on an idle machine."""
 KEPT = Path("fuzz-failures")
 _KEPT_PER_FAULT = 3
 _REPORT_EVERY = 10.0
