@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-Path = tuple[Any, ...]
+Place = tuple[Any, ...]
 """Keys and positions that lead to a value inside JSON."""
 
 _DEEP, _DIGITS, _INFINITE = "@deep@", "@digits@", "@infinite@"
 _RAW = {_DEEP: "[" * 60_000 + "]" * 60_000, _DIGITS: "9" * 5_000, _INFINITE: "1e999"}
 STRANGE: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 2, 0.5, -0.0, 1e-320, 1e308, -1e308, 1e7, float("nan"), float("inf"), float("-inf"),
-    2**31, 2**53 + 1, 2**63, -(2**63) - 1, 10**400, "", " ", "0", "NaN", "yes", "A", "null", "\ud800", "\x00",
+    None, True, False, 0, 1, -1, 2, 0.5, -0.0, 1e-320, 1e308, -1e308, 1e7, -4.5, float("nan"), float("inf"),
+    float("-inf"), 2**31, 2**53 + 1, 2**63, -(2**63) - 1, 10**400, "", " ", "0", "NaN", "yes", "A", "null", "\ud800", "\x00",
     "\x1b[31m", "é", "e\u0301", "=1+1", "[/x]", "../../x", "a" * 70_000, "🙂" * 300, [], {}, [[]], [None], {"": None},
     ["A", "A"], [0.0] * 3, _DEEP, _DIGITS, _INFINITE,
 )  # fmt: skip
@@ -62,13 +62,13 @@ def changed_json(random: Random, value: Any, strange: tuple[Any, ...] = STRANGE)
     value = copy.deepcopy(value)
     notes = []
     for _ in range(random.choice((1, 1, 1, 2, 3))):
-        path = random.choice(list(places(value)))
+        path = some_place(random, value)
         value, note = change_at(random, value, path, strange)
         notes.append(note)
     return value, "; ".join(notes)
 
 
-def change_at(random: Random, value: Any, path: Path, strange: tuple[Any, ...] = STRANGE) -> tuple[Any, str]:
+def change_at(random: Random, value: Any, path: Place, strange: tuple[Any, ...] = STRANGE) -> tuple[Any, str]:
     """Change what lies at a place: replaced, deleted, doubled, renamed, wrapped, moved, or with something added."""
     found = at(value, path)
     kinds = ["replace", "replace", "replace", "wrap"]
@@ -81,7 +81,8 @@ def change_at(random: Random, value: Any, path: Path, strange: tuple[Any, ...] =
     if isinstance(found, dict | list):
         kinds.append("add")
     kind = random.choice(kinds)
-    new: Any = random.choice(strange)
+    alike = [value for value in strange if _kind(value) == _kind(found)]  # what passes the first check
+    new: Any = random.choice(alike if alike and random.random() < 0.6 else strange)
     where = "/".join(map(str, path)) or "everything"
     if kind == "replace":
         return put(value, path, new), f"{where}: replaced by {_short(new)}"
@@ -109,7 +110,16 @@ def change_at(random: Random, value: Any, path: Path, strange: tuple[Any, ...] =
     return value, f"{where}: {kind}d"
 
 
-def places(value: Any, path: Path = ()) -> Iterator[Path]:
+def some_place(random: Random, value: Any) -> Place:
+    """A place by lot, step by step: what holds many values is not chosen more often than what holds few."""
+    path: Place = ()
+    while isinstance(value, dict | list) and value and random.random() < 0.85:
+        step = random.choice(list(value)) if isinstance(value, dict) else random.randrange(len(value))
+        path, value = (*path, step), value[step]
+    return path
+
+
+def places(value: Any, path: Place = ()) -> Iterator[Place]:
     """Every place inside a JSON value, the whole first."""
     yield path
     if isinstance(value, dict):
@@ -120,14 +130,14 @@ def places(value: Any, path: Path = ()) -> Iterator[Path]:
             yield from places(inner, (*path, position))
 
 
-def at(value: Any, path: Path) -> Any:
+def at(value: Any, path: Place) -> Any:
     """What lies at a place."""
     for step in path:
         value = value[step]
     return value
 
 
-def put(value: Any, path: Path, new: Any) -> Any:
+def put(value: Any, path: Place, new: Any) -> Any:
     """Put something at a place; gives the whole, which is the new value itself if the place is everything."""
     if not path:
         return new
@@ -141,6 +151,14 @@ def dumps(value: Any, **options: Any) -> bytes:
     for marker, spelled in _RAW.items():
         text = text.replace(f'"{marker}"', spelled)
     return text.encode("utf-8", "surrogatepass")
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return "number" if value in (_DIGITS, _INFINITE) else "list" if value == _DEEP else "text"
+    if isinstance(value, bool) or value is None:
+        return "word"
+    return "number" if isinstance(value, int | float) else type(value).__name__
 
 
 def _short(value: Any) -> str:

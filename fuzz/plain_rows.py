@@ -47,11 +47,19 @@ def _from_arrow(record: Row) -> Row:
         if isinstance(row.get(name), list):
             row[name] = [_number(value) for value in row[name]]
     if isinstance(row.get("candidates"), list):
-        row["candidates"] = [None if value is None else str(value) for value in row["candidates"]]
+        row["candidates"] = [_text(value) for value in row["candidates"]]
     for name in ("side", "task", "original", "answer", *_TEXTS):
-        if row.get(name) is not None:
-            row[name] = str(row[name])
+        row[name] = _text(row.get(name))
     return row
+
+
+def _text(value: Any) -> str | None:
+    """A value as Arrow spells it in a text column."""
+    if isinstance(value, bytes):
+        return value.decode(errors="surrogateescape")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return None if value is None else str(value)
 
 
 def _number(value: Any) -> Any:

@@ -144,10 +144,9 @@ def _compare(found: Result, wanted: Result) -> None:
     assert not isinstance(wanted, QueryFailure)
     got, right = (each.scored if isinstance(each, Answered) else each for each in (found, wanted))
     bounds = got.censored or (False,) * len(got.scores)
-    known = right.censored or (False,) * len(right.scores)
     good = all(
-        score >= true if bound and not censored else score == true
-        for score, true, bound, censored in zip(got.scores, right.scores, bounds, known, strict=True)
+        score >= true if bound else score == true
+        for score, true, bound in zip(got.scores, right.scores, bounds, strict=True)
     )
     require(good, f"a spoilt reply changes scores: {got} instead of {right}")
 

@@ -15,7 +15,7 @@ from typing import Any
 from PIL import Image
 
 from fuzz.case import Case, Target, require
-from fuzz.mutate import change_at, changed_bytes, dumps, places
+from fuzz.mutate import change_at, changed_bytes, dumps, some_place
 from hand_questions import write_benchmark
 from unprior.benchmarks.user_file import read_questions
 from unprior.engines.prompts import PromptLayout
@@ -87,7 +87,7 @@ class _Stores:
             return random.choice(("", "{", "null", "[]", "3", "NaN", '{"scores": []}', b"\xff\xfe", 7, "[" * 100_000))
         for _ in range(20):
             copied = copy.deepcopy(value)
-            changed, note = change_at(random, copied, random.choice(list(places(copied))))
+            changed, note = change_at(random, copied, some_place(random, copied))
             if not _possible(changed):
                 case.note(note)
                 return dumps(changed).decode("utf-8", "replace")
