@@ -16,8 +16,8 @@ _RAW = {_DEEP: "[" * 60_000 + "]" * 60_000, _DIGITS: "9" * 5_000, _INFINITE: "1e
 STRANGE: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 0.5, -0.0, 1e-320, 1e308, -1e308, 1e7, -4.5, float("nan"), float("inf"),
     float("-inf"), 2**31, 2**53 + 1, 2**63, -(2**63) - 1, 10**400, "", " ", "0", "NaN", "yes", "A", "null", "\ud800",
-    "\x00", "\x1b[31m", "é", "e\u0301", "=1+1", "[/x]", "../../x", "a" * 70_000, "🙂" * 300, [], {}, [[]], [None], {"": None},
-    ["A", "A"], [0.0] * 3, _DEEP, _DIGITS, _INFINITE,
+    "\x00", "\x1b[31m", "é", "e\u0301", "=1+1", "[/x]", "../../x", "a" * 70_000, "🙂" * 300, [], {}, [[]], [None],
+    {"": None}, ["A", "A"], [0.0] * 3, _DEEP, _DIGITS, _INFINITE,
 )  # fmt: skip
 """Values that programs like to stumble over."""
 _PIECES = (
