@@ -43,7 +43,7 @@ class _Listings:
         self.serving = serve()
         self.hub = self.serving.__enter__()
         self.address = self.hub.url.removeprefix("http://")
-        self.proxy = Proxy(self._origin)
+        self.proxy = Proxy(self._origin, folder)
         self.hub.url = self.proxy.url  # so that continued lists come through the proxy, too
         self.content = _one_pair()
         serve_hub(self.hub, _repository(), self.content)

@@ -27,6 +27,7 @@ MOST_MEMORY = 2 << 30
 """Bytes that the process of a case may hold."""
 _SETUP_DEADLINE = 300.0
 _LOG = "log.txt"
+_FAREWELL = 10.0
 _LOOK = 0.1  # seconds between two looks at time and memory
 
 
@@ -139,6 +140,9 @@ class _Worker:
         return None
 
     def end(self) -> None:
+        if self.index is None:
+            self.pipe.close()  # it waits for the next case, and sees that there is none
+            self.process.join(_FAREWELL)
         self._kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import gzip
 import os
-import tempfile
 import threading
 import time
 import zlib
@@ -55,9 +53,9 @@ Spoil = Callable[[Request, Reply], Reply]
 class Proxy(AbstractContextManager["Proxy"]):
     """Serves on a free port of this machine."""
 
-    def __init__(self, origin: Origin) -> None:
-        """``origin`` gives the true replies."""
-        _trust_little()
+    def __init__(self, origin: Origin, folder: Path) -> None:
+        """``origin`` gives the true replies; ``folder`` is for a file that clients need."""
+        _trust_little(folder / "root.pem")
         self.origin = origin
         self.spoil: Spoil | None = None
         self.number = 0
@@ -91,14 +89,12 @@ class Proxy(AbstractContextManager["Proxy"]):
         self._server.server_close()
 
 
-def _trust_little() -> None:
+def _trust_little(file: Path) -> None:
     """One root certificate instead of all: loading them takes longer than all requests of a case, and none is used."""
     begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
     first = Path(certifi.where()).read_text(encoding="utf-8").partition(begin)[2].partition(end)[0]
-    with tempfile.NamedTemporaryFile("w", suffix=".pem", delete=False) as stream:
-        stream.write(f"{begin}{first}{end}\n")
-    os.environ["SSL_CERT_FILE"] = stream.name
-    atexit.register(os.unlink, stream.name)
+    file.write_text(f"{begin}{first}{end}\n", encoding="utf-8")
+    os.environ["SSL_CERT_FILE"] = str(file)
 
 
 def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:

@@ -53,7 +53,7 @@ class _Replies:
         self.known: dict[tuple[str, str, bytes], Reply] = {}
         self.servers = {mode: ReplayedVllm(self.model, **options) for mode, options in _MODES.items()}
         self.mode = ""
-        self.proxy = Proxy(self._origin)
+        self.proxy = Proxy(self._origin, folder)
         self.expected: dict[str, Results] = {}
         for mode in _MODES:
             self.mode = mode

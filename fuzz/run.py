@@ -34,9 +34,9 @@ SHARE = {
     "tables": 60,
     "calibrators": 150,
     "images": 300,
-    "replies": 60,
+    "replies": 40,
     "listings": 50,
-    "models": 16,
+    "models": 12,
     "questions": 60,
     "stores": 80,
 }
