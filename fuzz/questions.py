@@ -54,6 +54,9 @@ class _Questions:
         for image in self.folder.glob("*.png"):
             (case.folder / image.name).symlink_to(image)
         records: list[Any] = [dict(question) for question in self.questions]
+        if random.random() < 0.3:  # only another spelling
+            spelled = [{name: record[name] for name in random.sample(list(record), len(record))} for record in records]
+            return case.write("questions.jsonl", b"\r\n".join(map(dumps, spelled)) + b"\n\n")
         if random.random() < 0.3:
             return case.write("questions.jsonl", changed_bytes(random, b"\n".join(map(dumps, records))))
         for position in random.sample(range(len(records)), random.choice((1, 1, 2))):
