@@ -6,9 +6,10 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint
 DEMO := demo
 ENGINES := .venv-engines
 TRAINING := build/embedded
+MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-engines engines lint bench bench-core bench-engine bench-baselines bench-studies bench-client bench-scale train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-core bench-engine bench-baselines bench-studies bench-client bench-scale train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,6 +43,10 @@ test: lint  ## Check style and types, then run all tests and the examples in the
 	@# One worker runs all of a file, so that what the file prepares is prepared once.
 	$(BIN)/pytest -n auto --dist loadscope --no-loadscope-reorder -m "not slow"
 	@echo "The tests on a real vLLM did not run; \`make test-engines\` runs them."
+
+fuzz: $(VENV)/dev.stamp  ## Hunt for faults with changed inputs for ten minutes; MINUTES, SEED, ONLY and CASE narrow it down.
+	PYTHONPATH=bench:tests/support OMP_NUM_THREADS=1 $(BIN)/python -m fuzz.run --minutes $(MINUTES) \
+	$(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) $(if $(CASE),--case $(CASE))
 
 test-slow: $(VENV)/dev.stamp  ## The tests that need minutes or large tools, such as TeX.
 	$(BIN)/pytest -m slow
@@ -86,4 +91,4 @@ document-embedded: $(VENV)/dev.stamp  ## Measure all trained models on fresh wor
 	OMP_NUM_THREADS=1 $(BIN)/python training/document.py --out $(TRAINING)
 
 clean:  ## Remove what the commands made, except trained models.
-	rm -rf $(VENV) $(ENGINES) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES) $(DEMO) fuzz-failures .mypy_cache .pytest_cache .ruff_cache .hypothesis
