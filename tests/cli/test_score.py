@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from PIL import Image
 import tiny_models
 from unprior import SelectivePriorCalibrator, read_scores, synthesize
 from unprior.cli.score import Scored
+from unprior.engines.protocol import Query
 from unprior.engines.scoring import Summary
 from unprior.engines.transformers import TransformersEngine
 
@@ -51,6 +54,56 @@ def test_score_writes_a_table_and_resumes(run: Callable, model: Path, questions:
     assert set(table.column("model")) == {str(model)}
     again = score(run, model, questions, "--json").json
     assert (again["examples"], again["computed"], again["reused"], again["failures"]) == (4, 0, 5, [])
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_is_told_to_stop_says_so_and_goes_on_later(
+    run: Callable, model: Path, questions: str, monkeypatch: pytest.MonkeyPatch, number: int, code: int
+) -> None:
+    answer = TransformersEngine.answer_batch
+
+    def told_to_stop(engine: TransformersEngine, queries: Sequence[Query]) -> Any:
+        answered = answer(engine, queries)
+        asked.append(len(queries))
+        if len(asked) == 2:
+            os.kill(os.getpid(), number)
+        return answered
+
+    asked: list[int] = []
+    monkeypatch.setattr(TransformersEngine, "answer_batch", told_to_stop)
+    stopped = score(run, model, questions, "--batch-size", "1")
+    assert (stopped.code, stopped.out) == (code, "")
+    assert stopped.err.endswith("Stopped. What was scored is stored; the same command goes on from there.\n")
+    assert sorted(path.name for path in Path("scored").iterdir() if "store" not in path.name) == ["run.json"]
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    again = score(run, model, questions, "--batch-size", "1", "--json").json
+    assert (again["examples"], again["reused"], again["failures"]) == (4, 1, [])
+
+
+def test_images_whose_names_no_file_can_have_fail_alone(run: Callable, model: Path, questions: str) -> None:
+    lines = Path(questions).read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    for row, name in zip(rows[1:], ("nul\0.png", "x" * 300, "\x1b[31mred\x07.png"), strict=True):
+        row["image"] = name
+    Path(questions).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    result = score(run, model, questions)
+    assert (result.code, result.out[:24]) == (1, "1 of 4 examples scored (")
+    assert [f"failed: q{index}: " in result.err for index in range(4)] == [False, True, True, True]
+    assert "\x1b" not in result.err
+    assert "\0" not in result.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices are those of POSIX")
+def test_a_pipe_or_a_device_as_an_image_fails_alone(run: Callable, model: Path, questions: str) -> None:
+    folder = Path(questions).parent
+    for name in ("1.png", "2.png"):
+        (folder / name).unlink()
+    os.mkfifo(folder / "1.png")
+    (folder / "2.png").symlink_to("/dev/zero")
+    failures = {each["example"]: each["reason"] for each in score(run, model, questions, "--json").json["failures"]}
+    assert list(failures) == ["q1", "q2"]
+    assert "this is a pipe, not an image file" in failures["q1"]
+    assert "this is a device, not an image file" in failures["q2"]
 
 
 def test_limit_shards_and_views(run: Callable, model: Path, questions: str) -> None:

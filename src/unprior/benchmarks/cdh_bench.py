@@ -78,7 +78,7 @@ def _renamed(folder: Path) -> Path | None:
     if any(path.name == "benchmark.jsonl" for path in files):
         return None
     fitting = []
-    for path in files:
+    for path in filter(Path.is_file, files):
         with open_to_read(path) as stream:
             if b'"multiple_choice"' in stream.readline():
                 fitting.append(path)

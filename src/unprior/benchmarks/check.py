@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from unprior._files import is_file
 from unprior.benchmarks.download import read_manifest
 from unprior.benchmarks.entry import Entry
 from unprior.benchmarks.hub_rows import UNPACKED, unpacking_into
@@ -72,9 +73,9 @@ def _checked(
         copies = {}
     found = benchmark.counts()
     counts = tuple(Count(name, number, found.get(name, 0)) for name, number in entry.card.counts.items())
-    opened = {image: image if image.is_file() else copies.get(image, image) for image in benchmark.images()}
-    missing = [image for image, copy in opened.items() if not copy.is_file()]
-    there = [image for image, copy in opened.items() if copy.is_file()]
+    opened = {image: image if is_file(image) else copies.get(image, image) for image in benchmark.images()}
+    missing = [image for image, copy in opened.items() if not is_file(copy)]
+    there = [image for image, copy in opened.items() if is_file(copy)]
     unreadable = []
     for done, image in enumerate(there, start=1):
         try:
@@ -86,7 +87,7 @@ def _checked(
     changed = [
         file.path
         for file in read_manifest(folder)
-        if not (folder / file.path).is_file() or not file.matches(folder / file.path)
+        if not is_file(folder / file.path) or not file.matches(folder / file.path)
     ]
     return CheckResult(benchmark, counts, tuple(missing), tuple(unreadable), tuple(changed))
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from unprior._files import open_to_read, replacing
+from unprior._files import open_to_read, read_lines, replacing
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.prompts import YES_NO
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
@@ -94,9 +94,7 @@ def read_questions(path: Path) -> Benchmark:
     images: dict[str, Path] = {}  # paths are large: questions about one image share it
     total = 0
     with open_to_read(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if not line.strip():
-                continue
+        for number, line in read_lines(stream, path):
             total += 1
             try:
                 question = UserQuestion.model_validate_json(line)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from unprior._files import open_to_read, replacing
+from unprior._files import read_whole, replacing
 from unprior.calibration.calibrator import SelectivePriorCalibrator
 from unprior.calibration.features import FEATURE_NAMES
 from unprior.calibration.gate import Settings, StrengthModel
@@ -146,8 +146,7 @@ def _readable(value: Any, indent: int = 0) -> str:
 
 def load_calibrator(path: Path, kind: type[Calibrator]) -> Calibrator:
     """Read and check a calibrator file."""
-    with open_to_read(path) as stream:
-        raw = stream.read()
+    raw = read_whole(path)
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:

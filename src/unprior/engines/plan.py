@@ -18,7 +18,7 @@ from pathlib import Path
 from PIL import Image
 
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines.images import mean_image, open_image
+from unprior.engines.images import ImageError, mean_image, open_image, read_image_file
 from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Described
 from unprior.engines.store import SeenKeys
@@ -184,9 +184,9 @@ def digest_images(images: Iterable[Path]) -> tuple[dict[Path, str], dict[Path, s
     unreadable: dict[Path, str] = {}
     for image in images:
         try:
-            digests[image] = hashlib.sha256(image.read_bytes()).hexdigest()
-        except OSError as error:
-            unreadable[image] = f"{image}: cannot be read ({error.strerror or error})"
+            digests[image] = hashlib.sha256(read_image_file(image)).hexdigest()
+        except ImageError as error:
+            unreadable[image] = str(error)
     return digests, unreadable
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unprior._files import open_to_read
+from unprior._files import open_to_read, read_lines
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.prompts import YES_NO, parse_answer
 from unprior.errors import UnpriorError
@@ -122,9 +122,7 @@ def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int,
     texts: dict[str, str | None] = {}
     disagreeing = other_tasks = 0
     with open_to_read(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if not line.strip():
-                continue
+        for number, line in read_lines(stream, path):
             where = f"{path}, line {number}"
             record = _parsed(line, where)
             if record.get("example_id") is not None:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from unprior._files import is_parquet, open_to_read, replacing
+from unprior._files import is_parquet, open_to_read, read_lines, replacing
 from unprior.errors import RowProblem, UnpriorError
 from unprior.scores.published import is_published, row_from_published
 from unprior.scores.schema import SCHEMA, ScoreRow, rows_to_arrow
@@ -70,6 +71,8 @@ def read_scores(
 
 def read_parquet(path: Path) -> pa.Table:
     """Read a Parquet file; one that is broken is the user's to mend."""
+    if not path.is_file():
+        raise UnpriorError(f"{path}: Parquet is read from its end, which a pipe does not have; give the file itself")
     try:
         return pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
@@ -77,14 +80,12 @@ def read_parquet(path: Path) -> pa.Table:
 
 
 def _parse_lines(
-    stream: Iterable[bytes], path: Path, complete: Complete | None
+    stream: BufferedReader, path: Path, complete: Complete | None
 ) -> tuple[list[ScoreRow], list[int], list[RowProblem]]:
     rows: list[ScoreRow] = []
     lines: list[int] = []
     problems: list[RowProblem] = []
-    for number, line in enumerate(stream, start=1):
-        if not line.strip():
-            continue
+    for number, line in read_lines(stream, path):
         if number == 2 and not rows and b'"unprior.calibrator"' in line:
             raise UnpriorError(f"{path}: this is a calibrator, a score table is needed here")
         try:
