@@ -6,8 +6,10 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,21 @@ def test_a_run_that_is_told_to_stop_says_so_and_goes_on_later(
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     again = score(run, model, questions, "--batch-size", "1", "--json").json
     assert (again["examples"], again["reused"], again["failures"]) == (4, 1, [])
+
+
+def test_a_damaged_result_is_computed_again(run: Callable, model: Path, questions: str) -> None:
+    assert score(run, model, questions).code == 0
+    before = read_scores("scored/scores.parquet", require_answers=False)
+    with closing(sqlite3.connect("scored/store.sqlite")) as store, store:
+        store.execute("UPDATE result SET value = substr(value, 1, 9) WHERE rowid <= 2")
+    again = score(run, model, questions)
+    assert again.code == 0
+    assert "(2 results computed now, 3 stored before)" in again.out
+    assert "scored/store.sqlite: 2 stored results were damaged and have been computed again" in again.err
+    after = read_scores("scored/scores.parquet", require_answers=False)
+    assert after.column("example_id") == before.column("example_id")
+    np.testing.assert_allclose(after.image_scores, before.image_scores, atol=1e-4)
+    assert "damaged" not in score(run, model, questions).err
 
 
 def test_images_whose_names_no_file_can_have_fail_alone(run: Callable, model: Path, questions: str) -> None:

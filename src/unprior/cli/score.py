@@ -213,6 +213,8 @@ def write_run(run: ScoringRun | DistributedRun, whole: Benchmark, path: Path, do
             for part in StoredRows(run.plan.of(whole), run.store, allow_censored=run.rows.allow_censored).parts():
                 if table := part.table():
                     written.add(table)
+    if run.store.damaged:
+        warn(f"{run.store.path}: {len(run.store.damaged):,} stored results were damaged and have been computed again")
     return Scored(summary, written.path)
 
 
