@@ -161,9 +161,7 @@ def test_no_more_bytes_are_written_than_there_should_be(
 ) -> None:
     monkeypatch.setattr("unprior.benchmarks.download._MOST_BYTES", 100_000)
     written: list[int] = []
-    with pytest.raises(
-        UnpriorError, match=r"the file is longer than the [\d,]+ bytes of the one that was published"
-    ):
+    with pytest.raises(UnpriorError, match=r"the file is longer than the [\d,]+ bytes of the one that was published"):
         fetch(client, remote(server, None, size), tmp_path, lambda done, _: written.append(done))
     assert max(written, default=0) <= (size or 100_000)
     assert list((tmp_path / "data").iterdir()) == []
@@ -208,7 +206,7 @@ def test_lists_that_make_no_sense(server: Files, tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize(
     "change",
-    [{"path": ""}, {"path": "../a"}, {"path": 7}, {"size": "2"}, {"size": -1}, {"oid": 7, "lfs": {"oid": None}}],,
+    [{"path": ""}, {"path": "../a"}, {"path": 7}, {"size": "2"}, {"size": -1}, {"oid": 7, "lfs": {"oid": None}}],
 )
 def test_entries_of_a_list_that_make_no_sense(
     server: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, object]
