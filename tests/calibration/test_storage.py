@@ -88,7 +88,7 @@ def edited(change: Callable[[dict[str, Any]], Any]) -> Callable[[str], str]:
         (edited(lambda content: content["settings"].update(max_strength=1.4)), "changed after the file was saved"),
         (edited(lambda content: content["features"]["bias"].update(theta=0.5)), "changed after the file was saved"),
         (edited(lambda content: content.pop("checksum")), "changed after the file was saved"),
-        (edited(lambda content: content.update(comment="mine")), "comment: extra inputs are not permitted"),
+        (edited(lambda content: content.update(comment="mine")), "there is no field comment"),
         (edited(lambda content: content["features"].pop("divergence")), "features must be exactly"),
         (edited(lambda content: content["features"]["bias"].update(theta="x")), "features.bias.theta"),
         (edited(lambda content: content["features"]["bias"].update(scale=0.0)), "features.bias.scale"),

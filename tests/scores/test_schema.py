@@ -44,7 +44,7 @@ def test_row_and_columns_have_the_same_fields() -> None:
 def test_a_required_field_must_be_there(name: str) -> None:
     with pytest.raises(ValidationError) as raised:
         ScoreRow.model_validate({key: value for key, value in ROW.items() if key != name})
-    assert describe_validation_error(raised.value) == f"{name}: field required"
+    assert describe_validation_error(raised.value) == f"{name}: missing"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_required_field_must_be_there(name: str) -> None:
 def test_a_wrong_type_is_refused_and_the_field_named(change: dict[str, Any], where: str) -> None:
     with pytest.raises(ValidationError) as raised:
         ScoreRow.model_validate(ROW | change)
-    assert describe_validation_error(raised.value).startswith(f"{where}: input should be ")
+    assert describe_validation_error(raised.value).startswith(f"{where}: must be ")
 
 
 def test_unknown_fields_are_ignored_and_integers_are_scores() -> None:

@@ -12,17 +12,18 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from unprior._files import read_whole, replacing
+from unprior._validation import describe_validation_error
 from unprior.calibration.calibrator import SelectivePriorCalibrator
 from unprior.calibration.features import FEATURE_NAMES
 from unprior.calibration.gate import Settings, StrengthModel
 from unprior.calibration.selection import Grid, Selection, TaskChange
 from unprior.calibration.strength import Standardisation
 from unprior.errors import UnpriorError
-from unprior.scores.table import describe_validation_error
 
 FORMAT = "unprior.calibrator"
 VERSION = 1
 _FEATURES = len(FEATURE_NAMES)
+_ROUNDING = 1e-8
 
 Calibrator = TypeVar("Calibrator", bound=SelectivePriorCalibrator)
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -66,6 +67,13 @@ class _Uncertainty(_Part):
     def _square(self) -> _Uncertainty:
         if any(len(row) != _FEATURES - 1 for row in self.precision):
             raise ValueError(f"precision must be {_FEATURES - 1} by {_FEATURES - 1}")
+        for name, rows in (("covariance", self.covariance), ("precision", self.precision)):
+            matrix = np.array(rows)
+            scale = np.abs(matrix).max()
+            if np.abs(matrix - matrix.T).max() > _ROUNDING * scale:
+                raise ValueError(f"{name} must be symmetric")
+            if np.linalg.eigvalsh(matrix).min() < -_ROUNDING * scale:
+                raise ValueError(f"{name} has a negative variance, which there cannot be")
         return self
 
 
@@ -149,6 +157,12 @@ def load_calibrator(path: Path, kind: type[Calibrator]) -> Calibrator:
     raw = read_whole(path)
     try:
         document = json.loads(raw)
+        json.dumps(document, ensure_ascii=False).encode()  # JSON can spell half of a character
+    except UnicodeEncodeError:
+        raise UnpriorError(
+            f"{path}: not a valid calibrator: it has a character that is not valid Unicode. "
+            f"Fit it again with `unprior fit`."
+        ) from None
     except (ValueError, RecursionError) as error:
         if raw.strip() and (raw.lstrip()[:1] != b"{" or "Extra data" in str(error)):
             raise _not_a_calibrator(path) from None

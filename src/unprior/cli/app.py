@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import threading
@@ -17,6 +18,7 @@ from unprior.cli.console import errors
 from unprior.cli.distributed import RayCommand
 from unprior.errors import UnpriorError
 
+_BOTH = re.compile(r"[\w.]+(?:=\w+|\([^)]*\)) \(command line: ([^)]*)\)")
 _TERMINATED = 128 + signal.SIGTERM
 
 app = typer.Typer(
@@ -90,6 +92,15 @@ def _terminated_like_interrupted() -> Iterator[None]:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+def _in_commands(message: str) -> str:
+    """A message in the words of the command line, where it also has those of Python.
+
+    >>> _in_commands("For all rows: split=None (command line: --split all).")
+    'For all rows: --split all.'
+    """
+    return _BOTH.sub(r"\1", message)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; a user's mistake ends with its message and exit code 2, without a traceback."""
     for stream in (sys.stdout, sys.stderr):
@@ -99,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with _terminated_like_interrupted():
             app(args=None if arguments is None else list(arguments))
     except UnpriorError as error:
-        errors.print(f"error: {error}", style="red", soft_wrap=True)
+        errors.print(f"error: {_in_commands(str(error))}", style="red", soft_wrap=True)
         sys.exit(2)
     except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
         sys.stderr.close()

@@ -22,7 +22,7 @@ from unprior.engines.images import ImageError, mean_image, open_image, read_imag
 from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Described
 from unprior.engines.store import SeenKeys
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
 from unprior.scores.priors import VIEWS
 
 PART = 4096
@@ -106,7 +106,8 @@ class ScoringPlan:
         """Check the request."""
         unknown = sorted(set(views) - set(VIEWS))
         if unknown:
-            raise UnpriorError(f"unknown view {', '.join(unknown)}; choose from {', '.join(VIEWS)}")
+            like = did_you_mean(unknown[0], VIEWS)
+            raise UnpriorError(f"unknown view {', '.join(unknown)}{like}; choose from {', '.join(VIEWS)}")
         if not engine.capabilities.exact_scores and engine.capabilities.top_k is None:
             raise UnpriorError(f"engine {engine.name} gives no candidate scores, which calibration needs")
         self.engine, self.benchmark, self.resize_to = engine, benchmark, resize_to

@@ -13,7 +13,7 @@ import numpy as np
 from unprior._files import open_to_read, read_lines
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.prompts import YES_NO, parse_answer
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Metrics, Share, correct, measure
 from unprior.scores import ScoreTable
@@ -85,7 +85,10 @@ def evaluate_answers(
     examples = [example for example in benchmark if split is None or example.split == split]
     if not examples:
         known = sorted({str(example.split) for example in benchmark})
-        raise UnpriorError(f"benchmark {benchmark.name} has no example of split {split!r}; it has {', '.join(known)}")
+        like = did_you_mean(str(split), known)
+        raise UnpriorError(
+            f"benchmark {benchmark.name} has no example of split {split!r}{like}; it has {', '.join(known)}"
+        )
     unlabelled = next((example for example in examples if example.answer is None), None)
     if unlabelled is not None:
         raise UnpriorError(

@@ -15,12 +15,18 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from unprior._files import is_parquet, open_to_read, read_lines, replacing
+from unprior._validation import describe_validation_error
 from unprior.errors import RowProblem, UnpriorError
 from unprior.scores.published import is_published, row_from_published
 from unprior.scores.schema import SCHEMA, ScoreRow, rows_to_arrow
-from unprior.scores.table import ScoreTable, describe_validation_error
+from unprior.scores.table import ScoreTable
 
 Complete = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class _QuestionsError(Exception):
+    """A line that has not been scored yet."""
+
 
 _OPTIONAL = {field.name for field in SCHEMA} - {
     "pair_id", "side", "task", "candidates", "image_scores", "prior_scores", "original",
@@ -74,9 +80,13 @@ def read_parquet(path: Path) -> pa.Table:
     if not path.is_file():
         raise UnpriorError(f"{path}: Parquet is read from its end, which a pipe does not have; give the file itself")
     try:
-        return pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise UnpriorError(f"{path}: the Parquet file cannot be read, it may be truncated ({error})") from None
+        table = pq.read_table(path)
+        table.validate(full=True)  # not every program checks that the text it writes is UTF-8
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise UnpriorError(
+            f"{path}: the Parquet file cannot be read, it may be truncated or not hold UTF-8 ({error})"
+        ) from None
+    return table
 
 
 def _parse_lines(
@@ -91,6 +101,11 @@ def _parse_lines(
         try:
             rows.append(_parse_line(line, complete))
             lines.append(number)
+        except _QuestionsError:
+            raise UnpriorError(
+                f"{path} holds questions, not scores (no `image_scores`). "
+                f"Run `unprior score --benchmark {path} …` first."
+            ) from None
         except ValidationError as error:
             problems.append(RowProblem(number, describe_validation_error(error)))
         except json.JSONDecodeError as error:
@@ -108,6 +123,8 @@ def _parse_line(line: bytes, complete: Complete | None) -> ScoreRow:
     record = json.loads(line)
     if not isinstance(record, dict):
         raise UnpriorError(f"not a JSON object but {type(record).__name__}")
+    if "question" in record and "image" in record and "image_scores" not in record and not is_published(record):
+        raise _QuestionsError
     row = row_from_published(record) if is_published(record) else record
     return ScoreRow.model_validate(row if complete is None else complete(row))
 

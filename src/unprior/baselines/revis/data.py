@@ -13,12 +13,12 @@ from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from unprior._files import is_file, open_to_read, read_lines
+from unprior._validation import describe_validation_error
 from unprior.benchmarks.microworld import SELECTION_SEEDS, pairs, render
 from unprior.benchmarks.microworld.benchmark import IMAGE_SIZE, presence_question
 from unprior.benchmarks.microworld.pairs import SIDES, Pair
 from unprior.engines.images import open_image, read_image_file
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
-from unprior.scores.table import describe_validation_error
 
 MOST_CAPTIONS = 100
 MOST_QUESTIONS = 300
