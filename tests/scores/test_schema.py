@@ -57,7 +57,7 @@ def test_a_required_field_must_be_there(name: str) -> None:
         ({"side": "left"}, "side"),
         ({"task": "vqa"}, "task"),
         ({"candidates": "yes"}, "candidates"),
-        ({"candidates": ["yes", 1]}, "candidates.1"),
+        ({"candidates": ["yes", True]}, "candidates.1"),
         ({"image_scores": ["-0.3", "-1.4"]}, "image_scores.0"),
         ({"image_scores": [-0.3, None]}, "image_scores.1"),
         ({"prior_scores": [True, False]}, "prior_scores.0"),
@@ -67,7 +67,7 @@ def test_a_required_field_must_be_there(name: str) -> None:
         ({"views": {"white": [0.0, "x"]}}, "views.white.1"),
         ({"model": 3}, "model"),
         ({"split": ["dev"]}, "split"),
-        ({"original": 0}, "original"),
+        ({"original": False}, "original"),
         ({"answer": False}, "answer"),
     ],
 )
