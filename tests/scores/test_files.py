@@ -3,10 +3,13 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -475,3 +478,39 @@ def test_wrong_marks_of_bounds_are_refused(tmp_path: Path, marks: list[Any], rea
     ):
         with pytest.raises(InvalidScoresError, match=reason):
             read_scores(path)
+
+
+@pytest.mark.parametrize("name", ["model", "answer", "candidates"])
+def test_text_that_is_not_utf8_is_refused(tmp_path: Path, name: str) -> None:
+    path = write_parquet(tmp_path / "scores.parquet", ROW)
+    table = pq.read_table(path)
+    # Arrow does not look at text that it takes over from elsewhere.
+    ends = np.array([0, 2], dtype=np.int32)
+    damaged = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(ends), pa.py_buffer(b"\xff\xfe")])
+    if name == "candidates":
+        damaged = pa.ListArray.from_arrays([0, 2], pa.concat_arrays([damaged, pa.array(["no"])]))
+    one = table.set_column(table.column_names.index(name), name, pa.chunked_array([damaged]))
+    pq.write_table(one, path)
+    with pytest.raises(UnpriorError, match="UTF"):
+        read_scores(path)
+    with pytest.raises(UnpriorError, match=f"column {name} is not whole or not UTF-8"):
+        ScoreTable.from_arrow(one)
+
+
+def test_numbers_are_answers_as_they_are_written(tmp_path: Path) -> None:
+    row = ROW | {"candidates": [4, "5"], "original": 4, "answer": 5, "example_id": 7}
+    table = read_scores(write_jsonl(tmp_path / "scores.jsonl", row))
+    assert (table.column("candidates"), table.column("answer")) == ([["4", "5"]], ["5"])
+    assert (table.original.tolist(), table.answer.tolist()) == ([0], [1])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are those of POSIX")
+def test_parquet_from_a_pipe_is_explained(tmp_path: Path) -> None:
+    content = write_parquet(tmp_path / "scores.parquet", ROW).read_bytes()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    feeding = threading.Thread(target=pipe.write_bytes, args=(content,))
+    feeding.start()
+    with pytest.raises(UnpriorError, match="which a pipe does not have; give the file itself"):
+        read_scores(pipe)
+    feeding.join()

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from unprior._files import read_whole, replacing
+from unprior._files import is_file, read_whole, replacing
 from unprior.cli.model import ModelOptions
 from unprior.errors import UnpriorError
 
@@ -38,7 +38,7 @@ class RunRecord:
         place = Path(benchmark)
         return cls(
             model,
-            str(place.resolve()) if place.is_file() else benchmark,
+            str(place.resolve()) if is_file(place) else benchmark,
             variant,
             seed,
             None if data_dir is None else str(data_dir.resolve()),
