@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _SHOWN_REASONS, _SHOWN_LINES = 50, 8
@@ -15,6 +17,17 @@ class UnpriorError(ValueError):
         ...
     unprior.errors.UnpriorError: scores.jsonl does not exist
     """
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question to follow the complaint about an unknown name, or nothing if no known one is like it.
+
+    >>> did_you_mean("cdhbench", ["cdh-bench", "pope"]), did_you_mean("nonsense", ["pope"])
+    (' (did you mean cdh-bench?)', '')
+    """
+    alike = {each.casefold(): each for each in known}
+    found = difflib.get_close_matches(name.casefold(), alike, n=1, cutoff=0.6)
+    return f" (did you mean {alike[found[0]]}?)" if found else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import socket
@@ -25,7 +26,8 @@ SHA = hashlib.sha256(CONTENT).hexdigest()
 
 
 @pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_pauses_and_no_token_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_test")
     monkeypatch.setattr("unprior.benchmarks.download._PAUSE", 0.0)
 
 
@@ -136,11 +138,103 @@ def test_offline_is_said(client: httpx.Client, tmp_path: Path) -> None:
         fetch(client, RemoteFile("a", f"http://{address}/a"), tmp_path)
 
 
-@pytest.mark.parametrize("path", ["../outside", "/outside", "a/../../outside"])
+@pytest.mark.parametrize(
+    "path",
+    ["../outside", "/outside", "a/../../outside", "", ".", "..", "a/.", "a//b", "a/", "nul\0", "\x1b[31m", "x" * 300,
+     "/".join("x" * 200 for _ in range(10)), "C:\\outside", "a\\..\\..\\b", "half \ud800", 7, None],
+)  # fmt: skip
 def test_no_file_leaves_the_folder(server: Files, client: httpx.Client, tmp_path: Path, path: str) -> None:
     with pytest.raises(UnpriorError, match="leads out of"):
         fetch(client, RemoteFile(path, f"{server.url}/file.bin"), tmp_path)
     assert server.asked == []
+
+
+@pytest.mark.parametrize("size", [-1, "12", 1.5, True])
+def test_sizes_that_are_none_are_refused(server: Files, size: object) -> None:
+    with pytest.raises(UnpriorError, match=r"data/file\.bin: its size is .* not to be trusted"):
+        remote(server, size=size)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [1000, None])
+def test_no_more_bytes_are_written_than_there_should_be(
+    server: Files, client: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int | None
+) -> None:
+    monkeypatch.setattr("unprior.benchmarks.download._MOST_BYTES", 100_000)
+    written: list[int] = []
+    with pytest.raises(UnpriorError, match=r"the file is longer than the [\d,]+ bytes of the one that was published"):
+        fetch(client, remote(server, None, size), tmp_path, lambda done, _: written.append(done))
+    assert max(written, default=0) <= (size or 100_000)
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_answers_that_lead_nowhere_are_named(server: Files, tmp_path: Path) -> None:
+    server.redirects |= {"/loop": "/loop", "/mail": "mailto:me"}
+    server.content["/gzip"], server.encodings["/gzip"] = b"no gzip", "gzip"
+    with httpx.Client(timeout=5, follow_redirects=True) as client:
+        for path in ("/loop", "/mail", "/gzip"):
+            with pytest.raises(UnpriorError, match=f"{path}: .*(makes no sense|the connection broke)"):
+                fetch(client, RemoteFile("a", server.url + path), tmp_path)
+
+
+@pytest.mark.parametrize("spoil", ["loop", "gzip", "nested", "charset", "long", "elsewhere", "redirect"])
+def test_lists_that_make_no_sense(server: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: str) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    monkeypatch.setattr("unprior.benchmarks.download._MOST_BYTES", 1_000_000)
+    serve_hub(server, "me/mine", {"README.md": b"read", "a.parquet": b"aa"})
+    tree = "/api/datasets/me/mine/tree/c0ffee?recursive=true"
+    match spoil:
+        case "loop":
+            server.links[f"{tree}&cursor=2"] = f'<{server.url}{tree}>; rel="next"'
+        case "gzip":
+            server.encodings[tree] = "gzip"
+        case "nested":
+            server.content[tree] = b"[" * 100_000
+        case "charset":
+            server.content[tree] = b'"\xff\xfe"'
+        case "long":
+            server.content[tree], server.encodings[tree] = gzip.compress(b" " * 50_000_000), "gzip"
+        case "elsewhere":
+            server.links[tree] = '<http://127.0.0.1:9/more>; rel="next"'
+        case "redirect":
+            server.redirects[tree] = tree
+    words = {"loop": "has no end", "nested": "not JSON", "charset": "not JSON", "long": "longer than",
+             "elsewhere": "another server"}  # fmt: skip
+    with pytest.raises(UnpriorError, match=words.get(spoil, "makes no sense")):
+        download(entry(HubDataset("me/mine")), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"path": ""}, {"path": "../a"}, {"path": 7}, {"size": "2"}, {"size": -1}, {"oid": 7, "lfs": {"oid": None}}],
+)
+def test_entries_of_a_list_that_make_no_sense(
+    server: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, object]
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    serve_hub(server, "me/mine", {"README.md": b"read"})
+    tree = "/api/datasets/me/mine/tree/c0ffee?recursive=true"
+    listed = json.loads(server.content[tree])
+    server.content[tree] = json.dumps([listed[0] | change]).encode()
+    with pytest.raises(UnpriorError, match=r"not to be trusted|not as expected|was published"):
+        download(entry(HubDataset("me/mine")), tmp_path / "in")
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_gated_dataset_gets_the_token_and_nobody_else_does(
+    server: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    serve_hub(server, "me/mine", {"a.parquet": b"aa"})
+    with serve() as elsewhere:
+        elsewhere.content["/a"] = b"aa"
+        server.redirects["/datasets/me/mine/resolve/c0ffee/a.parquet"] = f"{elsewhere.url}/a"
+        elsewhere.content["/coco/COCO_1.jpg"] = elsewhere.content["/coco/COCO_2.jpg"] = b"one"
+        images = NamedImages("COCO", f"{elsewhere.url}/coco", "*/COCO_*.jpg", "val2014")
+        download(entry(HubDataset("me/mine"), images), tmp_path)
+        assert (tmp_path / "a.parquet").read_bytes() == b"aa"
+        assert server.tokens == ["Bearer hf_test"] * 4
+        assert elsewhere.tokens == [None] * 3
 
 
 def test_a_folder_that_cannot_be_written(server: Files, client: httpx.Client, tmp_path: Path) -> None:

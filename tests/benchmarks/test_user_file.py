@@ -45,9 +45,22 @@ def test_an_answer_may_be_an_option_or_its_letter(tmp_path: Path, row: dict[str,
 
 
 @pytest.mark.parametrize(
+    ("row", "label"),
+    [
+        (CHOICE | {"options": ["4", "5"], "answer": 5}, "B"),
+        (CHOICE | {"options": [4, 5], "answer": "4"}, "A"),
+        (CHOICE | {"options": [2.5, 3.5], "answer": 3.5}, "B"),
+    ],
+)
+def test_a_number_is_the_answer_that_is_written_so(tmp_path: Path, row: dict[str, Any], label: str) -> None:
+    (example,) = read_questions(write(tmp_path, row | {"id": 7}))
+    assert (example.answer, example.example_id) == (label, "7")
+
+
+@pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"question": "?"}, "line 2: image: field required"),
+        ({"question": "?"}, "line 2: image: missing"),
         (MINIMAL | {"options": ["one"]}, "line 2: options"),
         (MINIMAL | {"options": ["a", "a"]}, "two options are the same"),
         (CHOICE | {"answer": "seven"}, "answer 'seven' is neither an option nor its letter"),
@@ -57,7 +70,15 @@ def test_an_answer_may_be_an_option_or_its_letter(tmp_path: Path, row: dict[str,
         (MINIMAL | {"options": ["a", "a"], "answer": "a?"}, "answer 'a\\?' is neither an option nor its letter"),
         (CHOICE | {"letters": ["A", "B"]}, "options and letters exclude each other"),
         (MINIMAL | {"letters": ["A", "A"]}, "two letters are the same"),
-        (MINIMAL | {"opitons": ["a", "b"]}, "opitons: extra inputs are not permitted"),
+        (MINIMAL | {"opitons": ["a", "b"]}, "there is no field opitons .did you mean options"),
+        (CHOICE | {"answer": 7}, "answer '7' is neither an option nor its letter"),
+        (CHOICE | {"answer": True}, "line 2: answer: must be text, not true"),
+        (CHOICE | {"options": ["five", " "]}, "an option is empty"),
+        (MINIMAL | {"question": " "}, "question must not be empty"),
+        (MINIMAL | {"letters": ["a", "A"]}, "two letters are the same"),
+        (MINIMAL | {"pair": 1.5, "side": "cf"}, "line 2: pair: must be a whole number or text, not 1.5"),
+        ("[" * 100_000, "line 2"),
+        ('{"image": "a.png", "question": "\\ud800"}', "line 2"),
         ("{broken", "line 2"),
         ('"text"', "line 2"),
     ],

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def edited(change: Callable[[dict[str, Any]], Any]) -> Callable[[str], str]:
         (edited(lambda content: content["settings"].update(max_strength=1.4)), "changed after the file was saved"),
         (edited(lambda content: content["features"]["bias"].update(theta=0.5)), "changed after the file was saved"),
         (edited(lambda content: content.pop("checksum")), "changed after the file was saved"),
-        (edited(lambda content: content.update(comment="mine")), "comment: extra inputs are not permitted"),
+        (edited(lambda content: content.update(comment="mine")), "there is no field comment"),
         (edited(lambda content: content["features"].pop("divergence")), "features must be exactly"),
         (edited(lambda content: content["features"]["bias"].update(theta="x")), "features.bias.theta"),
         (edited(lambda content: content["features"]["bias"].update(scale=0.0)), "features.bias.scale"),
@@ -98,6 +99,10 @@ def edited(change: Callable[[dict[str, Any]], Any]) -> Callable[[str], str]:
         (edited(lambda content: content["laplace"]["precision"][3].pop()), "12 by 12"),
         (edited(lambda content: content["laplace"]["covariance"][0].pop()), "laplace.covariance"),
         (edited(lambda content: content.update(candidate_counts=[])), "candidate_counts"),
+        (edited(lambda content: content.update(model="\ud800")), "not valid Unicode"),
+        (edited(lambda content: operator.setitem(content["laplace"]["covariance"][2], 2, -1.0)), "negative variance"),
+        (edited(lambda content: operator.setitem(content["laplace"]["precision"][2], 2, -9.0)), "negative variance"),
+        (edited(lambda content: operator.setitem(content["laplace"]["covariance"][2], 3, 9.0)), "must be symmetric"),
     ],
 )
 def test_a_damaged_file_is_refused_with_the_reason(

@@ -88,8 +88,8 @@ def test_fit_explains_wrong_options(run: Callable, files: Any, old: Path, option
         (replace_in_json(version=2), ["calibrator version 2, this unprior reads version 1", "Fit it again"]),
         (replace_in_json(version=None), ["calibrator version None"]),
         (replace_in_json(checksum=None), ["checksum does not match"]),
-        (replace_in_json(epsilon_cs="small"), ["epsilon_cs: input should be a valid number", "unprior fit"]),
-        (replace_in_json(note="hello"), ["note: "]),
+        (replace_in_json(epsilon_cs="small"), ["epsilon_cs: must be a number", "unprior fit"]),
+        (replace_in_json(note="hello"), ["there is no field note"]),
         (replace_in_json(format="other"), ["not a calibrator", "unprior fit SCORES"]),
         (lambda _: "[1, 2]", ["not a calibrator"]),
         (lambda _: "hello", ["not a calibrator"]),
@@ -172,8 +172,8 @@ def test_evaluate_explains_wrong_options(run: Callable, files: Any) -> None:
         ("fit . --out {o}", ["this is a folder, a file is needed"]),
         ("fit {s} --out {s}", ["would overwrite its own input; choose another name"]),
         ("fit {s} --out {o}/cal.json", ["old.jsonl/cal.json: cannot be written"]),
-        ("fit {s} --out {f}", ["cannot be written (Is a directory)"]),
-        ("fit {d} --out {o}", ["1200 of 1200 rows are invalid", "candidates: field required"]),
+        ("fit {s} --out {f}", ["cannot be written, because this is a folder"]),
+        ("fit {d} --out {o}", ["1200 of 1200 rows are invalid", "candidates: missing"]),
         ("fit {c} --out {o}", ["calibrator"]),
         ("apply {c} {c} --out {o}", ["calibrator"]),
         ("apply nothing.json {s} --out {o}", ["nothing.json: no such file; check the path"]),
@@ -191,7 +191,7 @@ def test_evaluate_explains_wrong_options(run: Callable, files: Any) -> None:
         ("evaluate {s} .", ["this is a folder, a file is needed"]),
         ("evaluate {s} {s}", ["line 1: no final; `unprior apply` writes decisions"]),
         ("evaluate {s} {c}", ["line 1: not a JSON object"]),
-        ("evaluate {d} {s}", ["1200 of 1200 rows are invalid", "candidates: field required"]),
+        ("evaluate {d} {s}", ["1200 of 1200 rows are invalid", "candidates: missing"]),
     ],
 )
 def test_wrong_files_are_explained(
@@ -205,3 +205,73 @@ def test_wrong_files_are_explained(
     assert [path.read_bytes() for path in inputs] == before
     assert untouched(old, inputs=0)
     assert list(folder.iterdir()) == []
+
+
+def test_questions_are_told_from_scores(run: Callable) -> None:
+    Path("questions.jsonl").write_text('{"image": "a.png", "question": "Is it red?", "answer": "no"}\n')
+    for command in (["fit", "questions.jsonl", "--out", "c.json"], ["convert", "questions.jsonl", "--out", "x.jsonl"]):
+        run(*command).refused(
+            "questions.jsonl holds questions, not scores (no `image_scores`). "
+            "Run `unprior score --benchmark questions.jsonl …` first."
+        )
+
+
+def test_messages_of_commands_have_no_words_of_python(run: Callable, rewrite: Callable, files: Any) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", edit(7, answer="?"))
+    broken = run("fit", scores, "--out", "c.json")
+    broken.refused("line 8", "leave it out with --skip-invalid.")
+    assert "skip_invalid" not in broken.err
+    wrong = run("fit", files.scores, "--out", "c.json", "--split", "tset")
+    wrong.refused("split is one of: dev, test (did you mean test?)", "For all rows: --split all.")
+    assert "None" not in wrong.err
+
+
+def test_nothing_left_after_skipping_is_said(run: Callable, rewrite: Callable, files: Any) -> None:
+    scores = rewrite(files.scores, "scores.jsonl", edit_all(answer=None))
+    for command in (["fit", scores, "--out", "c.json"], ["evaluate", scores, files.decisions]):
+        result = run(*command, "--skip-invalid")
+        result.refused("scores.jsonl: no row with a correct answer is left")
+
+
+def test_output_to_a_device_or_through_a_link(run: Callable, files: Any) -> None:
+    run("fit", files.scores, "--out", "/dev/null").refused("/dev/null: cannot be written, because this is a device")
+    Path("there").mkdir()
+    Path("cal.json").symlink_to("there/cal.json")
+    assert run("fit", files.scores, "--out", "cal.json").code == 0
+    assert Path("cal.json").is_symlink()
+    assert Path("there/cal.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "like"),
+    [
+        (["data", "show", "cdhbench"], "cdh-bench"),
+        (["score", "--model", "embedded", "--benchmark", "microwrold", "--out", "x"], "microworld"),
+        (["score", "--model", "embedded", "--benchmark", "microworld", "--out", "x", "--engine", "transformer"],
+         "transformers"),
+        (["score", "--model", "embedded", "--benchmark", "microworld", "--out", "x", "--variant", "order-321"],
+         "order-3210"),
+        (["study", "attractoin"], "attraction"),
+        (["convert", "{s}", "--out", "x.jsonl", "--prior", "whit"], "white"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_nearly_right_is_suggested(run: Callable, files: Any, arguments: list[str], like: str) -> None:
+    run(*(argument.format(s=files.scores) for argument in arguments)).refused(f"(did you mean {like}?)")
+
+
+@pytest.mark.parametrize(
+    ("change", "fragment"),
+    [
+        (lambda document: document | {"model": "\ud800"}, "not valid Unicode"),
+        (lambda document: document | {"\udc00": 1}, "not valid Unicode"),
+    ],
+)
+def test_half_a_character_in_a_calibrator(
+    run: Callable, files: Any, change: Callable[[dict[str, Any]], dict[str, Any]], fragment: str
+) -> None:
+    Path("cal.json").write_text(json.dumps(change(json.loads(files.calibrator.read_text()))))
+    run("apply", "cal.json", files.scores, "--out", "d.jsonl").refused("cal.json: not a valid calibrator", fragment)
+
+
+def test_a_name_of_three_hundred_letters_is_no_benchmark(run: Callable) -> None:
+    run("score", "--model", "embedded", "--benchmark", "x" * 300, "--out", "x").refused("no benchmark of that name")

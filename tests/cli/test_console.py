@@ -4,9 +4,19 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
 from unprior import UnpriorError
-from unprior.cli.console import print_json, refuse_overwriting, warn
+from unprior.benchmarks.download import Fetched
+from unprior.cli import console
+from unprior.cli.console import PlainConsole, print_json, refuse_overwriting, warn
+from unprior.cli.data_display import download_progress
+from unprior.cli.progress import progress
+from unprior.engines.scoring import Progress
+from unprior.report import plain_table
+
+HOSTILE = "a\x1b[31m\x1b]0;title\x07 \x9b2J\x7f\u202eb :smile: [/x] [red]"
+VISIBLE = r"a\x1b[31m\x1b]0;title\x07 \x9b2J\x7f\u202eb :smile: [/x] [red]"
 
 
 def test_json_is_strict_and_keeps_letters(capsys: pytest.CaptureFixture[str]) -> None:
@@ -23,6 +33,59 @@ def test_warnings_go_to_standard_error_as_they_are(capsys: pytest.CaptureFixture
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == "warning: [bold]model[/bold] " + "x" * 200 + "\n"
+
+
+def controls(text: str) -> set[str]:
+    return {letter for letter in text if (ord(letter) < 32 and letter != "\n") or 127 <= ord(letter) < 160}
+
+
+def test_text_of_others_is_shown_as_it_is_and_controls_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    table = plain_table(HOSTILE)
+    table.add_column(HOSTILE)
+    table.add_column("")
+    table.add_row(HOSTILE, Text(HOSTILE))
+    table.caption = HOSTILE
+    wide = PlainConsole()
+    wide.width = 500
+    wide.print(table)
+    wide.print(HOSTILE, soft_wrap=True)
+    warn(HOSTILE)
+    captured = capsys.readouterr()
+    assert controls(captured.out + captured.err) == set()
+    assert captured.out.count(VISIBLE) == 5
+    assert captured.out.count(r"a\x1b[31m") == 6
+    assert captured.err == f"warning: {VISIBLE}\n"
+
+
+def test_json_escapes_all_controls(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({HOSTILE: HOSTILE})
+    printed = capsys.readouterr().out
+    assert controls(printed) == set()
+    assert json.loads(printed) == {HOSTILE: HOSTILE}
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_spinner_and_a_bar_show_markup_as_text(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    shown = PlainConsole(stderr=True)
+    shown._force_terminal, shown.is_interactive, shown.width = terminal, terminal, 200
+    for module in ("console", "progress", "data_display"):
+        monkeypatch.setattr(f"unprior.cli.{module}.errors", shown)
+    with console.errors.status(f"Loading {HOSTILE} …") as status:
+        status.update(f"Loaded {HOSTILE} …")
+    with progress("Scoring [/x]", "scored") as report:
+        report(Progress(1, 2, 1, doing=f"Measuring {HOSTILE}"))
+    with download_progress() as watch:
+        watch(Fetched(f"data/{HOSTILE.replace('[/x]', '[bold')}", 1, 2, 5, 10))
+    written = capsys.readouterr().err
+    if terminal:  # colours and the cursor are rich's own; none of the file's escapes are among them
+        assert r"Loaded a\x1b[31m" in written
+        assert r"Measuring a\x1b[31m" in written
+        assert r"1/2 a\x1b[31m" in written
+    for escape in ("\x1b]0;", "\x9b", "\x07"):
+        assert escape not in written
 
 
 def test_an_input_is_recognised_under_another_name(tmp_path: Path) -> None:

@@ -59,7 +59,28 @@ def test_list(run: Callable, tmp_path: Path) -> None:
     assert listed["cdh-bench"]["here"] == "no"
     assert listed["microworld"]["here"] == "drawn"
     (tmp_path / "elsewhere" / "cdh-bench" / "data").mkdir(parents=True)
-    assert run("data", "list", "--data-dir", tmp_path / "elsewhere", "--json").json["cdh-bench"]["here"] == "yes"
+    assert run("data", "list", "--data-dir", tmp_path / "elsewhere", "--json").json["cdh-bench"]["here"] == "not whole"
+
+
+def test_absent_images_are_not_called_there(run: Callable, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "cdh-bench"
+    for path, content in small_cdh_bench().items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    here = lambda: run("data", "list", "--json").json["cdh-bench"]["here"]  # noqa: E731
+    assert here() == "yes"
+    images = sorted(folder.rglob("*.png"))
+    images[0].unlink()
+    assert here() == "1 of 2 images missing"
+    images[1].unlink()
+    assert here() == "questions only, no image"
+    for arguments in ((), ("--data-dir", tmp_path / "data"), (folder,)):
+        checked = run("data", "check", "cdh-bench", *arguments, "--json")
+        assert checked.code == 1
+        assert checked.json["counts"]["images"]["found"] == 0
+        assert len(checked.json["missing"]) == 2
+    assert "images" in run("data", "check", "cdh-bench").out
+    run("data", "check", "cdh-bench", folder, "--data-dir", tmp_path).refused("give one of them")
 
 
 def test_get_writes_pictures_and_questions(run: Callable, tmp_path: Path) -> None:
@@ -75,7 +96,9 @@ def test_get_writes_pictures_and_questions(run: Callable, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("command", [["get"], ["show"], ["check", "."]])
 def test_an_unknown_name_is_refused(run: Callable, command: list[str]) -> None:
-    run("data", command[0], "macroworld", *command[1:]).refused("macroworld: no such benchmark; known are microworld")
+    run("data", command[0], "macroworld", *command[1:]).refused(
+        "macroworld: no such benchmark (did you mean microworld?); known are microworld"
+    )
 
 
 def test_get_downloads_resumes_and_checks(run: Callable, hub: Files, tmp_path: Path) -> None:

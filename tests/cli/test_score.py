@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
+import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,7 @@ from PIL import Image
 import tiny_models
 from unprior import ScoreTable, SelectivePriorCalibrator, read_scores, synthesize
 from unprior.cli.score import Scored
+from unprior.engines.protocol import Query
 from unprior.engines.scoring import Summary
 from unprior.engines.transformers import TransformersEngine
 from unprior.scores.provenance import Provenance
@@ -77,6 +82,71 @@ def test_answers_cut_off_while_thinking_are_counted(run: Callable, model: Path, 
     )
     assert "1 of 1 answers were cut off" in asked.err
     assert score(run, model, questions, "--json").json["cut_off"] == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_is_told_to_stop_says_so_and_goes_on_later(
+    run: Callable, model: Path, questions: str, monkeypatch: pytest.MonkeyPatch, number: int, code: int
+) -> None:
+    answer = TransformersEngine.answer_batch
+
+    def told_to_stop(engine: TransformersEngine, queries: Sequence[Query]) -> Any:
+        answered = answer(engine, queries)
+        asked.append(len(queries))
+        if len(asked) == 2:
+            os.kill(os.getpid(), number)
+        return answered
+
+    asked: list[int] = []
+    monkeypatch.setattr(TransformersEngine, "answer_batch", told_to_stop)
+    stopped = score(run, model, questions, "--batch-size", "1")
+    assert (stopped.code, stopped.out) == (code, "")
+    assert stopped.err.endswith("Stopped. What was scored is stored; the same command goes on from there.\n")
+    assert sorted(path.name for path in Path("scored").iterdir() if "store" not in path.name) == ["run.json"]
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    again = score(run, model, questions, "--batch-size", "1", "--json").json
+    assert (again["examples"], again["reused"], again["failures"]) == (4, 1, [])
+
+
+def test_a_damaged_result_is_computed_again(run: Callable, model: Path, questions: str) -> None:
+    assert score(run, model, questions).code == 0
+    before = read_scores("scored/scores.parquet", require_answers=False)
+    with closing(sqlite3.connect("scored/store.sqlite")) as store, store:
+        store.execute("UPDATE result SET value = substr(value, 1, 9) WHERE rowid <= 2")
+    again = score(run, model, questions)
+    assert again.code == 0
+    assert "(2 results computed now, 3 stored before)" in again.out
+    assert "scored/store.sqlite: 2 stored results were damaged and have been computed again" in again.err
+    after = read_scores("scored/scores.parquet", require_answers=False)
+    assert after.column("example_id") == before.column("example_id")
+    np.testing.assert_allclose(after.image_scores, before.image_scores, atol=1e-4)
+    assert "damaged" not in score(run, model, questions).err
+
+
+def test_images_whose_names_no_file_can_have_fail_alone(run: Callable, model: Path, questions: str) -> None:
+    lines = Path(questions).read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    for row, name in zip(rows[1:], ("nul\0.png", "x" * 300, "\x1b[31mred\x07.png"), strict=True):
+        row["image"] = name
+    Path(questions).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    result = score(run, model, questions)
+    assert (result.code, result.out[:24]) == (1, "1 of 4 examples scored (")
+    assert [f"failed: q{index}: " in result.err for index in range(4)] == [False, True, True, True]
+    assert "\x1b" not in result.err
+    assert "\0" not in result.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices are those of POSIX")
+def test_a_pipe_or_a_device_as_an_image_fails_alone(run: Callable, model: Path, questions: str) -> None:
+    folder = Path(questions).parent
+    for name in ("1.png", "2.png"):
+        (folder / name).unlink()
+    os.mkfifo(folder / "1.png")
+    (folder / "2.png").symlink_to("/dev/zero")
+    failures = {each["example"]: each["reason"] for each in score(run, model, questions, "--json").json["failures"]}
+    assert list(failures) == ["q1", "q2"]
+    assert "this is a pipe, not an image file" in failures["q1"]
+    assert "this is a device, not an image file" in failures["q2"]
 
 
 def test_limit_shards_and_views(run: Callable, model: Path, questions: str) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import os
+import sys
 import zlib
 from pathlib import Path
 
@@ -9,7 +11,9 @@ import pytest
 from PIL import Image
 
 from unprior import UnpriorError
+from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.images import ImageError, blank, decode_image, mean_image, open_image, resize
+from unprior.engines.plan import digest_images
 
 RED, BLUE = (200, 30, 30), (30, 30, 200)
 
@@ -68,6 +72,29 @@ def test_grey_pictures(mode: str) -> None:
     assert decode_image(encoded(image), "grey").mode == "RGB"
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("whole", [True, False])
+def test_pixels_that_are_not_finite_are_refused_and_not_made_black(value: float, whole: bool) -> None:
+    pixels = np.full((4, 4), 100, dtype=np.float32)
+    pixels[: 4 if whole else 1] = value
+    with pytest.raises(ImageError, match=r"map\.tiff: it has pixels that are not finite"):
+        decode_image(encoded(Image.fromarray(pixels), "TIFF"), "map.tiff")
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.float32])
+def test_pixels_below_zero_are_refused(kind: type[np.generic]) -> None:
+    depth = Image.fromarray(np.array([[-40, 0], [10, 90]], dtype=kind))
+    with pytest.raises(ImageError, match=r"depth\.tiff: it has pixels below zero \(down to -40\)"):
+        decode_image(encoded(depth, "TIFF"), "depth.tiff")
+
+
+@pytest.mark.parametrize("top", [1.0, 255.0, 65_535.0])
+def test_floats_keep_their_range(top: float) -> None:
+    grey = Image.fromarray(np.array([[0.0, top / 2], [top / 4, top]], dtype=np.float32))
+    shown = decode_image(encoded(grey, "TIFF"), "grey.tiff").convert("L")
+    np.testing.assert_allclose(np.asarray(shown), [[0, 127], [63, 255]], atol=1)
+
+
 def test_a_single_pixel_is_an_image() -> None:
     assert decode_image(encoded(Image.new("RGB", (1, 1), RED)), "dot").size == (1, 1)
 
@@ -100,10 +127,36 @@ def test_a_huge_image_is_refused_before_it_is_decoded(size: tuple[int, int]) -> 
 def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(ImageError, match=r"nowhere\.png: no such image"):
         open_image(tmp_path / "nowhere.png")
-    with pytest.raises(ImageError, match="cannot be read"):
+    with pytest.raises(ImageError, match="this is a folder, not an image file"):
         open_image(tmp_path)
     (tmp_path / "ok.png").write_bytes(encoded(two_halves()))
     assert open_image(tmp_path / "ok.png").size == (20, 10)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices are those of POSIX")
+def test_only_regular_files_of_some_size_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "zero.png").symlink_to("/dev/zero")
+    (tmp_path / "link.png").symlink_to("ok.png")
+    (tmp_path / "ok.png").write_bytes(encoded(two_halves()))
+    for name, kind in (("pipe.png", "a pipe"), ("zero.png", "a device")):
+        with pytest.raises(ImageError, match=f"{name}: this is {kind}, not an image file"):
+            open_image(tmp_path / name)
+    digests, unreadable = digest_images([tmp_path / "pipe.png", tmp_path / "zero.png", tmp_path / "link.png"])
+    assert [path.name for path in digests] == ["link.png"]
+    assert [path.name for path in unreadable] == ["pipe.png", "zero.png"]
+    monkeypatch.setattr("unprior.engines.images._MOST_BYTES", 10)
+    with pytest.raises(ImageError, match="too much for an image"):
+        open_image(tmp_path / "link.png")
+
+
+@pytest.mark.parametrize("name", ["nul\0.png", "x" * 300, "half \ud800.png"])
+def test_names_that_no_file_can_have(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ImageError, match=r"cannot be read|the name is not valid"):
+        open_image(tmp_path / name)
+    assert list(digest_images([tmp_path / name])[1]) == [tmp_path / name]
+    example = Example("1", tmp_path / name, "Is it red?", "qa", ("yes", "no"))
+    assert Benchmark("mine", [example]).missing_images() == [tmp_path / name]
 
 
 def test_views() -> None:

@@ -24,6 +24,13 @@ def test_svg_is_well_formed_and_repeatable() -> None:
     assert "http://" not in pictures[0].replace("http://www.w3.org/", "")
 
 
+def test_a_dollar_sign_in_a_name_is_no_formula() -> None:
+    with LIGHT.applied():
+        axes = LIGHT.new_axes(3, 2)
+        axes.set_title(r"costs $\nonsense{$ and <b>")
+    assert r"costs $\nonsense{$ and &lt;b&gt;" in as_svg(axes.figure)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
 def test_every_role_has_its_own_colour(style: object) -> None:
     groups = [("cf", "cs"), ("repaired", "harmed", "quiet"), ("method", "control", "quiet"), ("ink", "paper")]

@@ -3,10 +3,13 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -74,27 +77,27 @@ INVALID: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "answer": ({"answer": "maybe"}, "answer 'maybe' is not one of the candidates", None),
     "no answer": ({"answer": None}, "answer is missing", None),
     "original": ({"original": "maybe"}, "original 'maybe' is not one of the candidates", None),
-    "side": ({"side": "Left"}, "side: input should be 'cf' or 'cs'", "side is 'Left', expected cf or cs"),
-    "task": ({"task": "vqa"}, "task: input should be 'mc' or 'qa'", "task is 'vqa', expected mc or qa"),
+    "side": ({"side": "Left"}, "side: must be 'cf' or 'cs'", "side is 'Left', expected cf or cs"),
+    "task": ({"task": "vqa"}, "task: must be 'mc' or 'qa'", "task is 'vqa', expected mc or qa"),
     "null pair": ({"pair_id": None}, "pair_id: ", "pair_id is missing"),
     "null candidates": ({"candidates": None}, "candidates: ", "candidates is missing"),
     "null scores": ({"prior_scores": None}, "prior_scores: ", "prior_scores is missing"),
 }  # fmt: skip
 
 INVALID_LINES: dict[str, tuple[dict[str, Any] | str | bytes, str]] = {
-    "text as score": (ROW | {"image_scores": ["a", "b"]}, "image_scores.0: input should be a valid number"),
-    "boolean as score": (ROW | {"image_scores": [True, False]}, "image_scores.0: input should be a valid number"),
-    "text as candidates": (ROW | {"candidates": "yes"}, "candidates: input should be a valid list"),
-    "number as side": (ROW | {"side": 1}, "side: input should be 'cf' or 'cs'"),
-    "fraction as pair": (ROW | {"pair_id": 1.5}, "pair_id: input should be a valid"),
-    "fraction as token count": (ROW | {"token_counts": [1, 1.5]}, "token_counts.1: input should be a valid integer"),
-    "number as model": (ROW | {"model": 7}, "model: input should be a valid string"),
-    "no original": (without("original"), "original: field required"),
-    "no pair": (without("pair_id"), "pair_id: field required"),
-    "no scores": (without("image_scores"), "image_scores: field required"),
-    "empty object": ("{}", "field required"),
+    "text as score": (ROW | {"image_scores": ["a", "b"]}, "image_scores.0: must be a number"),
+    "boolean as score": (ROW | {"image_scores": [True, False]}, "image_scores.0: must be a number"),
+    "text as candidates": (ROW | {"candidates": "yes"}, "candidates: must be a list"),
+    "number as side": (ROW | {"side": 1}, "side: must be 'cf' or 'cs'"),
+    "fraction as pair": (ROW | {"pair_id": 1.5}, "pair_id: must be"),
+    "fraction as token count": (ROW | {"token_counts": [1, 1.5]}, "token_counts.1: must be a whole number"),
+    "number as model": (ROW | {"model": 7}, "model: must be text"),
+    "no original": (without("original"), "original: missing"),
+    "no pair": (without("pair_id"), "pair_id: missing"),
+    "no scores": (without("image_scores"), "image_scores: missing"),
+    "empty object": ("{}", "missing"),
     "overflowing score": (json.dumps(ROW).replace("-0.3", "-1e999"), "image_scores has a value that is not a finite"),
-    "huge integer score": (ROW | {"image_scores": [10**400, 0]}, "image_scores.0: input should be a valid number"),
+    "huge integer score": (ROW | {"image_scores": [10**400, 0]}, "image_scores.0: must be a number"),
     "cut": (json.dumps(ROW)[:40], "not a JSON object (Invalid control character at"),
     "two objects": (json.dumps(ROW) * 2, "not a JSON object (Extra data at column"),
     "single quotes": (str(ROW), "not a JSON object (Expecting property name"),
@@ -475,3 +478,39 @@ def test_wrong_marks_of_bounds_are_refused(tmp_path: Path, marks: list[Any], rea
     ):
         with pytest.raises(InvalidScoresError, match=reason):
             read_scores(path)
+
+
+@pytest.mark.parametrize("name", ["model", "answer", "candidates"])
+def test_text_that_is_not_utf8_is_refused(tmp_path: Path, name: str) -> None:
+    path = write_parquet(tmp_path / "scores.parquet", ROW)
+    table = pq.read_table(path)
+    # Arrow does not look at text that it takes over from elsewhere.
+    ends = np.array([0, 2], dtype=np.int32)
+    damaged = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(ends), pa.py_buffer(b"\xff\xfe")])
+    if name == "candidates":
+        damaged = pa.ListArray.from_arrays([0, 2], pa.concat_arrays([damaged, pa.array(["no"])]))
+    one = table.set_column(table.column_names.index(name), name, pa.chunked_array([damaged]))
+    pq.write_table(one, path)
+    with pytest.raises(UnpriorError, match="UTF"):
+        read_scores(path)
+    with pytest.raises(UnpriorError, match=f"column {name} is not whole or not UTF-8"):
+        ScoreTable.from_arrow(one)
+
+
+def test_numbers_are_answers_as_they_are_written(tmp_path: Path) -> None:
+    row = ROW | {"candidates": [4, "5"], "original": 4, "answer": 5, "example_id": 7}
+    table = read_scores(write_jsonl(tmp_path / "scores.jsonl", row))
+    assert (table.column("candidates"), table.column("answer")) == ([["4", "5"]], ["5"])
+    assert (table.original.tolist(), table.answer.tolist()) == ([0], [1])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are those of POSIX")
+def test_parquet_from_a_pipe_is_explained(tmp_path: Path) -> None:
+    content = write_parquet(tmp_path / "scores.parquet", ROW).read_bytes()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    feeding = threading.Thread(target=pipe.write_bytes, args=(content,))
+    feeding.start()
+    with pytest.raises(UnpriorError, match="which a pipe does not have; give the file itself"):
+        read_scores(pipe)
+    feeding.join()

@@ -123,14 +123,14 @@ def test_a_candidate_keeps_its_spelling(path: Path) -> None:
         ),
         (
             published({"candidates": [{"key": key, "logp_image": 0, "logp_prior": None} for key in "ab"]}),
-            "prior_scores.0: input should be a valid number",
+            "prior_scores.0: must be a number",
         ),
         (published(gt="maybe"), "answer 'maybe' is not one of the candidates"),
         (published(gt=None), "answer is missing"),
-        (published(side="both"), "side: input should be 'cf' or 'cs'"),
-        (published(task="vqa"), "task: input should be 'mc' or 'qa'"),
+        (published(side="both"), "side: must be 'cf' or 'cs'"),
+        (published(task="vqa"), "task: must be 'mc' or 'qa'"),
         (published(pair_id=None), "pair_id: "),
-        ({name: value for name, value in published().items() if name != "side"}, "side: input should be 'cf' or 'cs'"),
+        ({name: value for name, value in published().items() if name != "side"}, "side: must be 'cf' or 'cs'"),
     ],
 )
 def test_an_invalid_row_is_refused_or_skipped(path: Path, record: dict[str, Any], reason: str) -> None:

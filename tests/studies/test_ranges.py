@@ -110,7 +110,9 @@ def test_table_and_sentences_by_hand() -> None:
 def test_a_radius_without_another_is_said_alone() -> None:
     (task,) = made_up(0.1).tasks
     spared = replace(task, harmed=np.zeros_like(task.harmed))
-    assert Ranges((spared,)).sentences[1] == "There the median radius of its repairs is 0.30 and no harm has a radius."
+    assert Ranges((spared,)).sentences[1] == (
+        "The median stability radius of its repairs is 0.30 and no harm has a stability radius."
+    )
 
 
 def test_the_study_takes_the_fixed_strength_of_the_development_rows() -> None:

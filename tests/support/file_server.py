@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -23,6 +23,11 @@ class Files:
     """For each of the next requests for a file (not for a list): bytes after which the connection breaks."""
     ranges: bool = True
     status: dict[str, int] = field(default_factory=dict)
+    redirects: dict[str, str] = field(default_factory=dict)
+    encodings: dict[str, str] = field(default_factory=dict)
+    """Content-Encoding by path."""
+    tokens: list[str | None] = field(default_factory=list)
+    """Authorization of every request."""
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     """Path and range of every request."""
     url: str = ""
@@ -39,7 +44,11 @@ def serve() -> Iterator[Files]:
         def do_GET(self) -> None:
             wanted = self.headers.get("Range")
             files.asked.append((self.path, wanted))
+            files.tokens.append(self.headers.get("Authorization"))
             content = files.content.get(self.path)
+            if self.path in files.redirects:
+                self._send(302, b"")
+                return
             if self.path in files.status or content is None:
                 self._send(files.status.get(self.path, 404), b"")
                 return
@@ -52,6 +61,10 @@ def serve() -> Iterator[Files]:
         def _send(self, status: int, body: bytes) -> None:
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
+            if self.path in files.redirects:
+                self.send_header("Location", files.redirects[self.path])
+            if self.path in files.encodings:
+                self.send_header("Content-Encoding", files.encodings[self.path])
             if self.path in files.links:
                 self.send_header("Link", files.links[self.path])
             self.end_headers()
@@ -61,7 +74,8 @@ def serve() -> Iterator[Files]:
                 self.close_connection = True
                 self.connection.close()
                 return
-            self.wfile.write(body)
+            with suppress(ConnectionError):  # who has enough goes away
+                self.wfile.write(body)
 
         def log_message(self, *arguments: object) -> None:
             pass

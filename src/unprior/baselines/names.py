@@ -12,7 +12,7 @@ from unprior.baselines.mfcd import MFCD
 from unprior.baselines.nolan import NoLan
 from unprior.baselines.pai import PAI
 from unprior.baselines.vcd import VCD
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
 
 ALL = "all"
 REVIS_NAME = "revis"
@@ -53,6 +53,7 @@ def choose_methods(names: Sequence[str]) -> Chosen:
     given = split_names(names)
     for name in given:
         if name not in (ALL, *known):
-            raise UnpriorError(f"no method {name!r}; choose {ALL}, or some of {', '.join(known)}")
+            like = did_you_mean(name, known)
+            raise UnpriorError(f"no method {name!r}{like}; choose {ALL}, or some of {', '.join(known)}")
     wanted = set(known if ALL in given else given)
     return Chosen(tuple(name for name in DECODED if name in wanted), tuple(name for name in CONTROLS if name in wanted))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from unprior._files import open_to_read
+from unprior._files import open_to_read, read_lines, read_whole
 from unprior.benchmarks.card import Card
 from unprior.errors import UnpriorError
 
@@ -39,9 +39,7 @@ def find_folder(folder: Path, *names: str) -> Path:
 def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line number and object of every line that is not empty."""
     with open_to_read(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if not line.strip():
-                continue
+        for number, line in read_lines(stream, path):
             record = _parsed(line, f"{path}, line {number}")
             if not isinstance(record, dict):
                 raise UnpriorError(f"{path}, line {number}: not a JSON object; the file may be truncated")
@@ -50,8 +48,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def read_json_list(path: Path) -> list[dict[str, Any]]:
     """A file that is one JSON list of objects."""
-    with open_to_read(path) as stream:
-        records = _parsed(stream.read(), str(path))
+    records = _parsed(read_whole(path), str(path))
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise UnpriorError(f"{path}: not a JSON list of objects; get the file again")
     return records

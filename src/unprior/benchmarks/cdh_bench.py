@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unprior._files import open_to_read
+from unprior._files import is_file, open_to_read
 from unprior.benchmarks.annotations import find_file, find_folder, read_json_lines
 from unprior.benchmarks.card import Card, Flaw
 from unprior.benchmarks.entry import Entry, Report
@@ -78,7 +78,7 @@ def _renamed(folder: Path) -> Path | None:
     if any(path.name == "benchmark.jsonl" for path in files):
         return None
     fitting = []
-    for path in files:
+    for path in filter(Path.is_file, files):
         with open_to_read(path) as stream:
             if b'"multiple_choice"' in stream.readline():
                 fitting.append(path)
@@ -130,7 +130,7 @@ def _pair(record: Mapping[str, Any], images: Path, where: str) -> Iterator[Examp
 def _image(folder: Path, name: str) -> Path:
     """The image in whichever of the published formats is there."""
     paths = [folder / f"{name}{suffix}" for suffix in (".png", ".jpg", ".jpeg")]
-    return next((path for path in paths if path.is_file()), paths[0])
+    return next((path for path in paths if is_file(path)), paths[0])
 
 
 ENTRY = Entry(

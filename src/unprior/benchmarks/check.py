@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from unprior._files import is_file
 from unprior.benchmarks.download import read_manifest
 from unprior.benchmarks.entry import Entry
 from unprior.benchmarks.hub_rows import UNPACKED, unpacking_into
 from unprior.benchmarks.schema import Benchmark
 from unprior.engines.images import ImageError, open_image
+from unprior.errors import UnpriorError
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,22 @@ def check_benchmark(entry: Entry, folder: Path, report: Callable[[int, int], Non
         return _checked(entry, folder, benchmark, (temporary, place), report)
 
 
+def presence(entry: Entry, folder: Path) -> str:
+    """Whether a benchmark is in a folder, in a word or two: its questions, and its images."""
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return "no"
+    if any(folder.rglob("*.parquet")):  # these hold the images, too
+        return "yes"
+    try:
+        benchmark = entry.load(folder)
+    except UnpriorError:
+        return "not whole"
+    missing, total = len(benchmark.missing_images()), len(benchmark.images())
+    if missing == total:
+        return "questions only, no image"
+    return f"{missing:,} of {total:,} images missing" if missing else "yes"
+
+
 def _checked(
     entry: Entry,
     folder: Path,
@@ -70,11 +88,12 @@ def _checked(
     benchmark = benchmark.with_examples([replace(each, image=_belongs(each.image, *moved)) for each in benchmark])
     if entry.drawn:
         copies = {}
+    opened = {image: image if is_file(image) else copies.get(image, image) for image in benchmark.images()}
+    missing = [image for image, copy in opened.items() if not is_file(copy)]
     found = benchmark.counts()
+    found["images"] -= len(missing)  # those that are named but not there do not count
     counts = tuple(Count(name, number, found.get(name, 0)) for name, number in entry.card.counts.items())
-    opened = {image: image if image.is_file() else copies.get(image, image) for image in benchmark.images()}
-    missing = [image for image, copy in opened.items() if not copy.is_file()]
-    there = [image for image, copy in opened.items() if copy.is_file()]
+    there = [image for image, copy in opened.items() if is_file(copy)]
     unreadable = []
     for done, image in enumerate(there, start=1):
         try:
@@ -86,7 +105,7 @@ def _checked(
     changed = [
         file.path
         for file in read_manifest(folder)
-        if not (folder / file.path).is_file() or not file.matches(folder / file.path)
+        if not is_file(folder / file.path) or not file.matches(folder / file.path)
     ]
     return CheckResult(benchmark, counts, tuple(missing), tuple(unreadable), tuple(changed))
 

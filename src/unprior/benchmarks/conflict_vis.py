@@ -20,6 +20,7 @@ from unprior.errors import UnpriorError
 
 _TASKS = {"YN": "qa", "MC": "mc"}
 _OPTION = re.compile(r"\(([A-Z])\)")
+_NAME = re.compile(r"\w[\w.-]{0,99}")
 
 CARD = Card(
     name="conflictvis",
@@ -54,6 +55,13 @@ def _key(row: dict[str, Any]) -> str:
     return f"{row['id']}-{row['question_type']}"
 
 
+def _name(number: Any) -> str:
+    """The number of a question as part of a file's name; it must not lead elsewhere."""
+    if not _NAME.fullmatch(str(number)):
+        raise UnpriorError(f"question {number!r}: a number or a plain name is needed; get the dataset again")
+    return str(number)
+
+
 def _unpack(paths: Sequence[Path], rows: Sequence[dict[str, Any]], folder: Path) -> dict[str, Path]:
     """The image of every question; the questions of an id share a file where they show the same picture."""
     wanted = {_key(row) for row in rows if row["question_type"] in _TASKS}
@@ -69,9 +77,9 @@ def _unpack(paths: Sequence[Path], rows: Sequence[dict[str, Any]], folder: Path)
     for row, content in zip(rows, read_images(paths, "images"), strict=True):
         if row["question_type"] not in _TASKS:
             continue
-        target, digest = folder / f"{row['id']}.png", hashlib.sha256(content or b"").digest()
+        target, digest = folder / f"{_name(row['id'])}.png", hashlib.sha256(content or b"").digest()
         if content and digests.get(target, digest) != digest:
-            target = folder / f"{_key(row)}.png"
+            target = folder / f"{_name(row['id'])}-{row['question_type']}.png"
         if content:
             digests[target] = digest
             write_image(target, content)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +18,7 @@ import httpx
 from unprior._files import replacing
 from unprior.benchmarks.entry import Entry
 from unprior.benchmarks.schema import Benchmark
-from unprior.benchmarks.sources import Listing, RemoteFile, Source, checksum_of
+from unprior.benchmarks.sources import Listing, RemoteFile, Source, checksum_of, hub_address
 from unprior.errors import UnpriorError
 
 MANIFEST = "download.json"
@@ -25,6 +28,8 @@ _TIMEOUT = 30.0
 _PAUSE = 1.0
 """Seconds to wait after the first break; after every further one, longer."""
 _BLOCK = 1 << 16
+_MOST_BYTES = 1 << 28
+"""Of a file whose size is not published (an image), and of a list of files after decompression."""
 _RANGE_BEYOND_END = 416
 
 
@@ -60,7 +65,7 @@ def download(entry: Entry, folder: Path, watch: Watch | None = None) -> list[Lis
 
 def _download(entry: Entry, folder: Path, watch: Watch | None) -> list[Listing]:
     listings = []
-    with httpx.Client(timeout=_TIMEOUT, follow_redirects=True) as client:
+    with httpx.Client(timeout=_TIMEOUT, follow_redirects=True, auth=_HubToken()) as client:
         for source in entry.sources:
             listing = _list(source, client, lambda: entry.load(folder))
             if not listing.files:
@@ -77,7 +82,7 @@ def _download(entry: Entry, folder: Path, watch: Watch | None) -> list[Listing]:
 def _list(source: Source, client: httpx.Client, benchmark: Callable[[], Benchmark]) -> Listing:
     try:
         return source.listing(lambda url: _get_json(client, url), benchmark)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UnpriorError(f"{source}: the list of files is not as expected ({error!r}); try again later") from None
 
 
@@ -113,6 +118,8 @@ def _complete(client: httpx.Client, file: RemoteFile, part: Path, report: Callab
             return
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise _unreachable(file.url, error) from None
+        except (httpx.TooManyRedirects, httpx.DecodingError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+            raise _senseless(file.url, error) from None  # it would be the same again
         except httpx.TransportError as error:
             if attempt == _ATTEMPTS:
                 kept = part.stat().st_size if part.exists() else 0
@@ -139,33 +146,88 @@ def _read(client: httpx.Client, file: RemoteFile, part: Path, report: Callable[[
         _check_status(response, file.url)
         continued = response.status_code == httpx.codes.PARTIAL_CONTENT
         done = have if continued else 0
+        most = _MOST_BYTES if file.size is None else file.size
         with part.open("ab" if continued else "wb") as stream:
             for block in response.iter_bytes(_BLOCK):
-                stream.write(block)
                 done += len(block)
+                if done > most:
+                    break
+                stream.write(block)
                 report(done, file.size)
+    if done > most:
+        part.unlink()
+        raise UnpriorError(
+            f"{file.url}: the file is longer than the {most:,} bytes of the one that was published; the download was "
+            f"thrown away, try again, and if that repeats, the file on the server is another one"
+        )
     if file.size is not None and done < file.size:
         raise httpx.ReadError(f"{done:,} of {file.size:,} bytes came")
 
 
 def _get_json(client: httpx.Client, url: str) -> tuple[Any, str | None]:
+    content = bytearray()
     try:
-        response = client.get(url)
+        with client.stream("GET", url) as response:
+            _check_status(response, url)
+            for block in response.iter_bytes(_BLOCK):
+                content += block
+                if len(content) > _MOST_BYTES:
+                    raise UnpriorError(
+                        f"{url}: the list of files is longer than {_MOST_BYTES >> 20} MB; try again later"
+                    )
+            following = response.links.get("next", {}).get("url")
+    except (httpx.TooManyRedirects, httpx.DecodingError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+        raise _senseless(url, error) from None
     except httpx.TransportError as error:
         raise _unreachable(url, error) from None
-    _check_status(response, url)
+    if following is not None and _origin(following) != _origin(url):
+        raise UnpriorError(f"{url}: the list of files goes on at {following}, which is another server; try again later")
     try:
-        return response.json(), response.links.get("next", {}).get("url")
-    except ValueError:
+        return json.loads(content), following
+    except (ValueError, RecursionError):
         raise UnpriorError(f"{url}: the answer is not JSON; a proxy or a login page may stand in between") from None
+
+
+class _HubToken(httpx.Auth):
+    """The user's token for the hub, which datasets with terms of use ask for; no other server is sent it."""
+
+    @cached_property
+    def _token(self) -> str | None:
+        return hub_token()
+
+    def auth_flow(self, request: httpx.Request) -> Iterator[httpx.Request]:  # type: ignore[override]
+        """Add the token to requests to the hub; redirected requests to other servers do not get it either."""
+        if _origin(str(request.url)) == _origin(hub_address()) and self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        yield request
+
+
+def hub_token() -> str | None:
+    """The token of ``HF_TOKEN``, or of ``hf auth login`` where huggingface_hub is installed."""
+    token = os.environ.get("HF_TOKEN", "").strip()
+    if not token:
+        with suppress(ImportError):
+            from huggingface_hub import get_token
+
+            token = get_token() or ""
+    return token if token.isascii() and token.isprintable() else None
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+def _senseless(url: str, error: Exception) -> UnpriorError:
+    return UnpriorError(f"{url}: the server's answer makes no sense ({error}); try again later")
 
 
 def _check_status(response: httpx.Response, url: str) -> None:
     if response.is_success:
         return
     remedies = {
-        401: "it wants a login; accept its terms on its page and download it by hand",
-        403: "access is refused, or too many requests were made; try again later",
+        401: "it wants a login; accept its terms on its page, then log in by `hf auth login`, or set HF_TOKEN",
+        403: "access is refused, or too many requests were made; accept its terms on its page, or try again later",
         404: "it is not there; the benchmark may have moved",
         429: "too many requests were made; try again later",
     }
@@ -182,7 +244,7 @@ def _unreachable(url: str, error: Exception) -> _UnreachableError:
 
 
 def _target(folder: Path, path: str) -> Path:
-    """Where a file goes; a list from the network must not lead out of the folder."""
+    """Where a file goes; links must not lead out of the folder."""
     target = folder / path
     if not target.resolve().is_relative_to(folder.resolve()):
         raise UnpriorError(f"{path}: this name leads out of {folder}; the list of files is not to be trusted")

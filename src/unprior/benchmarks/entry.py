@@ -1,4 +1,4 @@
-"""What the registry knows of a benchmark: its card, how it is loaded, how it is had, which variants it has."""
+"""What the registry knows of a benchmark: its card, how to load and download it, which variants it has."""
 
 from __future__ import annotations
 

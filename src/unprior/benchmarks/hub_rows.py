@@ -53,7 +53,7 @@ def read_rows(paths: Sequence[Path], columns: Sequence[str]) -> Iterator[tuple[s
         try:
             rows = pq.read_table(path, columns=list(columns)).to_pylist()
             yield from ((f"{path}, row {number}", row) for number, row in enumerate(rows, start=1))
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, UnicodeError) as error:
             raise UnpriorError(
                 f"{path}: cannot be read as Parquet with the columns {', '.join(columns)} ({error})"
             ) from None

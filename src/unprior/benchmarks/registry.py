@@ -11,7 +11,7 @@ from unprior.benchmarks.entry import Entry, Report, Variant
 from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.user_file import read_questions
 from unprior.benchmarks.variants import constructed
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
 
 _ENTRIES = (
     "microworld.benchmark:ENTRY",
@@ -44,7 +44,8 @@ def find_entry(name: str) -> Entry:
     300
     """
     if name not in BENCHMARKS:
-        raise UnpriorError(f"{name}: no such benchmark; known are {', '.join(BENCHMARKS)}")
+        like = did_you_mean(name, BENCHMARKS)
+        raise UnpriorError(f"{name}: no such benchmark{like}; known are {', '.join(BENCHMARKS)}")
     return BENCHMARKS[name]
 
 
@@ -79,9 +80,11 @@ def load_benchmark(
     if f"{name}-{variant}" in BENCHMARKS:  # a variant that needs more than the questions is a benchmark of its own
         name, variant = f"{name}-{variant}", None
     entry = BENCHMARKS.get(name)
-    if entry is None and not Path(name).exists():
-        known = ", ".join(BENCHMARKS)
-        raise UnpriorError(f"{name}: no such file of questions, and no benchmark of that name; benchmarks are {known}")
+    if entry is None and not _exists(Path(name)):
+        like, known = did_you_mean(name, BENCHMARKS), ", ".join(BENCHMARKS)
+        raise UnpriorError(
+            f"{name}: no such file of questions, and no benchmark of that name{like}; benchmarks are {known}"
+        )
     if entry is None and Path(name).is_dir():
         raise UnpriorError(
             f"{name}: this is a folder; give the name of a benchmark, and its parent folder by --data-dir, "
@@ -123,10 +126,18 @@ def variants_of(entry: Entry | None) -> dict[str, Variant]:
     return dict(constructed() if entry is None else entry.variants)
 
 
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
 def _variant(name: str, entry: Entry | None, variant: str) -> Variant:
     known = variants_of(entry)
     if variant not in known:
         own = [other.removeprefix(f"{name}-") for other in BENCHMARKS if other.startswith(f"{name}-")]
         names = dict.fromkeys([STANDARD, *own, *known])
-        raise UnpriorError(f"--variant {variant}: {name} has no such variant; choose from {', '.join(names)}")
+        like = did_you_mean(variant, names)
+        raise UnpriorError(f"--variant {variant}: {name} has no such variant{like}; choose from {', '.join(names)}")
     return known[variant]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from unprior._files import is_file
 from unprior.benchmarks.card import Card
 from unprior.errors import UnpriorError
 
@@ -147,4 +148,4 @@ class Benchmark:
 
     def missing_images(self) -> list[Path]:
         """Images that are not where they should be."""
-        return [image for image in self.images() if not image.is_file()]
+        return [image for image in self.images() if not is_file(image)]

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from unprior.benchmarks.schema import Benchmark
+from unprior.errors import UnpriorError
+
+_MOST_PAGES = 10_000
+_LONGEST_NAME, _LONGEST_PATH = 255, 1024
+"""Bytes: what file systems permit in one name, and more than any path of a dataset has."""
+_COMMIT = re.compile(r"[0-9A-Za-z]+")
 
 GetJson = Callable[[str], tuple[Any, str | None]]
 """Fetches a document; gives it and the address of its continuation, if there is one."""
@@ -27,6 +34,17 @@ class RemoteFile:
     size: int | None = None
     checksum: str | None = None
     """``sha256:…``, or ``git:…`` for the name that git gives to the content; None where none is published."""
+
+    def __post_init__(self) -> None:
+        """A list from the network must not lead out of the folder, nor promise what cannot be."""
+        if not _is_inside(self.path):
+            raise UnpriorError(
+                f"{self.path!r}: this name leads out of the folder or is none; the list of files is not to be trusted"
+            )
+        if self.size is not None and (type(self.size) is not int or self.size < 0):
+            raise UnpriorError(f"{self.path}: its size is {self.size!r}; the list of files is not to be trusted")
+        if not isinstance(self.url, str) or not isinstance(self.checksum, str | None):
+            raise UnpriorError(f"{self.path}: its address or checksum is no text; the list of files is not as expected")
 
     def matches(self, path: Path) -> bool:
         """Whether a file on disk is this one; without a checksum its size (or being there) must do."""
@@ -63,13 +81,19 @@ class HubDataset:
 
     def listing(self, get: GetJson, benchmark: Callable[[], Benchmark]) -> Listing:
         """All files of the repository that fit the patterns."""
-        hub = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
-        commit = get(f"{hub}/api/datasets/{self.repo}/revision/{self.revision}")[0]["sha"]
+        hub = hub_address()
+        commit = _commit(get(f"{hub}/api/datasets/{self.repo}/revision/{self.revision}")[0])
         entries: list[dict[str, Any]] = []
         page: str | None = f"{hub}/api/datasets/{self.repo}/tree/{commit}?recursive=true"
+        seen: set[str] = set()
         while page:
+            seen.add(page)
             more, page = get(page)
             entries += more
+            if page in seen or len(seen) > _MOST_PAGES:
+                raise UnpriorError(
+                    f"{self}: the list of files has no end (page {page} follows itself); try again later"
+                )
         files = tuple(
             RemoteFile(
                 entry["path"],
@@ -99,7 +123,7 @@ class GitHubFiles:
 
     def listing(self, get: GetJson, benchmark: Callable[[], Benchmark]) -> Listing:
         """All files of the repository that fit the patterns."""
-        commit = get(f"{self.api}/repos/{self.repo}/commits/{self.revision}")[0]["sha"]
+        commit = _commit(get(f"{self.api}/repos/{self.repo}/commits/{self.revision}")[0])
         tree = get(f"{self.api}/repos/{self.repo}/git/trees/{commit}?recursive=1")[0]["tree"]
         files = tuple(
             RemoteFile(
@@ -134,8 +158,13 @@ class NamedImages:
         """The benchmark's images that fit the pattern."""
         names = [path.name for path in benchmark().images() if fnmatch(path.as_posix(), self.pattern)]
         return Listing(
-            self.origin, None, tuple(RemoteFile(f"{self.into}/{name}", f"{self.base}/{name}") for name in names)
+            self.origin, None, tuple(RemoteFile(f"{self.into}/{name}", f"{self.base}/{quote(name)}") for name in names)
         )
+
+
+def hub_address() -> str:
+    """The Hugging Face hub, or the one that ``HF_ENDPOINT`` names."""
+    return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
 
 
 def checksum_of(path: Path, kind: str) -> str:
@@ -151,6 +180,27 @@ def checksum_of(path: Path, kind: str) -> str:
         while block := stream.read(1 << 20):
             digest.update(block)
     return f"{kind}:{digest.hexdigest()}"
+
+
+def _commit(answer: dict[str, Any]) -> str:
+    commit: str = answer["sha"]
+    if not _COMMIT.fullmatch(commit):
+        raise TypeError(f"commit {commit!r}")
+    return commit
+
+
+def _is_inside(path: Any) -> bool:
+    """Whether a path names a file below a folder, on any system.
+
+    >>> [_is_inside(path) for path in ("data/a.png", "", ".", "a/..", "/a", "C:/a", "a\\b", "x" * 300)]
+    [True, False, False, False, False, False, False, False]
+    """
+    if not isinstance(path, str) or not path.isprintable() or set(path) & set("\\:"):
+        return False
+    names = path.split("/")
+    longest = max(len(os.fsencode(name)) for name in names)
+    plain = all(name.strip(". ") for name in names) and not PurePosixPath(path).is_absolute()
+    return plain and longest <= _LONGEST_NAME and len(os.fsencode(path)) <= _LONGEST_PATH
 
 
 def _fits(path: str, patterns: tuple[str, ...]) -> bool:

@@ -9,11 +9,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from unprior._files import open_to_read, replacing
+from unprior._files import open_to_read, read_lines, replacing
+from unprior._validation import describe_validation_error
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.prompts import YES_NO
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
-from unprior.scores.table import describe_validation_error
+from unprior.scores.schema import Name
 
 
 class UserQuestion(BaseModel):
@@ -28,13 +29,13 @@ class UserQuestion(BaseModel):
     image: Annotated[str, Field(min_length=1)]
     """Path of the image, relative to the file."""
     question: Annotated[str, Field(min_length=1)]
-    options: Annotated[list[str], Field(min_length=2, max_length=26)] | None = None
+    options: Annotated[list[Name], Field(min_length=2, max_length=26)] | None = None
     """Answers to choose from; without them the question is answered by yes or no."""
     letters: Annotated[list[str], Field(min_length=2, max_length=26)] | None = None
     """The letters of answers that the question itself lists; instead of options."""
-    answer: str | None = None
+    answer: Name | None = None
     """The right option, as its text or its letter; yes or no without options."""
-    id: str | None = None
+    id: Name | None = None
     """A name for the example; by default its line number."""
     pair: int | str | None = None
     """Images of one pair share this name."""
@@ -46,14 +47,18 @@ class UserQuestion(BaseModel):
     """``dev`` for fitting, ``test`` for evaluation."""
     instruction: str | None = None
     """Last line of the prompt, instead of the usual request for a letter or for yes or no."""
-    group: str | None = None
+    group: Name | None = None
     """Shared by questions that must stay in one split although their images differ."""
 
     @model_validator(mode="after")
     def _check(self) -> UserQuestion:
         if self.options is not None and self.letters is not None:
             raise ValueError("options and letters exclude each other: letters are for options inside the question")
-        if self.letters is not None and len(set(self.letters)) < len(self.letters):
+        if not self.question.strip():
+            raise ValueError("question must not be empty")
+        if any(not text.strip() for text in (*(self.options or ()), *(self.letters or ()))):
+            raise ValueError("an option is empty")
+        if self.letters is not None and len({letter.casefold() for letter in self.letters}) < len(self.letters):
             raise ValueError("two letters are the same")
         if self.answer is not None and self.answer_label is None:
             raise ValueError(f"answer {self.answer!r} is neither an option nor its letter")
@@ -94,16 +99,14 @@ def read_questions(path: Path) -> Benchmark:
     images: dict[str, Path] = {}  # paths are large: questions about one image share it
     total = 0
     with open_to_read(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if not line.strip():
-                continue
+        for number, line in read_lines(stream, path):
             total += 1
             try:
                 question = UserQuestion.model_validate_json(line)
                 image = images.setdefault(question.image, path.parent / question.image)
                 examples.append(_example(question, image, number))
             except ValidationError as error:
-                problems.append(RowProblem(number, describe_validation_error(error)))
+                problems.append(RowProblem(number, describe_validation_error(error, UserQuestion.model_fields)))
     if problems:
         raise InvalidScoresError(str(path), total, tuple(problems), skippable=False)
     if not examples:

@@ -48,7 +48,7 @@ def _why_revised(decision: Decision) -> str:
         start = f"with the image the model scores “{decision.final}” highest, without it “{decision.prior_favourite}”"
     else:
         start = f"the model prefers “{decision.original}” even without the image"
-    return f"{start}, and {_subtraction(decision)} {_lead(decision)}"
+    return f"{start}, and {_subtraction(decision)}, {_lead(decision)}"
 
 
 def _why_kept(decision: Decision) -> str:
@@ -61,7 +61,9 @@ def _why_kept(decision: Decision) -> str:
             why = f"it is also the best answer {_subtraction(decision)} ({_lead(decision)})"
         case Reason.SMALL_MARGIN:
             margin, required = _apart(decision.margin, limits.min_margin)
-            why = f"{_subtraction(decision)} {_lead(decision, margin)}, less than the {required} that a change requires"
+            why = (
+                f"{_subtraction(decision)}, {_lead(decision, margin)}, less than the {required} that a change requires"
+            )
         case Reason.UNSEEN_CANDIDATE_COUNT:
             why = f"the calibrator was fitted on no question with {len(decision.candidates)} candidates"
         case Reason.FAR_FROM_DEVELOPMENT:
@@ -69,8 +71,8 @@ def _why_kept(decision: Decision) -> str:
             why = f"its scores are unlike the development data (distance {distance}, accepted up to {accepted})"
         case Reason.NO_CONDITION:
             why = (
-                f"{_subtraction(decision)} “{decision.proposal}” comes first, but the image scores alone do not favour "
-                f"it against the prior, nor did original answer, image and prior agree on one answer before"
+                f"{_subtraction(decision)}, “{decision.proposal}” comes first, but the image scores alone do not "
+                f"favour it against the prior, nor did original answer, image and prior agree on one answer before"
             )
         case Reason.LOW_SUPPORT:
             conflict = decision.condition is Condition.CONFLICT

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from unprior._files import open_to_read, replacing
+from unprior._files import read_whole, replacing
+from unprior._validation import describe_validation_error
 from unprior.calibration.calibrator import SelectivePriorCalibrator
 from unprior.calibration.features import FEATURE_NAMES
 from unprior.calibration.gate import Settings, StrengthModel
@@ -19,11 +20,11 @@ from unprior.calibration.selection import Grid, Selection, TaskChange
 from unprior.calibration.strength import Standardisation
 from unprior.errors import UnpriorError
 from unprior.scores.provenance import Provenance
-from unprior.scores.table import describe_validation_error
 
 FORMAT = "unprior.calibrator"
 VERSION = 1
 _FEATURES = len(FEATURE_NAMES)
+_ROUNDING = 1e-8
 
 Calibrator = TypeVar("Calibrator", bound=SelectivePriorCalibrator)
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -67,6 +68,13 @@ class _Uncertainty(_Part):
     def _square(self) -> _Uncertainty:
         if any(len(row) != _FEATURES - 1 for row in self.precision):
             raise ValueError(f"precision must be {_FEATURES - 1} by {_FEATURES - 1}")
+        for name, rows in (("covariance", self.covariance), ("precision", self.precision)):
+            matrix = np.array(rows)
+            scale = np.abs(matrix).max()
+            if np.abs(matrix - matrix.T).max() > _ROUNDING * scale:
+                raise ValueError(f"{name} must be symmetric")
+            if np.linalg.eigvalsh(matrix).min() < -_ROUNDING * scale:
+                raise ValueError(f"{name} has a negative variance, which there cannot be")
         return self
 
 
@@ -149,10 +157,15 @@ def _readable(value: Any, indent: int = 0) -> str:
 
 def load_calibrator(path: Path, kind: type[Calibrator]) -> Calibrator:
     """Read and check a calibrator file."""
-    with open_to_read(path) as stream:
-        raw = stream.read()
+    raw = read_whole(path)
     try:
         document = json.loads(raw)
+        json.dumps(document, ensure_ascii=False).encode()  # JSON can spell half of a character
+    except UnicodeEncodeError:
+        raise UnpriorError(
+            f"{path}: not a valid calibrator: it has a character that is not valid Unicode. "
+            f"Fit it again with `unprior fit`."
+        ) from None
     except (ValueError, RecursionError) as error:
         if raw.strip() and (raw.lstrip()[:1] != b"{" or "Extra data" in str(error)):
             raise _not_a_calibrator(path) from None

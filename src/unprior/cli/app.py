@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -13,6 +17,9 @@ from unprior.cli import answers, ask, baseline, calibrate, data, doctor, reprodu
 from unprior.cli.console import errors
 from unprior.cli.distributed import RayCommand
 from unprior.errors import UnpriorError
+
+_BOTH = re.compile(r"[\w.]+(?:=\w+|\([^)]*\)) \(command line: ([^)]*)\)")
+_TERMINATED = 128 + signal.SIGTERM
 
 app = typer.Typer(
     name="unprior",
@@ -56,15 +63,54 @@ def options(
     """Selective Prior Calibration: make vision-language models believe their eyes."""
 
 
+class _Terminated(KeyboardInterrupt):
+    """The process was asked to end by SIGTERM."""
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does, with its last words and without leftovers; the exit code is 143."""
+    asked = False
+
+    def end(*_: object) -> None:
+        nonlocal asked
+        asked = True
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # whoever asks twice does not want to wait
+        raise _Terminated
+
+    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if ours:
+        signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    except (SystemExit, KeyboardInterrupt):
+        if asked:
+            sys.exit(_TERMINATED)
+        raise
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _in_commands(message: str) -> str:
+    """A message in the words of the command line, where it also has those of Python.
+
+    >>> _in_commands("For all rows: split=None (command line: --split all).")
+    'For all rows: --split all.'
+    """
+    return _BOTH.sub(r"\1", message)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; a user's mistake ends with its message and exit code 2, without a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show Δ gets a ? in its place
             stream.reconfigure(errors="replace")
     try:
-        app(args=None if arguments is None else list(arguments))
+        with _terminated_like_interrupted():
+            app(args=None if arguments is None else list(arguments))
     except UnpriorError as error:
-        errors.print(f"error: {error}", style="red", soft_wrap=True)
+        errors.print(f"error: {_in_commands(str(error))}", style="red", soft_wrap=True)
         sys.exit(2)
     except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
         sys.stderr.close()

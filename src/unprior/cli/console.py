@@ -3,17 +3,77 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.status import Status
+from rich.text import Text
 
 from unprior.errors import UnpriorError
 
-# File names and model names may hold brackets, which must not be taken for markup.
-output = Console(highlight=False, markup=False)
-errors = Console(stderr=True, highlight=False, markup=False)
+# What moves the cursor, colours or renames the terminal (ESC, C0, DEL, C1), and what turns the direction of writing.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_NOT_ESCAPED_BY_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    r"""Text whose control characters can be seen and do nothing.
+
+    >>> print(visible("red \x1b[31m"))
+    red \x1b[31m
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class PlainConsole(Console):
+    """A terminal for text that others wrote.
+
+    Names, answers and messages may hold brackets, which must not be taken for markup, and control characters, which
+    must not reach the terminal; what rich itself sends to it is not touched.
+    """
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        """Write to standard output or standard error, whatever these are at the moment."""
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Everything that is shown passes here, piece by piece."""
+        for segment in super().render(renderable, options):
+            if segment.control is None and _CONTROLS.search(segment.text):
+                yield Segment(visible(segment.text), segment.style)
+            else:
+                yield segment
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Strings become text before they are measured, so that they keep their room in tables."""
+        return super().render_str(visible(text), **options)
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        """A spinner with a text beside it."""
+        return _PlainStatus(status, console=self, **options)
+
+
+class _PlainStatus(Status):
+    """A spinner takes a string for markup, on whatever console."""
+
+    def __init__(self, status: RenderableType, **options: Any) -> None:
+        super().__init__(_as_text(status), **options)
+
+    def update(self, status: RenderableType | None = None, **options: Any) -> None:
+        super().update(None if status is None else _as_text(status), **options)
+
+
+def _as_text(status: RenderableType) -> RenderableType:
+    return Text(status) if isinstance(status, str) else status
+
+
+output = PlainConsole()
+errors = PlainConsole(stderr=True)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")]
 SkipInvalid = Annotated[
@@ -24,7 +84,12 @@ SkipInvalid = Annotated[
 
 def print_json(record: Any) -> None:
     """Print one JSON document to standard output, whatever the width of the terminal."""
-    print(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False))
+    print_json_text(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_json_text(text: str) -> None:
+    """Print a JSON document that is text already; controls that JSON permits in strings are escaped."""
+    print(_NOT_ESCAPED_BY_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def warn(message: str) -> None:

@@ -20,12 +20,13 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A benchmark of `unpri
 @app.command("list")
 def list_benchmarks(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """List the benchmarks that have a name, and which of them are on this machine."""
+    from unprior.benchmarks.check import presence
     from unprior.benchmarks.data_dir import data_directory
     from unprior.benchmarks.registry import BENCHMARKS
     from unprior.report import plain_table
 
     folder = data_directory(data_dir)
-    here = {name: "drawn" if entry.drawn else _there(folder / name) for name, entry in BENCHMARKS.items()}
+    here = {name: "drawn" if entry.drawn else presence(entry, folder / name) for name, entry in BENCHMARKS.items()}
     if as_json:
         print_json({name: {"about": entry.card.about, "here": here[name]} for name, entry in BENCHMARKS.items()})
         return
@@ -114,14 +115,22 @@ def get_benchmark(
 @app.command("check")
 def check_benchmark(
     name: Name,
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder that holds its files.")],
+    path: Annotated[
+        Path | None,
+        typer.Argument(metavar="[PATH]", help="The folder that holds its files; by default in the data directory."),
+    ] = None,
+    data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that every file is there and readable and that the counts are those that were published."""
     from unprior.benchmarks import check
+    from unprior.benchmarks.data_dir import data_directory
     from unprior.benchmarks.registry import find_entry
 
     entry = find_entry(name)
+    if path is not None and data_dir is not None:
+        raise UnpriorError(f"{path} and --data-dir {data_dir}: give one of them")
+    path = path or data_directory(data_dir) / name
     if path.is_file():
         raise UnpriorError(f"{path}: this is a file; give the folder that holds the files of {name}")
     if not path.is_dir():
@@ -174,7 +183,3 @@ def gallery(
 
 def _options(texts: tuple[str, ...] | None) -> str:
     return "" if texts is None else f" --options {'|'.join(texts)!r}"
-
-
-def _there(folder: Path) -> str:
-    return "yes" if folder.is_dir() and any(folder.iterdir()) else "no"

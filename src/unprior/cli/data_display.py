@@ -130,7 +130,7 @@ def download_progress() -> Iterator[Callable[[Fetched], None]]:
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task("Downloading", total=None)
         current = [""]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from unprior.cli.console import errors, warn
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
 
 if TYPE_CHECKING:
     from unprior.engines.protocol import Engine
@@ -90,7 +90,8 @@ class ModelOptions:
     def check(self, *, looks_inside: bool = False) -> None:
         """Refuse what does not fit together, before anything is computed."""
         if self.engine not in ENGINES:
-            raise UnpriorError(f"--engine {self.engine}: choose one of {', '.join(ENGINES)}")
+            like = did_you_mean(self.engine, ENGINES)
+            raise UnpriorError(f"--engine {self.engine}: no such engine{like}; choose one of {', '.join(ENGINES)}")
         if (self.engine == "openai") != bool(self.base_urls):
             raise UnpriorError("--engine openai and --base-url go together, e.g. --base-url http://localhost:8000")
         if self.tensor_parallel > 1 and self.engine != "vllm":

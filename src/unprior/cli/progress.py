@@ -25,8 +25,8 @@ def progress(doing: str, done: str) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import Progress as Bar
 
     columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(), TextColumn("[red]{task.fields[failed]}"),
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), TextColumn("{task.fields[failed]}", style="red"),
     )  # fmt: skip
     with Bar(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(doing, total=None, rate="", failed="")

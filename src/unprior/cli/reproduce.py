@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -146,12 +145,11 @@ def _record(result: ReproductionResult, found: dict[str, PublishedScores]) -> di
 
 def _write(result: ReproductionResult, out: Path) -> None:
     from unprior._files import replacing
+    from unprior.report.result_tables import as_csv
 
     records = result.records()
     with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
         if out.suffix == ".json":
             json.dump(records, stream, indent=1, ensure_ascii=False, allow_nan=False)
             return
-        writer = csv.DictWriter(stream, fieldnames=list(records[0]))
-        writer.writeheader()
-        writer.writerows(records)
+        stream.write(as_csv(records))

@@ -28,7 +28,7 @@ from unprior.cli.benchmarks import (
     report_missing_images,
 )
 from unprior.cli.calibrate import print_methods, warn_about, warn_about_abstaining
-from unprior.cli.console import AsJson, errors, output
+from unprior.cli.console import AsJson, errors, output, print_json_text
 from unprior.cli.model import (
     DEFAULT_CONCURRENCY,
     DEFAULT_NEW_TOKENS,
@@ -139,7 +139,7 @@ def run(
         result.write(out, whole, note=" ".join(notes) or None)
     if as_json:
         warn_about(result.cautions)
-        print((out / "report.json").read_text(encoding="utf-8"), end="")
+        print_json_text((out / "report.json").read_text(encoding="utf-8").rstrip())
     else:
         print_run(result)
         if options.names and result.studies.methods is not None:

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from unprior._files import open_to_read, replacing
+from unprior._files import is_file, read_whole, replacing
 from unprior.cli.model import ModelOptions
 from unprior.errors import UnpriorError
 
@@ -42,7 +42,7 @@ class RunRecord:
         place = Path(benchmark)
         return cls(
             model,
-            str(place.resolve()) if place.is_file() else benchmark,
+            str(place.resolve()) if is_file(place) else benchmark,
             variant,
             seed,
             None if data_dir is None else str(data_dir.resolve()),
@@ -64,8 +64,7 @@ class RunRecord:
                 f"{folder} does not say which model and benchmark it is about; `unprior run --out {folder}` with the "
                 f"options it was made with notes that, and computes nothing anew"
             )
-        with open_to_read(path) as stream:
-            content = stream.read()
+        content = read_whole(path)
         try:
             values = json.loads(content)
             model = values["model"] | {"base_urls": tuple(values["model"].get("base_urls", ()))}

@@ -225,6 +225,8 @@ def write_run(run: ScoringRun | DistributedRun, whole: Benchmark, path: Path, do
                 if table := part.table():
                     written.add(table)
     warn_about_cut_off(summary.cut_off, summary.examples - len(summary.failures))
+    if run.store.damaged:
+        warn(f"{run.store.path}: {len(run.store.damaged):,} stored results were damaged and have been computed again")
     return Scored(summary, written.path)
 
 

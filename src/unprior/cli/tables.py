@@ -33,6 +33,8 @@ def labelled_rows(table: ScoreTable, rows: BoolArray, path: Path, *, skip_invali
     if problems and not skip_invalid:
         raise InvalidScoresError(str(path), int(rows.sum()), problems)
     list_skipped(path, problems, int((rows & ~missing).sum()))
+    if not (rows & ~missing).any():
+        raise UnpriorError(f"{path}: no row with a correct answer is left, and fitting and evaluation need some")
     return rows & ~missing
 
 

@@ -19,7 +19,7 @@ from transformers import dynamic_module_utils
 from unprior.engines._digests import folder_digest
 from unprior.engines._load_errors import explaining, listed
 from unprior.engines._source import Source
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
 
 _WITHOUT_VIDEO = {"qwen3_vl": "Qwen3VLProcessor", "qwen2_5_vl": "Qwen2_5_VLProcessor", "qwen2_vl": "Qwen2VLProcessor"}
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -49,7 +49,7 @@ def load_model(
     """Load a model for inference; what goes wrong is said with the model's name and a remedy."""
     name = source.name
     if dtype not in _DTYPES:
-        raise UnpriorError(f"dtype is {dtype!r}, choose one of {', '.join(_DTYPES)}")
+        raise UnpriorError(f"dtype is {dtype!r}{did_you_mean(dtype, _DTYPES)}, choose one of {', '.join(_DTYPES)}")
     if device is not None and device_map is not None:
         raise UnpriorError("give either device or device_map, not both")
     options: dict[str, Any] = {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}

@@ -191,7 +191,7 @@ def predict(
 
 
 def sample(benchmark: Benchmark, most: int) -> list[Example]:
-    """So many examples, drawn by lot but always the same ones: every so-manieth may be all of one kind."""
+    """Some examples, drawn at random but always the same ones: every n-th might be all of one kind."""
     examples = list(benchmark)
     return random.Random(0).sample(examples, min(most, len(examples)))
 

@@ -10,9 +10,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from unprior._files import kind_of_file
 from unprior.errors import UnpriorError
 
 _MOST_PIXELS = 120_000_000
+_MOST_BYTES = 1 << 30
+"""Of an image file: more than an uncompressed image of that many pixels takes in 8 bits."""
 
 
 class ImageError(UnpriorError):
@@ -21,13 +24,26 @@ class ImageError(UnpriorError):
 
 def open_image(path: Path) -> Image.Image:
     """Read an image file: first frame, rotated as its camera says, transparency on white, RGB."""
+    return decode_image(read_image_file(path), str(path))
+
+
+def read_image_file(path: Path) -> bytes:
+    """The bytes of an image file. A pipe would wait for ever and a device never end, so only regular files are read."""
     try:
-        content = path.read_bytes()
+        found = path.stat()
+        if kind := kind_of_file(found.st_mode):
+            raise ImageError(f"{path}: this is {kind}, not an image file")
+        if found.st_size > _MOST_BYTES:
+            raise ImageError(f"{path}: {found.st_size / 1e9:.1f} GB are too much for an image; make it smaller")
+        return path.read_bytes()
+    except ImageError:
+        raise
     except FileNotFoundError:
         raise ImageError(f"{path}: no such image") from None
     except OSError as error:
         raise ImageError(f"{path}: cannot be read ({error.strerror or error})") from None
-    return decode_image(content, str(path))
+    except ValueError as error:  # a name that no file can have
+        raise ImageError(f"{path}: no such image, the name is not valid ({error})") from None
 
 
 def decode_image(content: bytes, name: str) -> Image.Image:
@@ -48,7 +64,7 @@ def decode_image(content: bytes, name: str) -> Image.Image:
                 raise ImageError(f"{name}: {image.width}×{image.height} pixels are too many; make the image smaller")
             image.seek(0)
             upright = ImageOps.exif_transpose(image)
-            return _to_rgb(upright)
+            return _to_rgb(upright, name)
     except ImageError:
         raise
     except Image.DecompressionBombError:
@@ -59,16 +75,26 @@ def decode_image(content: bytes, name: str) -> Image.Image:
         raise ImageError(f"{name}: not a readable image ({error})") from None
 
 
-def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I") or image.mode == "F":  # 16 and 32 bit grey: keep the visible range
-        values = np.asarray(image, dtype=np.float64)
-        top = max(float(values.max()), 255.0)
-        image = Image.fromarray((values * (255.0 / top)).clip(0, 255).astype(np.uint8))
+def _to_rgb(image: Image.Image, name: str) -> Image.Image:
+    if image.mode.startswith("I") or image.mode == "F":
+        image = _to_grey(image, name)
     if "A" in image.getbands() or "transparency" in image.info:
         layered = image.convert("RGBA")
         canvas = Image.new("RGBA", layered.size, (255, 255, 255, 255))
         image = Image.alpha_composite(canvas, layered)
     return image.convert("RGB")
+
+
+def _to_grey(image: Image.Image, name: str) -> Image.Image:
+    """Grey of 16 or 32 bits in 8: the visible range is kept, and what has none is refused rather than made black."""
+    values = np.asarray(image, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ImageError(f"{name}: it has pixels that are not finite (NaN or infinity); convert it to 8 bits")
+    low, high = float(values.min()), float(values.max())
+    if low < 0:
+        raise ImageError(f"{name}: it has pixels below zero (down to {low:g}); convert it to 8 bits")
+    top = 1.0 if image.mode == "F" and high <= 1 else max(high, 255.0)  # floats usually go from 0 to 1
+    return Image.fromarray((values * (255.0 / top)).clip(0, 255).astype(np.uint8))
 
 
 def resize(image: Image.Image, side: int | None) -> Image.Image:

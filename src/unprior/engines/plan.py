@@ -19,11 +19,11 @@ from pathlib import Path
 from PIL import Image
 
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines.images import mean_image, open_image
+from unprior.engines.images import ImageError, mean_image, open_image, read_image_file
 from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Described
 from unprior.engines.store import SeenKeys
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
 from unprior.scores.priors import VIEWS
 from unprior.scores.provenance import Provenance
 
@@ -109,7 +109,8 @@ class ScoringPlan:
         """Check the request."""
         unknown = sorted(set(views) - set(VIEWS))
         if unknown:
-            raise UnpriorError(f"unknown view {', '.join(unknown)}; choose from {', '.join(VIEWS)}")
+            like = did_you_mean(unknown[0], VIEWS)
+            raise UnpriorError(f"unknown view {', '.join(unknown)}{like}; choose from {', '.join(VIEWS)}")
         if not engine.capabilities.exact_scores and engine.capabilities.top_k is None:
             raise UnpriorError(f"engine {engine.name} gives no candidate scores, which calibration needs")
         self.engine, self.benchmark, self.resize_to = engine, benchmark, resize_to
@@ -225,9 +226,9 @@ def digest_images(images: Iterable[Path]) -> tuple[dict[Path, str], dict[Path, s
     unreadable: dict[Path, str] = {}
     for image in images:
         try:
-            digests[image] = hashlib.sha256(image.read_bytes()).hexdigest()
-        except OSError as error:
-            unreadable[image] = f"{image}: cannot be read ({error.strerror or error})"
+            digests[image] = hashlib.sha256(read_image_file(image)).hexdigest()
+        except ImageError as error:
+            unreadable[image] = str(error)
     return digests, unreadable
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from PIL import Image
 
 from unprior.benchmarks.schema import Benchmark
-from unprior.engines.images import blank, decode_image, resize
+from unprior.engines.images import blank, open_image, resize
 from unprior.engines.plan import Job, Part, ScoringPlan, batches
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
 from unprior.engines.store import ScoreStore, StoredResult
@@ -116,11 +116,7 @@ class JobWorker:
         level = 255 if job.view == "white" else 0
         if job.view is not None and self.resize_to:  # all images have one size, so this one need not be readable
             return blank((self.resize_to, self.resize_to), level)
-        try:
-            content = job.image.read_bytes()
-        except OSError as error:
-            raise UnpriorError(f"{job.image}: cannot be read ({error.strerror or error})") from None
-        image = resize(decode_image(content, str(job.image)), self.resize_to)
+        image = resize(open_image(job.image), self.resize_to)
         return image if job.view is None else blank(image.size, level)
 
 

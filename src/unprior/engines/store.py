@@ -40,6 +40,7 @@ _PUT = (
     " SET value = excluded.value, failure = excluded.failure WHERE result.value IS NULL"
 )
 _DAMAGED = "this score store is damaged; move it away and run again, or restore a copy"
+_UNREADABLE = "the stored result is damaged; the same command computes it again"
 _NOT_A_STORE = "this is not a score store; choose another path, or move the file away"
 _NEWER = "this score store was made by a newer version of unprior; upgrade unprior, or choose another path"
 _NOT_WRITABLE = "cannot be opened for writing; check the rights of the file and its folder, or choose another path"
@@ -91,6 +92,8 @@ class ScoreStore(AbstractContextManager["ScoreStore"]):
     def __init__(self, path: str | Path) -> None:
         """Open the store at ``path``, or make it and its folder."""
         self.path = Path(path)
+        self.damaged: set[str] = set()
+        """Keys whose stored values are unreadable: they count as missing, and what is put replaces them."""
         self._lock = threading.Lock()
         self._process = os.getpid()
         file = self.path.absolute()  # ":memory:" means something else to SQLite
@@ -102,6 +105,8 @@ class ScoreStore(AbstractContextManager["ScoreStore"]):
             raise UnpriorError(f"{path}: {_NOT_WRITABLE} ({error.strerror})") from None
         with self._explained():  # transactions are begun by hand; the lock makes it safe to share between threads
             self._connection = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+            # Strictly decoded, one damaged value would make SQLite refuse all that are read together with it.
+            self._connection.text_factory = lambda content: content.decode("utf-8", "surrogateescape")
         try:
             self._prepare()
         except BaseException:
@@ -111,19 +116,21 @@ class ScoreStore(AbstractContextManager["ScoreStore"]):
     def get(self, keys: Iterable[str]) -> dict[str, StoredResult]:
         """Return what is known of ``keys``, failures included, as of one moment."""
         rows = self._select("SELECT key, value, failure FROM result WHERE key IN", list(dict.fromkeys(keys)))
-        with self._explained():
-            return {key: StoredResult(key, json.loads(value or "null"), failure) for key, value, failure in rows}
+        return {key: self._result(key, value, failure) for key, value, failure in rows}
 
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Return the keys without a success, in the order given and each once; failures are to be tried again."""
         wanted = list(dict.fromkeys(keys))
-        done = {key for (key,) in self._select("SELECT key FROM result WHERE value IS NOT NULL AND key IN", wanted)}
+        rows = self._select("SELECT key, value FROM result WHERE value IS NOT NULL AND key IN", wanted)
+        done = {key for key, value in rows if self._result(key, value, None).failure is None}
         return [key for key in wanted if key not in done]
 
     def put(self, results: Iterable[StoredResult]) -> None:
         """Store all results or none; a success that is already there stays, a failure there is replaced."""
         rows = [self._row(result) for result in results]
+        unreadable = [(row[0],) for row in rows if row[0] in self.damaged]
         with self._transaction("IMMEDIATE") as connection:
+            connection.executemany("DELETE FROM result WHERE key = ?", unreadable)
             connection.executemany(_PUT, rows)
 
     def counts(self) -> tuple[int, int]:
@@ -192,9 +199,20 @@ class ScoreStore(AbstractContextManager["ScoreStore"]):
         """Turn what SQLite says into the file and the remedy."""
         try:
             yield
-        except (sqlite3.Error, UnicodeEncodeError, json.JSONDecodeError) as error:
+        except (sqlite3.Error, UnicodeEncodeError) as error:
             remedy = _REMEDIES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, _REFUSED)
             raise UnpriorError(f"{self.path}: {remedy} ({error})") from None
+
+    def _result(self, key: str, value: Any, failure: str | None) -> StoredResult:
+        """A row as it was stored; one whose value cannot be read counts as a failure, which is tried again."""
+        if value is None and failure is not None:
+            return StoredResult(key, failure=failure.encode("utf-8", "backslashreplace").decode())
+        try:
+            value.encode()  # text that is not UTF-8 has lone surrogates here
+            return StoredResult(key, json.loads(value))
+        except (ValueError, AttributeError, RecursionError):  # an UnpriorError, too: null is no value
+            self.damaged.add(key)
+            return StoredResult(key, failure=_UNREADABLE)
 
     def _row(self, result: StoredResult) -> tuple[str, str | None, str | None]:
         if result.failure is not None:

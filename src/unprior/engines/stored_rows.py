@@ -17,6 +17,7 @@ _CENSORED = (
     "{hidden} of its candidates are not among the {top_k} tokens that the server shows, so their scores are only "
     "bounds; serve the model with vLLM 0.26 or newer, or take the bounds with --allow-censored"
 )
+_OTHER = "what is stored for it is no scores; move the store away and run again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,9 @@ class StoredRows:
                 failures.append(Failure(name, reason))
                 continue
             values: dict[str, Any] = {key: stored[key].value for key in planned.keys}
+            if not all(isinstance(value, dict) and "scores" in value for value in values.values()):
+                failures.append(Failure(name, f"{self.store.path}: {_OTHER}"))
+                continue
             hidden = max(sum(value.get("censored", ())) for value in values.values())
             censored += hidden > 0
             if hidden and not self.allow_censored:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from unprior._files import is_parquet, open_to_read
+from unprior._files import is_parquet, open_to_read, read_lines
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
 from unprior.scores.files import read_parquet, read_schema
@@ -109,12 +110,10 @@ def _read_columns(path: Path) -> tuple[Sequence[int], dict[str, list[Any]]]:
     return range(1, len(arrow) + 1), {name: arrow.column(name).to_pylist() for name in _COLUMNS}
 
 
-def _read_lines(stream: Iterable[bytes], path: Path) -> tuple[list[int], dict[str, list[Any]]]:
+def _read_lines(stream: BufferedReader, path: Path) -> tuple[list[int], dict[str, list[Any]]]:
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     lines: list[int] = []
-    for number, line in enumerate(stream, start=1):
-        if not line.strip():
-            continue
+    for number, line in read_lines(stream, path):
         lines.append(number)
         try:
             record = json.loads(line)

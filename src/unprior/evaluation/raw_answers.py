@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from unprior._files import open_to_read
+from unprior._files import open_to_read, read_lines
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.prompts import YES_NO, is_cut_off, parse_answer, thinks
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Metrics, Share, correct, measure
 from unprior.scores import ScoreTable
@@ -90,7 +90,10 @@ def evaluate_answers(
     examples = [example for example in benchmark if split is None or example.split == split]
     if not examples:
         known = sorted({str(example.split) for example in benchmark})
-        raise UnpriorError(f"benchmark {benchmark.name} has no example of split {split!r}; it has {', '.join(known)}")
+        like = did_you_mean(str(split), known)
+        raise UnpriorError(
+            f"benchmark {benchmark.name} has no example of split {split!r}{like}; it has {', '.join(known)}"
+        )
     unlabelled = next((example for example in examples if example.answer is None), None)
     if unlabelled is not None:
         raise UnpriorError(
@@ -132,9 +135,7 @@ def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int,
     disagreeing = other_tasks = 0
     thinking = False
     with open_to_read(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if not line.strip():
-                continue
+        for number, line in read_lines(stream, path):
             where = f"{path}, line {number}"
             record = _parsed(line, where)
             thinking = thinking or thinks([record["text"]])

@@ -78,6 +78,7 @@ class FigureStyle:
             "svg.fonttype": "none",  # text stays text: small files, and the reader's font
             "svg.hashsalt": "unprior",  # the same figure gives the same bytes
             "text.color": self.ink,
+            "text.parse_math": False,  # a dollar sign in a name is no formula
             "xtick.color": self.quiet,
             "xtick.labelcolor": self.ink,
             "xtick.major.size": 3,

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from unprior._files import is_parquet, open_to_read, replacing
+from unprior._files import is_parquet, open_to_read, read_lines, replacing
+from unprior._validation import describe_validation_error
 from unprior.engines.prompts import is_cut_off, thinks
 from unprior.errors import RowProblem, UnpriorError
 from unprior.scores.provenance import FIELD, METADATA_KEY, Provenance, from_values, merge_provenance, to_json
 from unprior.scores.published import is_published, row_from_published
 from unprior.scores.schema import SCHEMA, ScoreRow, rows_to_arrow
-from unprior.scores.table import ScoreTable, describe_validation_error
+from unprior.scores.table import ScoreTable
 
 _NO_NOTES = ("[]", "{}")
 Complete = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class _QuestionsError(Exception):
+    """A line that has not been scored yet."""
+
 
 _OPTIONAL = {field.name for field in SCHEMA} - {
     "pair_id", "side", "task", "candidates", "image_scores", "prior_scores", "original",
@@ -74,8 +81,12 @@ def read_scores(
 
 def read_parquet(path: Path) -> pa.Table:
     """Read a Parquet file; one that is broken is the user's to mend."""
+    if not path.is_file():
+        raise UnpriorError(f"{path}: Parquet is read from its end, which a pipe does not have; give the file itself")
     with _explained(path):
-        return pq.read_table(path)
+        table = pq.read_table(path)
+        table.validate(full=True)  # not every program checks that the text it writes is UTF-8
+        return table
 
 
 def read_schema(path: Path) -> pa.Schema:
@@ -88,21 +99,21 @@ def read_schema(path: Path) -> pa.Schema:
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
-        raise UnpriorError(f"{path}: the Parquet file cannot be read, it may be truncated ({error})") from None
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise UnpriorError(
+            f"{path}: the Parquet file cannot be read, it may be truncated or not hold UTF-8 ({error})"
+        ) from None
 
 
 def _parse_lines(
-    stream: Iterable[bytes], path: Path, complete: Complete | None
+    stream: BufferedReader, path: Path, complete: Complete | None
 ) -> tuple[list[ScoreRow], list[int], list[RowProblem], tuple[Provenance, ...]]:
     rows: list[ScoreRow] = []
     lines: list[int] = []
     problems: list[RowProblem] = []
     noted: list[tuple[Provenance, ...]] = []
     published: list[int] = []
-    for number, line in enumerate(stream, start=1):
-        if not line.strip():
-            continue
+    for number, line in read_lines(stream, path):
         if number == 2 and not rows and b'"unprior.calibrator"' in line:
             raise UnpriorError(f"{path}: this is a calibrator, a score table is needed here")
         try:
@@ -112,6 +123,11 @@ def _parse_lines(
             rows.append(row)
             lines.append(number)
             noted.append(provenance)
+        except _QuestionsError:
+            raise UnpriorError(
+                f"{path} holds questions, not scores (no `image_scores`). "
+                f"Run `unprior score --benchmark {path} …` first."
+            ) from None
         except ValidationError as error:
             problems.append(RowProblem(number, describe_validation_error(error)))
         except json.JSONDecodeError as error:
@@ -141,8 +157,10 @@ def _parse_line(line: bytes, complete: Complete | None) -> tuple[ScoreRow, tuple
     record = json.loads(line)
     if not isinstance(record, dict):
         raise UnpriorError(f"not a JSON object but {type(record).__name__}")
-    noted = from_values(record[FIELD], "this row") if FIELD in record else ()
     published = is_published(record)
+    if "question" in record and "image" in record and "image_scores" not in record and not published:
+        raise _QuestionsError
+    noted = from_values(record[FIELD], "this row") if FIELD in record else ()
     row = row_from_published(record) if published else record
     return ScoreRow.model_validate(row if complete is None else complete(row)), noted, published
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
 from unprior.scores.schema import IntArray
 from unprior.scores.table import FloatArray, ScoreTable
 
@@ -61,7 +61,8 @@ def with_prior(table: ScoreTable, name: str) -> ScoreTable:
     if name == "text":
         return table
     if name not in (*VIEWS, *COMBINATIONS):
-        raise UnpriorError(f"unknown prior {name!r}; choose one of {', '.join((*VIEWS, *COMBINATIONS))}")
+        known = (*VIEWS, *COMBINATIONS)
+        raise UnpriorError(f"unknown prior {name!r}{did_you_mean(name, known)}; choose one of {', '.join(known)}")
     wanted = (name,) if name in VIEWS else VIEWS[:3] if name == "median3" else VIEWS
     stored = [dict(entry or ()) for entry in table.column("views")]
     prior = table.prior_scores.copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 SIDES = ("cf", "cs")
 TASKS = ("mc", "qa")
@@ -29,6 +30,15 @@ def _encodable(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_encodable)]
+
+
+def _number_as_text(value: Any) -> Any:
+    """An answer such as 5 is meant as it is written; true and false are no numbers."""
+    return json.dumps(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Name = Annotated[Text, BeforeValidator(_number_as_text)]
+"""Text that a file may also hold as a number: answers, candidates, names of examples."""
 
 
 class ScoreRow(BaseModel):
@@ -59,15 +69,15 @@ class ScoreRow(BaseModel):
     """Subcategory of the pair; never seen by the method."""
     split: Text | None = None
     """``dev`` for fitting and selection, ``test`` for evaluation."""
-    candidates: list[Text]
+    candidates: list[Name]
     """The possible answers, in file order; ties go to the first."""
     image_scores: list[float]
     """Summed token log-probability of each candidate given image and question."""
     prior_scores: list[float]
     """The same without the image."""
-    original: Text | None
+    original: Name | None
     """The model's own answer, one of the candidates; null when nothing could be parsed."""
-    answer: Text | None = None
+    answer: Name | None = None
     """The visually correct candidate; may be missing only where it is not needed (``apply``)."""
     views: dict[Text, list[float]] | None = None
     """Other estimates of the prior scores, by name."""
@@ -75,7 +85,7 @@ class ScoreRow(BaseModel):
     """What the model wrote before parsing."""
     token_counts: list[Annotated[int, Field(ge=0, lt=_INT64)]] | None = None
     """Number of tokens of each candidate."""
-    example_id: Text | None = None
+    example_id: Name | None = None
     """A name of the example, when pair, side and task do not identify it."""
     censored: list[bool] | None = None
     """Candidates with a score, here or in the prior, that is only an upper bound; null when all are exact."""

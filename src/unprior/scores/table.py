@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
+from unprior._validation import describe_validation_error
+from unprior.errors import InvalidScoresError, RowProblem, UnpriorError, did_you_mean
 from unprior.scores.provenance import Provenance, from_metadata, merge_provenance
 from unprior.scores.schema import (
     REQUIRED,
@@ -381,17 +382,10 @@ def _no_such_row(table: ScoreTable, values: Mapping[str, Any], name: str) -> str
     wanted = " and ".join(f"{key} {value!r}" for key, value in values.items() if value is not None)
     known = sorted({str(entry) for entry in table.column(name) if entry is not None})
     shown = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
-    has = f"{name} is one of: {shown}" if known else f"{name} is not set in any row"
+    like = did_you_mean(str(values[name]), known)
+    has = f"{name} is one of: {shown}{like}" if known else f"{name} is not set in any row"
     everything = " For all rows: split=None (command line: --split all)." if name == "split" else ""
     return f"no row has {wanted}; in this table {has}.{everything}"
-
-
-def describe_validation_error(error: ValidationError) -> str:
-    """First complaint of pydantic, short: the field and what is wrong with it."""
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"] if part not in ("int", "str"))
-    message = first["msg"]
-    return f"{where}: {message[0].lower()}{message[1:]}" if where else message
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -421,8 +415,12 @@ def _conform(table: pa.Table, source: str) -> pa.Table:
                 raise UnpriorError(f"{source}: column pair_id is {column.type}, it must be whole numbers or text")
         try:
             columns[field.name] = column.cast(wanted)
-        except pa.ArrowException as error:
+        except (pa.ArrowException, UnicodeError) as error:
             raise UnpriorError(
                 f"{source}: column {field.name} is {column.type}, it must be {wanted} ({error})"
             ) from None
+        try:
+            columns[field.name].validate(full=True)
+        except pa.ArrowException as error:  # Parquet and other programs do not check the text they write
+            raise UnpriorError(f"{source}: column {field.name} is not whole or not UTF-8 ({error})") from None
     return pa.table(columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
 from unprior.studies import (
     alternative_priors,
     answer_directions,
@@ -93,7 +93,8 @@ def choose_studies(names: Sequence[str]) -> tuple[Study, ...]:
     known = ("all", *QUESTIONS, *STUDIES)
     for name in names:
         if name not in known:
+            like = did_you_mean(name, known)
             raise UnpriorError(
-                f"no study {name!r}; choose all, {', '.join(QUESTIONS)}, or some of {', '.join(STUDIES)}"
+                f"no study {name!r}{like}; choose all, {', '.join(QUESTIONS)}, or some of {', '.join(STUDIES)}"
             )
     return tuple(study for study in STUDIES.values() if {"all", study.question, study.name} & set(names))

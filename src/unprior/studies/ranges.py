@@ -136,10 +136,13 @@ class Ranges:
                             f"({harmed:.2f}).")  # fmt: skip
             else:
                 found = [
-                    f"no {name} has a radius" if radius is None else f"the median radius of its {name}s is {radius:.2f}"
+                    f"no {name} has a stability radius"
+                    if radius is None
+                    else f"the median stability radius of its {name}s is {radius:.2f}"
                     for name, radius in (("repair", repaired), ("harm", harmed))
                 ]
-                said.append(f"There {listed(found)}.")
+                sentence = listed(found)
+                said.append(f"{sentence[0].upper()}{sentence[1:]}.")
         return tuple(said) or ("The calibrator abstains; it makes no proposals.",)
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:

@@ -16,7 +16,7 @@ from unprior.baselines.controls.proposals import (
 )
 from unprior.baselines.controls.subtraction import fixed_strength, guidance, selected_strength, ungated
 from unprior.calibration import SelectivePriorCalibrator
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
 from unprior.scores import ScoreTable
 
 CONTROLS: dict[str, Control] = {
@@ -70,6 +70,7 @@ def run_controls(
     chosen = list(CONTROLS) if names is None else list(names)
     unknown = [name for name in chosen if name not in CONTROLS]
     if unknown:
-        raise UnpriorError(f"no control {', '.join(unknown)}; there are {', '.join(CONTROLS)}")
+        like = did_you_mean(unknown[0], CONTROLS)
+        raise UnpriorError(f"no control {', '.join(unknown)}{like}; there are {', '.join(CONTROLS)}")
     data = Data(development, test, calibrator or SelectivePriorCalibrator(epsilon_cs=epsilon_cs))
     return [CONTROLS[name].result(data) for name in chosen]

@@ -12,13 +12,13 @@ from typing import Annotated, Literal
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from unprior._files import open_to_read
+from unprior._files import is_file, open_to_read, read_lines
+from unprior._validation import describe_validation_error
 from unprior.benchmarks.microworld import SELECTION_SEEDS, pairs, render
 from unprior.benchmarks.microworld.benchmark import IMAGE_SIZE, presence_question
 from unprior.benchmarks.microworld.pairs import SIDES, Pair
-from unprior.engines.images import open_image
+from unprior.engines.images import open_image, read_image_file
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
-from unprior.scores.table import describe_validation_error
 
 MOST_CAPTIONS = 100
 MOST_QUESTIONS = 300
@@ -116,9 +116,7 @@ def read_revis_data(path: Path) -> RevisData:
     problems: list[RowProblem] = []
     total = 0
     with open_to_read(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if not line.strip():
-                continue
+        for number, line in read_lines(stream, path):
             total += 1
             try:
                 parsed = _parse(line)
@@ -126,7 +124,7 @@ def read_revis_data(path: Path) -> RevisData:
                 problems.append(RowProblem(number, describe_validation_error(error)))
                 continue
             image = path.parent / parsed.image
-            if not image.is_file():
+            if not is_file(image):
                 problems.append(RowProblem(number, f"image: there is no {image}; paths are relative to the file"))
             elif isinstance(parsed, _CaptionLine):
                 captions.append(CaptionExample(image, parsed.caption, parsed.hallucinated))
@@ -186,6 +184,6 @@ def _spread(chosen: Sequence[Pair], count: int) -> list[Pair]:
 
 
 def _add(digest: hashlib._Hash, image: Path | Image.Image, texts: list[str]) -> None:
-    content = image.read_bytes() if isinstance(image, Path) else image.tobytes()
+    content = read_image_file(image) if isinstance(image, Path) else image.tobytes()
     digest.update(json.dumps([*texts, len(content)]).encode())
     digest.update(content)

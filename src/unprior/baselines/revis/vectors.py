@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unprior._files import open_to_read, replacing
+from unprior._files import read_whole, replacing
 from unprior.baselines.revis.directions import LayerChoice
 from unprior.errors import UnpriorError
 
@@ -81,8 +81,7 @@ class RevisVectors:
         from safetensors import SafetensorError
         from safetensors.numpy import load
 
-        with open_to_read(path) as stream:
-            content = stream.read()
+        content = read_whole(path)
         try:
             tensors = load(content)
             header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
