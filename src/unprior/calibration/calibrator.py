@@ -177,7 +177,7 @@ class SelectivePriorCalibrator:
             StrengthModel(
                 standardisation,
                 fit.theta,
-                laplace_covariance(fit.hessian) if self.uncertainty else None,
+                self._covariance(fit) if self.uncertainty else None,
                 precision,
             )
             for fit in self.fits_
@@ -362,6 +362,10 @@ class SelectivePriorCalibrator:
     def _fit_strengths(self, objective: StrengthObjective, rhos: Sequence[float]) -> list[StrengthFit]:
         """One fit per ρ; a control that is given its strength overrides this."""
         return fit_strengths(objective, rhos)
+
+    def _covariance(self, fit: StrengthFit) -> FloatArray:
+        """Σ of θ; a control whose strength has fewer parameters overrides this."""
+        return laplace_covariance(fit.hessian)
 
     def check_parameters(self) -> None:
         """Refuse parameters that cannot be fitted with; :meth:`fit` does this, too."""
