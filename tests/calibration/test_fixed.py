@@ -22,7 +22,9 @@ def only_the_bias_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
         bias = np.eye(1, 13)[0]
         return [(dataclasses.replace(example, features=bias), answer) for example, answer in prepared]
 
-    def fit_theta(rho: float, prepared: straightforward.Prepared, numeric: bool) -> tuple[straightforward.Vector, float]:
+    def fit_theta(
+        rho: float, prepared: straightforward.Prepared, numeric: bool
+    ) -> tuple[straightforward.Vector, float]:
         return fitted(rho, strength_inputs(prepared), numeric)
 
     def of_the_bias(theta: straightforward.Vector, rho: float, prepared: straightforward.Prepared) -> np.ndarray:

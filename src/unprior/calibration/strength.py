@@ -287,7 +287,10 @@ def _explore(objective: StrengthObjective, rho: FloatArray) -> tuple[FloatArray,
     """
     generator = np.random.default_rng(0)
     starts = np.vstack(
-        [np.zeros((len(rho), objective.dimension)), _random_starts(generator, _FIRST_STARTS, _FIRST_SCALE, objective.dimension)]
+        [
+            np.zeros((len(rho), objective.dimension)),
+            _random_starts(generator, _FIRST_STARTS, _FIRST_SCALE, objective.dimension),
+        ]
     )
     rhos = np.concatenate([rho, np.full(_FIRST_STARTS, rho.min())])
     theta, found = minimise(objective, starts, rhos, _EXPLORING_TOLERANCE)

@@ -224,9 +224,9 @@ STUDY = Study(
     how="Standard SPC is fitted and selected again with other prior scores in development and test rows (ε = "
     "{wide_epsilon}, and again with {epsilon}): the image scores, with the seven features that depend on the prior "
     "set to 0; the mean of the centred development priors of the same task and number of candidates, by position; the "
-    "prior of another development question (20 seeds); the row's own prior shuffled across its answers (20 seeds). λ "
-    "= 0 takes the image scores' winner. Boxes: 10,000 resamples of pairs, seeded controls averaged over seeds; "
-    "whiskers span 95 %.",
+    "prior of another development question (20 seeds); the row's own prior shuffled across its answers, none of which "
+    "keeps its own (20 seeds). λ = 0 takes the image scores' winner. Boxes: 10,000 resamples of pairs, seeded controls "
+    "averaged over seeds; whiskers span 95 %.",
     needs=("scores",),
     run=lambda inputs: study_prior_controls(
         inputs.development,
