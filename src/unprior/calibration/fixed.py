@@ -10,7 +10,7 @@ import numpy as np
 
 from unprior.calibration.calibrator import SelectivePriorCalibrator
 from unprior.calibration.posterior import laplace_covariance
-from unprior.calibration.selection import Grid
+from unprior.calibration.selection import Grid, Ties
 from unprior.calibration.strength import StrengthFit, StrengthObjective, inverse_softplus
 from unprior.errors import UnpriorError
 from unprior.scores.table import FloatArray
@@ -45,10 +45,11 @@ class FixedStrengthCalibrator(SelectivePriorCalibrator):
         epsilon_cs: float = 0.04,
         uncertainty: bool = False,
         grid: Grid | None = None,
+        ties: Ties = "first",
         strength: float | None = None,
     ) -> None:
         """Keep the parameters; they are checked in :meth:`fit`."""
-        super().__init__(epsilon_cs=epsilon_cs, uncertainty=uncertainty, grid=grid)
+        super().__init__(epsilon_cs=epsilon_cs, uncertainty=uncertainty, grid=grid, ties=ties)
         self.strength = strength
 
     def _searched_grid(self) -> Grid:

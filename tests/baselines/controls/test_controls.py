@@ -17,6 +17,7 @@ from random_tables import random_rows
 from small_tables import corrected_winner, example, hopeless_table, twelve_pairs
 from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError, synthesize
 from unprior.baselines.controls import CONTROLS, ControlResult, run_controls
+from unprior.calibration.one_sided import OneSidedCalibrator
 
 Row = dict[str, Any]
 STRENGTHS = (0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.2, 1.5)
@@ -232,6 +233,17 @@ def test_a_calibrator_gives_limit_version_and_grid(table: ScoreTable) -> None:
     assert fixed.settings["strength"] == 0.8
     assert always.settings == run_one("selected-strength", development, test, epsilon_cs=0.2).settings
     assert not hasattr(calibrator, "model_"), "the caller's calibrator is left as it is"
+
+
+def test_an_unfitted_variant_is_fitted_as_what_it_is(table: ScoreTable) -> None:
+    development, test = table.where(split="dev"), table.where(split="test")
+    variant = OneSidedCalibrator(epsilon_cs=0.2, fit_on_both=False)
+    result = run_one("ungated-adaptive", development, test, calibrator=variant)
+    fitted = variant.clone().fit(development, split=None)
+    np.testing.assert_array_equal(result.answers, fitted.predict(test).proposal)
+    plain = run_one("ungated-adaptive", development, test, epsilon_cs=0.2)
+    assert (result.answers != plain.answers).any()
+    assert not hasattr(variant, "model_"), "the caller's calibrator is left as it is"
 
 
 def test_without_a_feasible_setting_gates_abstain_rules_revise_nothing_and_the_others_say_so() -> None:

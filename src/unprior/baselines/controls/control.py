@@ -67,7 +67,7 @@ class Data:
         self.development = development_rows(development, None)
         self.test = test
         self.groups = Groups.of(self.development)
-        self.parameters = {name: getattr(calibrator, name) for name in ("epsilon_cs", "uncertainty", "grid")}
+        self.parameters = calibrator.common_parameters
         self._given = calibrator
 
     @property
@@ -80,7 +80,7 @@ class Data:
         """The calibrator under study, fitted on the development rows if it was not fitted yet."""
         if hasattr(self._given, "model_"):
             return self._given
-        return SelectivePriorCalibrator(**self.parameters).fit(self.development, split=None)
+        return self._given.clone().fit(self.development, split=None)
 
     def gains(self, proposals: IntArray) -> IntArray:
         """+1 where a proposal for a development row repairs the original answer, -1 where it harms it."""

@@ -121,7 +121,8 @@ def _middle_thresholds(chance: FloatArray, reached: FloatArray) -> FloatArray:
     middle = (np.maximum(below, 0.0) + reached) / 2
     above = np.clip(np.searchsorted(offered, middle), first, last)
     under = np.clip(above - 1, first, last)
-    return np.where(middle - offered[under] <= offered[above] - middle, offered[under], offered[above])
+    nearest = np.where(middle - offered[under] <= offered[above] - middle, under, above)
+    return np.asarray(offered[nearest])
 
 
 def _features(table: ScoreTable) -> FloatArray:
