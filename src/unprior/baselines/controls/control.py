@@ -43,6 +43,8 @@ class ControlResult:
     name: str = ""
     label: str = ""
     """The name for people."""
+    proposals: tuple[IntArray, IntArray] | None = None
+    """What a learned rule judges: candidate positions for development and test rows; None for other controls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,11 +80,13 @@ def learned_rule(propose: Propose, scales: Sequence[float]) -> Callable[[Data], 
         choice = choose(net, np.concatenate(changes), data.groups.totals, data.epsilon_cs)
         original = data.test.original
         scale, penalty, threshold = settings[choice.index]
-        proposals = propose(data.test, scale)
+        judged = propose(data.development, scale), propose(data.test, scale)
+        proposals = judged[1]
         chance = _chance(standardisation.apply(_features(data.test)), rules[choice.index])
         answers = np.where((proposals != original) & (chance >= threshold), proposals, original)
         chosen = {"scale": scale, "penalty": penalty, "threshold": threshold}
-        return ControlResult(answers, chosen, feasible=True, changes=data.groups.changes(net[choice.index]))
+        done = data.groups.changes(net[choice.index])
+        return ControlResult(answers, chosen, feasible=True, changes=done, proposals=judged)
 
     return run
 
