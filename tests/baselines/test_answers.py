@@ -8,6 +8,7 @@ import pytest
 
 from small_tables import example
 from unprior import ScoreTable, UnpriorError, synthesize
+from unprior.baselines.activity import GateActivity
 from unprior.baselines.answers import (
     Cost,
     MethodInfo,
@@ -146,3 +147,16 @@ def test_a_later_version_is_named(answers: list[Row], tmp_path: Path) -> None:
     pq.write_table(arrow.replace_schema_metadata({b"unprior.baselines": about}), path)
     with pytest.raises(UnpriorError, match="answers in version 2, this unprior reads version 1"):
         read_references(path)
+
+
+def test_files_without_counts_of_positions_are_read(answers: list[Row], tmp_path: Path) -> None:
+    """As 0.1.0 wrote them; and a count that some rows lack is none."""
+    counted = [row | {"positions": 9, "active_positions": 4} for row in answers]
+    path = write(tmp_path, counted)
+    table = ScoreTable.from_rows(ROWS)
+    assert [each.activity for each in read_answers(path, table)] == [(GateActivity(9, 4),) * 4] * 2
+    whole = pq.read_table(path)
+    pq.write_table(whole.drop_columns(["positions", "active_positions"]), path)
+    assert [each.activity for each in read_answers(path, table)] == [None, None]
+    write(tmp_path, [counted[0] | {"positions": None}, *counted[1:]])
+    assert [each.activity is None for each in read_answers(path, table)] == [True, False]

@@ -11,21 +11,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from engine_fixtures import generate
 from hand_questions import write_benchmark
-from unprior import UnpriorError
+from unprior import ScoreTable, UnpriorError
 from unprior.baselines import run as run_module
-from unprior.baselines.decoding import Question, decode_texts
+from unprior.baselines.answers import MethodInfo, read_answers, write_answers
+from unprior.baselines.decoding import Decoded, Question, decode_observed, decode_texts, view_inputs
 from unprior.baselines.focus_on_vision import GROUNDING, FocusOnVision
-from unprior.baselines.method import Method
+from unprior.baselines.method import IMAGE, Method
 from unprior.baselines.nolan import NoLan
 from unprior.baselines.plain import Plain
+from unprior.baselines.revis.directions import LayerChoice
+from unprior.baselines.revis.method import REVIS, ReleasedREVIS
+from unprior.baselines.revis.vectors import RevisVectors
 from unprior.baselines.run import BaselineRun
 from unprior.baselines.vcd import VCD
 from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.user_file import read_questions
+from unprior.engines._forward import append_tokens
 from unprior.engines.images import open_image
 from unprior.engines.prompts import parse_answer
 from unprior.engines.scoring import Progress
@@ -52,11 +59,11 @@ def decoded(llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch) -> list[
     monkeypatch.setattr(llava, "most_new_tokens", 5)
     seen: list[tuple[str, str]] = []
 
-    def noting(engine: TransformersEngine, method: Method, questions: list[Question]) -> list[str]:
+    def noting(engine: TransformersEngine, method: Method, questions: list[Question]) -> list[Decoded]:
         seen.extend((method.name, question.name) for question in questions)
-        return decode_texts(engine, method, questions)
+        return decode_observed(engine, method, questions)
 
-    monkeypatch.setattr(run_module, "decode_texts", noting)
+    monkeypatch.setattr(run_module, "decode_observed", noting)
     return seen
 
 
@@ -84,16 +91,86 @@ def test_every_method_answers_every_example_and_brings_its_reference(
             assert (row["side"], row["task"], row["model"]) == (example.side, example.task, llava.name)
 
 
+def revis_vectors(engine: TransformersEngine) -> RevisVectors:
+    """A random direction that about half of the hidden states point away from."""
+    size = engine.model.get_input_embeddings().weight.shape[1]
+    visual = np.random.default_rng(5).normal(size=(2, size)).astype(np.float32)
+    choice = LayerChoice(layer=0, threshold=0.0, false_positive_risk=(), factual_risk=(), reason="")
+    return RevisVectors(visual, visual, (), choice, 1.1, {}, {})
+
+
+def risky_positions(engine: TransformersEngine, vectors: RevisVectors, question: Question, tokens: list[int]) -> int:
+    """One plain pass over prompt and answer; states after the steered layer do not know that they are steered."""
+    inputs = view_inputs(engine, IMAGE, [question])
+    append_tokens(inputs, torch.tensor([tokens], dtype=torch.long))
+    kept: list[torch.Tensor] = []
+
+    def keep(_module: object, _inputs: object, output: torch.Tensor | tuple[torch.Tensor, ...]) -> None:
+        kept.append(output[0] if isinstance(output, tuple) else output)
+
+    hook = engine.model.get_decoder().layers[0].register_forward_hook(keep)
+    engine.reader.read(inputs)
+    hook.remove()
+    states, direction = kept[0][0].float(), torch.from_numpy(vectors.visual[0])
+    return sum(float(torch.cosine_similarity(state, direction, dim=0)) < 0 for state in states)
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_the_open_positions_of_revis_are_recorded_with_its_answers(
+    llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore, batch_size: int, tmp_path: Path
+) -> None:
+    vectors = revis_vectors(llava)
+    methods = (REVIS(vectors), ReleasedREVIS.of(vectors), NoLan())
+    run = BaselineRun(llava, benchmark, store, methods, batch_size=batch_size)
+    assert run.run() == ()
+    rows = {(row["method"], row["example_id"]): row for row in run.rows()}
+    shares = []
+    for example in benchmark:
+        assert rows["nolan", example.example_id]["positions"] is None
+        for method in methods[:2]:
+            question = Question(open_image(example.image), example.user_text(llava.layout), example.example_id)
+            (alone,) = decode_observed(llava, method, [question])
+            read = alone.tokens[: llava.most_new_tokens - 1]  # the last possible token is written but not read
+            row = rows[method.name, example.example_id]
+            prompt = view_inputs(llava, IMAGE, [question])["input_ids"].shape[1]
+            assert row["positions"] == prompt + len(read)
+            assert row["active_positions"] == risky_positions(llava, vectors, question, read)
+            shares.append(row["active_positions"] / row["positions"])
+    assert 0.1 < min(shares) <= max(shares) < 0.9
+    assert ReleasedREVIS.of(vectors).settings()["strength"] == 2.5
+    table = benchmark_scores(benchmark, llava.name)
+    infos = [MethodInfo(method.name, method.label, method.kind, method.settings(), None) for method in methods]
+    write_answers(tmp_path / "baselines.parquet", infos, run.rows())
+    revis, released, nolan = read_answers(tmp_path / "baselines.parquet", table)
+    assert nolan.activity is None
+    for found in (revis, released):
+        expected = [rows[found.info.name, name]["active_positions"] for name in table.column("example_id")]
+        assert found.activity is not None
+        assert [each.active for each in found.activity] == expected
+
+
+def benchmark_scores(benchmark: Benchmark, model: str) -> ScoreTable:
+    """Any scores of the examples."""
+    return ScoreTable.from_rows(
+        [
+            {"example_id": each.example_id, "pair_id": each.pair_id, "side": each.side, "task": each.task,
+             "model": model, "benchmark": benchmark.name, "candidates": list(each.labels), "answer": each.answer,
+             "image_scores": [0.0] * len(each.labels), "prior_scores": [0.0] * len(each.labels), "original": None}
+            for each in benchmark
+        ]
+    )  # fmt: skip
+
+
 def test_focus_on_vision_asks_with_its_instruction_in_front(
     llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
 
-    def noting(_engine: TransformersEngine, _method: Method, questions: list[Question]) -> list[str]:
+    def noting(_engine: TransformersEngine, _method: Method, questions: list[Question]) -> list[Decoded]:
         asked.extend(question.text for question in questions)
-        return ["yes"] * len(questions)
+        return [Decoded([], None) for _ in questions]
 
-    monkeypatch.setattr(run_module, "decode_texts", noting)
+    monkeypatch.setattr(run_module, "decode_observed", noting)
     BaselineRun(llava, benchmark, store, [FocusOnVision()]).run()
     plain = {example.user_text(llava.layout) for example in benchmark}
     assert {text.removeprefix(GROUNDING + "\n") for text in asked} == plain

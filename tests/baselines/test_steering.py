@@ -11,6 +11,8 @@ import torch
 from PIL import Image
 
 from unprior import UnpriorError
+from unprior.baselines.activity import GateActivity
+from unprior.baselines.method import IMAGE, Pass
 from unprior.baselines.steering import recorded, steered
 from unprior.engines.protocol import Query
 from unprior.engines.transformers import TransformersEngine
@@ -68,6 +70,24 @@ def test_only_positions_above_the_threshold_are_steered(as_tuple: bool) -> None:
         assert model(HIDDEN).tolist() == [[[8.0, 0.0], [-12.0, 16.0]]]
     with steered(model, layer=1, direction=DIRECTION, strength=2.0, threshold=-2.0):
         assert model(HIDDEN).tolist() == [[[9.0, 0.0], [-11.0, 16.0]]]
+
+
+def test_open_positions_are_counted_by_question_without_padding() -> None:
+    model = Stack()
+    hidden = HIDDEN.repeat(3, 1, 1)  # in every row the second position is at risk
+    real = torch.tensor([[True, True], [False, True], [True, False]])
+    with steered(model, layer=0, direction=DIRECTION, strength=2.0, threshold=0.59) as counter:
+        model(hidden)
+        assert counter.activity == {}, "nobody said what this pass reads"
+        counter(Pass(IMAGE, None, range(3), real, from_start=True))
+        model(hidden)
+        assert counter.activity == {0: GateActivity(2, 1), 1: GateActivity(1, 1), 2: GateActivity(1, 0)}
+        counter(Pass(IMAGE, None, [0, 2]))  # the second question has its answer
+        model(hidden[:2, 1:])
+        assert counter.activity == {0: GateActivity(3, 2), 1: GateActivity(1, 1), 2: GateActivity(2, 1)}
+        counter(Pass(IMAGE, None, [2], from_start=True))  # read again: not counted twice
+        model(hidden[:1])
+        assert counter.activity[2] == GateActivity(2, 1)
 
 
 def test_half_precision_stays_half_precision() -> None:

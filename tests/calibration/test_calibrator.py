@@ -12,6 +12,7 @@ import straightforward
 from random_tables import random_rows
 from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError, synthesize
 from unprior.calibration import Condition, Reason
+from unprior.calibration.conditions import ConditionsCalibrator
 
 both_versions = pytest.mark.parametrize("uncertainty", [False, True], ids=["standard", "uncertainty"])
 
@@ -251,7 +252,7 @@ def test_the_estimator_behaves_as_scikit_learn_users_expect(development: ScoreTa
     calibrator = SelectivePriorCalibrator(epsilon_cs=0.1, uncertainty=True)
     assert calibrator.fit(development) is calibrator
     parameters = calibrator.get_params()
-    assert parameters == {"epsilon_cs": 0.1, "uncertainty": True, "grid": None}
+    assert parameters == {"epsilon_cs": 0.1, "uncertainty": True, "grid": None, "ties": "first"}
     assert repr(SelectivePriorCalibrator(**parameters)) == "SelectivePriorCalibrator(epsilon_cs=0.1, uncertainty=True)"
 
 
@@ -295,3 +296,32 @@ def test_explanations_name_the_answers_and_the_thresholds(fitted: SelectivePrior
         if decision.revised:
             assert f"“{decision.final}”" in sentence
     assert {Reason.ABSORPTION, Reason.SAME_ANSWER, Reason.NO_CONDITION} <= seen
+
+
+def test_another_limit_is_chosen_among_what_was_counted(development: ScoreTable) -> None:
+    """Parameters that are set after a fit belong to the next one."""
+    fitted = SelectivePriorCalibrator(epsilon_cs=0.04).fit(development)
+    expected = fitted.under(0.1)
+    fitted.set_params(grid=Grid(max_strength=(0.2, 0.3, 0.4, 0.5)), uncertainty=True, ties="released")
+    other = fitted.under(0.1)
+    assert other.settings_ == expected.settings_
+    assert other.selection_ == expected.selection_
+    assert other.get_params() == expected.get_params()
+
+
+def test_parameters_set_after_a_fit_do_not_change_its_decisions(table: ScoreTable) -> None:
+    fitted = SelectivePriorCalibrator().fit(table)
+    decisions = fitted.predict(table)
+    again = fitted.set_params(uncertainty=True).predict(table)
+    assert again.distance is None
+    np.testing.assert_array_equal(again.final, decisions.final)
+    conditions = ConditionsCalibrator(epsilon_cs=0.3).fit(table)
+    decisions = conditions.predict(table)
+    np.testing.assert_array_equal(conditions.set_params(allowed=()).predict(table).final, decisions.final)
+
+
+def test_unknown_ties_and_conditions_are_named(development: ScoreTable) -> None:
+    with pytest.raises(UnpriorError, match="ties is 'last', it must be first or released"):
+        SelectivePriorCalibrator(ties="last").fit(development)  # type: ignore[arg-type]
+    with pytest.raises(UnpriorError, match="allowed has 'luck', conditions are conflict and absorption"):
+        ConditionsCalibrator(allowed=("luck",)).fit(development)  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -10,23 +11,73 @@ from random_tables import random_rows
 from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError
 from unprior.baselines.controls import fixed_strength_answers
 from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.calibration.gate import Reason
 
 
-@pytest.mark.parametrize(("source", "uncertainty"), [("synthetic", False), ("random", False), ("synthetic", True)])
-def test_it_is_spc_without_features(
+def only_the_bias_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oracle with an intercept-only strength; distances still come from all features."""
+    covariance = straightforward.laplace_covariance
+
+    def strength_inputs(prepared: straightforward.Prepared) -> straightforward.Prepared:
+        bias = np.eye(1, 13)[0]
+        return [(dataclasses.replace(example, features=bias), answer) for example, answer in prepared]
+
+    def fit_theta(
+        rho: float, prepared: straightforward.Prepared, numeric: bool
+    ) -> tuple[straightforward.Vector, float]:
+        return fitted(rho, strength_inputs(prepared), numeric)
+
+    def of_the_bias(theta: straightforward.Vector, rho: float, prepared: straightforward.Prepared) -> np.ndarray:
+        variance = covariance(theta, rho, strength_inputs(prepared))[0, 0]
+        return np.diag([variance] + [0.0] * 12)
+
+    fitted = straightforward.fit_theta
+    monkeypatch.setattr(straightforward, "fit_theta", fit_theta)
+    monkeypatch.setattr(straightforward, "laplace_covariance", of_the_bias)
+
+
+@pytest.mark.parametrize(
+    ("source", "uncertainty"), [("synthetic", False), ("random", False), ("synthetic", True), ("random", True)]
+)
+def test_it_is_spc_whose_strength_sees_no_features(
     development: ScoreTable, monkeypatch: pytest.MonkeyPatch, source: str, uncertainty: bool
 ) -> None:
     table = development if source == "synthetic" else ScoreTable.from_rows(random_rows(seed=4))
     rows = table.arrow.to_pylist()[:120]
-    monkeypatch.setattr(straightforward, "features", lambda row: [1.0] + [0.0] * 12)
+    only_the_bias_is_learned(monkeypatch)
     theirs = straightforward.fit(rows, epsilon_cs=0.06, uncertainty=uncertainty)
     table = ScoreTable.from_rows(rows)
     ours = FixedStrengthCalibrator(epsilon_cs=0.06, uncertainty=uncertainty).fit(table)
     assert (ours.settings_ is None) == (theirs.settings is None)
     if ours.settings_ is not None and theirs.settings is not None:
         assert ours.settings_.min_margin == theirs.settings["min_margin"]
+        if uncertainty:
+            assert ours.settings_.max_distance == pytest.approx(theirs.settings["max_distance"])
     finals = table.candidate_names(ours.predict(table).final)
     assert finals == [straightforward.decide(theirs, row)["final"] for row in rows]
+
+
+@pytest.mark.parametrize("strength", [None, 0.8])
+def test_the_distance_is_that_of_spc(table: ScoreTable, strength: float | None) -> None:
+    """The whole revision rule is kept: a row unlike the development data is left alone here, too."""
+    grid = Grid(support=(0.5,), min_margin=(0.0,), distance_quantile=(0.5,))
+    control = FixedStrengthCalibrator(epsilon_cs=1.0, uncertainty=True, grid=grid, strength=strength).fit(table)
+    spc = SelectivePriorCalibrator(epsilon_cs=1.0, uncertainty=True, grid=grid).fit(table)
+    assert control.distances_ is not None
+    np.testing.assert_allclose(control.distances_, spc.distances_)
+    assert control.settings_ is not None
+    assert control.settings_.max_distance == pytest.approx(np.median(control.distances_))
+    decisions = control.predict(table)
+    np.testing.assert_allclose(decisions.distance, spc.predict(table).distance)
+    assert {decision.reason for decision in decisions} >= {Reason.FAR_FROM_DEVELOPMENT}
+
+
+def test_features_move_neither_the_strength_nor_its_uncertainty(table: ScoreTable) -> None:
+    control = FixedStrengthCalibrator(epsilon_cs=1.0, uncertainty=True).fit(table)
+    assert control.model_.covariance is not None
+    assert np.count_nonzero(control.model_.theta[1:]) == np.count_nonzero(control.model_.covariance.ravel()[1:]) == 0
+    assert control.gradient_norm_ < 1e-6
+    assert np.ptp(control.predict(table).strength) == 0.0
 
 
 def test_one_strength_that_can_be_saved(table: ScoreTable, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from unprior import Grid
-from unprior.calibration.gate import Proposals, within_distance
-from unprior.calibration.selection import Groups, Histogram, Selection, count_rows, select
+from unprior.calibration.gate import Proposals, Settings, within_distance
+from unprior.calibration.selection import Groups, Histogram, Selection, Ties, count_rows, select
 
 GRID = Grid(rho=(1.0,), max_strength=(1.0,), min_margin=(0.0, 0.2), support=(0.5, 0.9), distance_quantile=(0.5, 0.9))
 LIMITS = (1.0, 2.0)
@@ -134,3 +136,45 @@ def test_every_task_must_keep_its_promise() -> None:
     rows = proposals([0.9] * 4, [1.0] * 4, [0.1] * 4, [0] * 4)
     result = chosen([1, 0, -1, 0], rows, groups(("mc", "qa"), [0, 1, 2, 3]))
     assert result.settings is None  # qa loses on cf, whatever mc gains
+
+
+def chosen_of_equals(grid: Grid, ties: Ties, *, uncertainty: bool = False) -> Settings:
+    """What is chosen when every setting does the same."""
+    limits = LIMITS if uncertainty else ()
+    rows = proposals([0.9, 0.9], [2.0, 2.0], [0.1, 0.1], [0, 1])
+    if not uncertainty:
+        rows = dataclasses.replace(rows, support=None, distance=None)
+    membership = groups(("mc",), [0, 1])
+    histogram = count_rows([rows], [np.array([1, 0])], membership, grid, limits)
+    histograms = [histogram] * (len(grid.rho) * len(grid.max_strength))
+    result = select(histograms, membership, grid, limits, 1.0, uncertainty=uncertainty, ties=ties)
+    assert result.settings is not None
+    return result.settings
+
+
+def test_released_ties_go_to_the_smallest_json_text() -> None:
+    """Texts are compared character by character: 10.0 comes before 9.0, and λ_max counts before ρ."""
+    grid = Grid(rho=(9.0, 10.0), max_strength=(9.5, 10.5), min_margin=(0.0, 0.05))
+    first, released = chosen_of_equals(grid, "first"), chosen_of_equals(grid, "released")
+    assert (first.rho, first.max_strength, first.min_margin) == (9.0, 9.5, 0.0)
+    assert (released.rho, released.max_strength, released.min_margin) == (10.0, 10.5, 0.0)
+
+
+def test_released_ties_prefer_a_low_cap_to_a_low_rho() -> None:
+    """Two settings tie that neither dominates: loop order looks at ρ first, the text at λ_max."""
+    grid = Grid(rho=(0.01, 0.1), max_strength=(0.8, 1.0), min_margin=(0.0,))
+    membership = Groups(("mc",), np.zeros(0, dtype=np.int64), np.array([10, 10]))
+    histograms = []
+    for net in (0, 1, 1, 0):  # (0.01, 1.0) and (0.1, 0.8) are the best
+        cells, counts = np.zeros((2, 2, 2, 2, 2), dtype=np.int64), np.zeros((2, 2, 2, 2), dtype=np.int64)
+        cells[0, 0, 1, 1, 1] = net
+        histograms.append(Histogram(cells, counts))
+    for ties, expected in (("first", (0.01, 1.0)), ("released", (0.1, 0.8))):
+        settings = select(histograms, membership, grid, (), 1.0, uncertainty=False, ties=ties).settings
+        assert settings is not None
+        assert (settings.rho, settings.max_strength) == expected
+
+
+def test_the_uncertainty_aware_version_keeps_the_loop_order() -> None:
+    grid = dataclasses.replace(GRID, rho=(9.0, 10.0))
+    assert chosen_of_equals(grid, "released", uncertainty=True) == chosen_of_equals(grid, "first", uncertainty=True)

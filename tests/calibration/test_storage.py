@@ -10,6 +10,12 @@ import numpy as np
 import pytest
 
 from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError
+from unprior.calibration import storage
+from unprior.calibration.conditions import ConditionsCalibrator
+from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.calibration.gate import Condition
+from unprior.calibration.one_sided import OneSidedCalibrator
+from unprior.calibration.prior_blind import PriorBlindCalibrator
 
 
 @pytest.fixture(scope="module", params=["standard", "uncertainty", "own grid", "abstaining"])
@@ -36,6 +42,96 @@ def test_save_load_predict_is_identical(fitted: SelectivePriorCalibrator, table:
     assert (tmp_path / "ours.jsonl").read_bytes() == (tmp_path / "theirs.jsonl").read_bytes()
     loaded.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "calibrator.json").read_bytes()
+
+
+VARIANTS: list[SelectivePriorCalibrator] = [
+    SelectivePriorCalibrator(ties="released"),
+    ConditionsCalibrator(epsilon_cs=0.3, allowed=(Condition.CONFLICT,)),
+    ConditionsCalibrator(epsilon_cs=0.3, allowed=None),
+    ConditionsCalibrator(epsilon_cs=0.3, allowed=(), uncertainty=True),
+    OneSidedCalibrator(),
+    OneSidedCalibrator(fit_on_both=False, uncertainty=True),
+    PriorBlindCalibrator(uncertainty=True),
+    FixedStrengthCalibrator(uncertainty=True),
+    FixedStrengthCalibrator(strength=0.7, ties="released"),
+]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=repr)
+def test_every_variant_decides_the_same_after_loading(
+    variant: SelectivePriorCalibrator, table: ScoreTable, tmp_path: Path
+) -> None:
+    fitted = variant.clone().fit(table)
+    fitted.save(tmp_path / "calibrator.json")
+    decisions = fitted.predict(table)
+    assert decisions.revised.any() or fitted.get_params().get("allowed") == ()
+    for kind in (type(variant), SelectivePriorCalibrator):
+        loaded = kind.load(tmp_path / "calibrator.json")
+        assert type(loaded) is type(variant)
+        assert loaded.get_params() == fitted.get_params()
+        assert loaded.selection_ == fitted.selection_
+        for column in ("final", "reason", "strength", "margin", "distance"):
+            np.testing.assert_array_equal(getattr(loaded.predict(table), column), getattr(decisions, column))
+        loaded.save(tmp_path / "again.json")
+        assert (tmp_path / "again.json").read_bytes() == (tmp_path / "calibrator.json").read_bytes()
+
+
+def test_a_variant_is_not_taken_for_another(table: ScoreTable, tmp_path: Path) -> None:
+    ConditionsCalibrator(allowed=None).fit(table).save(tmp_path / "conditions.json")
+    with pytest.raises(UnpriorError, match=r"conditions\.json: the file holds a Conditions.*otherwise than One"):
+        OneSidedCalibrator.load(tmp_path / "conditions.json")
+
+
+def test_a_variant_of_ones_own_is_loaded_by_its_class_or_refused(table: ScoreTable, tmp_path: Path) -> None:
+    class Cautious(SelectivePriorCalibrator):
+        def __init__(self, *, epsilon_cs: float = 0.04, uncertainty: bool = False, grid: Grid | None = None) -> None:
+            super().__init__(epsilon_cs=epsilon_cs, uncertainty=uncertainty, grid=grid)
+
+    class Opaque(SelectivePriorCalibrator):
+        def __init__(self, *, grid: Grid | None = None, rule: object = None, **parameters: Any) -> None:
+            super().__init__(grid=grid)
+            self.rule, self.parameters = rule, parameters
+
+    Cautious(epsilon_cs=0.1).fit(table).save(tmp_path / "own.json")
+    assert type(Cautious.load(tmp_path / "own.json")) is Cautious
+    renamed = json.loads((tmp_path / "own.json").read_text())
+    renamed["variant"]["kind"] = "Elsewhere"
+    del renamed["checksum"]
+    renamed["checksum"] = storage._checksum(renamed)
+    (tmp_path / "own.json").write_text(json.dumps(renamed))
+    with pytest.raises(UnpriorError, match=r"holds a Elsewhere, .* load the file with Elsewhere\.load"):
+        SelectivePriorCalibrator.load(tmp_path / "own.json")
+    with pytest.raises(UnpriorError, match="this Opaque cannot be saved: "):
+        Opaque(rule=len).fit(table).save(tmp_path / "opaque.json")
+    assert not (tmp_path / "opaque.json").exists()
+
+
+def test_what_was_fitted_is_saved_and_not_what_was_set_since(table: ScoreTable, tmp_path: Path) -> None:
+    fitted = SelectivePriorCalibrator(epsilon_cs=0.1).fit(table)
+    expected = fitted.predict(table)
+    fitted.set_params(epsilon_cs=0.5, uncertainty=True)
+    fitted.save(tmp_path / "calibrator.json")
+    loaded = SelectivePriorCalibrator.load(tmp_path / "calibrator.json")
+    assert loaded.get_params() == SelectivePriorCalibrator(epsilon_cs=0.1).get_params()
+    np.testing.assert_array_equal(loaded.predict(table).final, expected.final)
+
+
+def test_files_of_the_first_version_are_read(table: ScoreTable, tmp_path: Path) -> None:
+    """They name no variant; a given strength stands at the top."""
+    fitted = FixedStrengthCalibrator(strength=0.7).fit(table)
+    fitted.save(tmp_path / "calibrator.json")
+    content = json.loads((tmp_path / "calibrator.json").read_text())
+    del content["variant"], content["checksum"]
+    content["strength"] = 0.7
+    content["checksum"] = storage._checksum(content)
+    (tmp_path / "old.json").write_text(json.dumps(content))
+    for kind in (FixedStrengthCalibrator, SelectivePriorCalibrator):
+        loaded = kind.load(tmp_path / "old.json")
+        assert type(loaded) is kind
+        assert loaded.get_params().get("strength") == (0.7 if kind is FixedStrengthCalibrator else None)
+        np.testing.assert_array_equal(loaded.predict(table).final, fitted.predict(table).final)
+    SelectivePriorCalibrator().fit(table).save(tmp_path / "plain.json")
+    assert {"variant", "ties", "strength"}.isdisjoint(json.loads((tmp_path / "plain.json").read_text()))
 
 
 @pytest.mark.parametrize("name", ["m [ 1  2 ] x", 'quoted "[1,\n2]"', "ünïcode [ ]", ""])

@@ -36,7 +36,7 @@ def compared(small_world: Path, tmp_path_factory: pytest.TempPathFactory) -> tup
     return out, done.stdout
 
 
-DECODED = ["focus-on-vision", "vcd", "mfcd", "pai", "revis", "nolan"]
+DECODED = ["focus-on-vision", "vcd", "mfcd", "pai", "revis", "revis-2.5", "nolan"]
 
 
 def test_all_methods_stand_beside_spc(compared: tuple[Path, str]) -> None:

@@ -87,7 +87,7 @@ def test_cells_are_written_to_a_file(run: Callable, folder: Path) -> None:
 
 
 def test_mistakes_end_with_a_sentence(run: Callable, folder: Path) -> None:
-    run("reproduce", "absent").refused("absent: no such folder", "https://github.com/MiLab-HITSZ/2026ChenSPC")
+    run("reproduce", "absent").refused("absent: no such folder", "hub data set (cks19999/CDH-Bench")
     run("reproduce", folder, "--table", "tab:mian").refused("no table tab:mian; there are", "tab:main")
     run("reproduce", folder, "--model", "GPT").refused("no scores of GPT; the files hold Qwen3-VL-32B, LLaVA-1.6-34B")
     run("reproduce", folder, "--out", "cells.txt").refused("cells.txt: cannot tell the format", ".csv or .json")

@@ -8,6 +8,7 @@ from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from unprior import UnpriorError, holm, mcnemar, pair_bootstrap
+from unprior.evaluation import PAPER_FAMILIES, holm_over_models
 
 
 @given(st.integers(0, 200), st.integers(0, 200))
@@ -111,3 +112,27 @@ def test_the_same_seed_gives_the_same_interval() -> None:
 def test_bad_arguments_are_named(call: object, message: str) -> None:
     with pytest.raises(UnpriorError, match=message):
         call()  # type: ignore[operator]
+
+
+def test_a_family_over_several_models_is_one_family() -> None:
+    """The paper's ten tests of three models; LLaVA's MC CF value is its slip, two others come from rounded ones."""
+    raw = {
+        "Qwen3-VL-32B": {"MC CF": (21, 3), "MC CS": (5, 4), "QA CF": (53, 2), "QA CS": (0, 4)},
+        "LLaVA-1.6-34B": {"MC CF": (17, 1), "MC CS": (3, 4), "QA CF": (57, 2), "QA CS": (0, 11)},
+        "Qwen3-VL-30B-A3B": {"MC CF": (24, 2), "MC CS": (3, 13)},
+    }
+    tests = {model: {name: mcnemar(*counts).p_value for name, counts in each.items()} for model, each in raw.items()}
+    adjusted = holm_over_models(tests, size=PAPER_FAMILIES["primary"])
+    assert {model: list(each) for model, each in adjusted.items()} == {model: list(each) for model, each in raw.items()}
+    flat = [p for each in tests.values() for p in each.values()]
+    assert [p for each in adjusted.values() for p in each.values()] == list(holm(flat).adjusted)
+    assert adjusted["Qwen3-VL-32B"]["MC CF"] == pytest.approx(0.001663, abs=5e-7)
+    assert adjusted["LLaVA-1.6-34B"]["QA CS"] == pytest.approx(0.004883, abs=5e-7)
+    alone = holm(list(tests["Qwen3-VL-32B"].values())).adjusted
+    assert adjusted["Qwen3-VL-32B"]["MC CF"] > alone[0], "a model by itself is adjusted too little"
+
+
+def test_a_part_of_a_declared_family_is_refused() -> None:
+    with pytest.raises(UnpriorError, match=r"the family has 16 tests, 3 are here \(one has 2, two has 1\)"):
+        holm_over_models({"one": {"CF": 0.1, "CS": 0.2}, "two": {"CF": 0.1}}, size=PAPER_FAMILIES["option orders"])
+    assert holm_over_models({}) == {}

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from random_tables import random_rows
 from small_tables import hopeless_table
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, synthesize
+from unprior.calibration.selection import TIES
 from unprior.reproduction import (
     MODELS,
     PublishedCell,
@@ -309,3 +311,15 @@ def test_the_same_scores_give_the_same_result(scores: dict[str, ScoreTable], res
         assert [cell for cell in again.of(label) if cell.published.model == QWEN] == [
             cell for cell in result.of(label) if cell.published.model == QWEN
         ]
+
+
+def test_ties_are_broken_as_in_the_released_scripts() -> None:
+    rows = random_rows(seed=39, pairs=6)
+    table = ScoreTable.from_rows(rows + [row | {"pair_id": row["pair_id"] + 6, "split": "test"} for row in rows])
+    first, released = (SelectivePriorCalibrator(ties=ties).fit(table).settings_ for ties in TIES)
+    assert first is not None
+    assert released is not None
+    assert first != released
+    cells = reproduce({QWEN: table}, labels=["tab:spc-primary-settings"]).of("tab:spc-primary-settings")
+    own = {cell.published.column: cell.ours for cell in cells if cell.published.model == QWEN}
+    assert own == {"ρ": released.rho, "λ_max": released.max_strength, "m_min": released.min_margin}

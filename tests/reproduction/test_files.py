@@ -56,17 +56,41 @@ def test_written_files_read_back_as_the_same_table(tmp_path: Path, table: ScoreT
     ]
 
 
+@pytest.mark.parametrize("test", ["test", "unseen", "Unseen230"])
 @pytest.mark.parametrize(
-    "layout", ["{model}/{task}/{split}.jsonl", "{model}_{task}_{split}.jsonl", "{task}/{split}_{model}.json"]
+    "layout",
+    [
+        "{model}/{task}/{split}.jsonl",
+        "{model}_{task}_{split}.jsonl",
+        "{task}/{split}_{model}.json",
+        "{model}_{split}/{task}.jsonl",
+        "{model}_{split}/{task}/scores.jsonl",
+        "{model}/{task}_{split}/rows.jsonl",
+        "results/{model}_cdh_{task}_{split}/cp_vbc_scores.jsonl",
+        "CDH-Bench-scores_{split}/{model}/{task}/a.jsonl",
+    ],
 )
-def test_model_task_and_split_may_stand_in_names_only(tmp_path: Path, table: ScoreTable, layout: str) -> None:
+def test_model_task_and_split_may_stand_in_names_only(
+    tmp_path: Path, table: ScoreTable, layout: str, test: str
+) -> None:
     for task in ("mc", "qa"):
         for split in ("dev", "test"):
-            path = tmp_path / layout.format(model="Qwen3-VL-32B", task=task.upper(), split=split)
+            name = test if split == "test" else split
+            path = tmp_path / layout.format(model="Qwen3-VL-32B", task=task.upper(), split=name)
             write(path, table.where(task=task, split=split), task=None, split=None)
     found = find_scores(tmp_path)[QWEN].table
     assert len(found) == 1200
     assert len(found.where(task="mc", split="dev")) == 140
+
+
+def test_unseen_folders_of_several_models_beside_each_other(tmp_path: Path, table: ScoreTable) -> None:
+    """Rows that say their own split in the authors' word agree with the folder."""
+    for name, split in (("dev", "dev"), ("unseen", "test")):
+        for model in ("qwen3vl32b", "llava_v1.6_34b"):
+            write(tmp_path / f"{model}_{name}" / "scores.jsonl", table.where(split=split), split=name)
+    found = find_scores(tmp_path)
+    assert list(found) == [QWEN, LLAVA]
+    assert all(len(each.table.where(split="test")) == 920 for each in found.values())
 
 
 def test_everything_may_stand_in_the_rows_of_one_file(tmp_path: Path, table: ScoreTable) -> None:
@@ -89,7 +113,9 @@ def test_the_third_model_needs_multiple_choice_only(tmp_path: Path, table: Score
 def test_without_files_it_says_where_they_are_published(tmp_path: Path) -> None:
     (tmp_path / "README.json").write_text("{}")
     for folder in (tmp_path / "absent", tmp_path):
-        with pytest.raises(UnpriorError, match=r"publishes its per-example score files .*github\.com/MiLab-HITSZ"):
+        with pytest.raises(
+            UnpriorError, match=r"published as a hub data set \(cks19999/CDH-Bench, https://huggingface"
+        ):
             find_scores(folder)
 
 

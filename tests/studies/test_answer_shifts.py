@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from made_up_methods import made_up
 from small_tables import hand_made_table, twelve_pairs
+from study_checks import is_plain
 from unprior import ScoreTable
+from unprior.baselines.activity import GateActivity
 from unprior.baselines.answers import MethodAnswers, MethodInfo
 from unprior.scores.schema import IntArray
 from unprior.studies import study_answer_shifts
@@ -76,3 +80,32 @@ def test_sentences_say_how_one_sided_the_changes_are() -> None:
     assert study_answer_shifts(TABLE, [method(mixed, "x")]).sentences == (
         "No method moves all its changed answers in one direction.",
     )
+
+
+def test_open_gates_are_added_up_by_side_and_said_for_all() -> None:
+    table = twelve_pairs()
+    activity = tuple(GateActivity(10, row % 4) for row in range(len(table)))
+    revis = replace(method(table.original), activity=activity)
+    result = study_answer_shifts(table, [method(table.original, "other"), revis])
+    rows = list(zip(table.column("task"), table.column("side"), activity, strict=True))
+    for shift in result.of("revis"):
+        own = [each for task, side, each in rows if (task, side) == (shift.task, shift.side)]
+        assert shift.gated is not None
+        assert (shift.gated.examples.count, shift.gated.examples.total) == (
+            sum(each.active > 0 for each in own),
+            len(own),
+        )
+        assert (shift.gated.positions.count, shift.gated.positions.total) == (
+            sum(each.active for each in own), 10 * len(own),
+        )  # fmt: skip
+    opened = sum(each.active for each in activity)
+    said = f"The gate of REVIS is open on {len(table) * 3 // 4} of {len(table)} examples and at "
+    assert result.sentences == (
+        "No method changes any answer.",
+        f"{said}{10 * opened / len(table):.1f} % of {10 * len(table)} hidden positions.",
+    )
+    assert all(shift.gated is None for shift in result.of("other"))
+    assert {record["gate_positions"] is None for record in result.records() if record["method"] == "other"} == {True}
+    assert is_plain(result)
+    always = replace(revis, activity=tuple(GateActivity(10, 1) for _ in activity))
+    assert "open on every example" in study_answer_shifts(table, [always]).sentences[-1]

@@ -5,11 +5,14 @@ import math
 
 import pytest
 
-from small_tables import hand_made_rows, hand_made_table
+from small_tables import hand_made_rows, hand_made_table, twelve_pairs
+from study_checks import is_plain
+from study_inputs import unpaired
 from unprior import ScoreTable, measure
 from unprior.evaluation import Share
 from unprior.studies import study_attraction
 from unprior.studies.attraction import Attraction, AttractionCell
+from unprior.studies.inputs import External
 
 
 def test_whole_tasks_by_hand() -> None:
@@ -92,3 +95,30 @@ def test_the_ordinary_answer_is_counted_among_the_errors() -> None:
     (cell,) = study_attraction(table).overall
     assert (cell.ordinary_among_errors.count, cell.ordinary_among_errors.total) == (1, 2)
     assert (cell.prior_is_ordinary.count, cell.prior_is_ordinary.total) == (2, 3)
+
+
+def test_other_benchmarks_with_pairs_are_counted_by_task() -> None:
+    own, other = hand_made_table(), twelve_pairs()
+    loose = unpaired(other)
+    result = study_attraction(own, {"loose": External(loose), "other": External(other)})
+    assert [(cell.benchmark, cell.task) for cell in result.others] == [("other", "mc"), ("other", "qa")]
+    rows = other.arrow.to_pylist()
+    ordinary = {(row["pair_id"], row["task"]): row["answer"] for row in rows if row["side"] == "cs"}
+    for cell in result.others:
+        errors = attracted = said = favoured = 0
+        for row in rows:
+            winner = row["candidates"][row["prior_scores"].index(max(row["prior_scores"]))]
+            if row["task"] == cell.task and row["side"] == "cs":
+                favoured += winner == row["answer"]
+            if (row["task"], row["side"]) == (cell.task, "cf") and row["original"] != row["answer"]:
+                errors += 1
+                attracted += row["original"] == winner
+                said += row["original"] == ordinary[row["pair_id"], row["task"]]
+        assert errors > 0
+        assert (cell.attracted.count, cell.attracted.total) == (attracted, errors)
+        assert (cell.errors_ordinary.count, cell.errors_ordinary.total) == (said, errors)
+        assert cell.prior_is_ordinary.count == favoured
+    assert [record["benchmark"] for record in result.records()][-2:] == ["other", "other"]
+    assert result.sentences[-2].startswith("On other MC the prior's winner is the ordinary answer in ")
+    assert result.table.sections[-1].heading == "Other benchmarks"
+    assert is_plain(result)

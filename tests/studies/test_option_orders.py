@@ -7,7 +7,7 @@ import pytest
 
 from small_tables import example, few_pairs, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError
-from unprior.evaluation import Share, mcnemar
+from unprior.evaluation import PAPER_FAMILIES, Share, holm_over_models, mcnemar
 from unprior.studies import OptionOrders, study_option_orders
 
 ORDER = (1, 2, 3, 0)
@@ -116,3 +116,35 @@ def test_the_first_limit_is_shown_and_all_are_recorded(table: ScoreTable, calibr
     assert len(result.table.rows) == 3
     assert result.figure() is not None
     assert study_option_orders([calibrator, other], test, {"order-1230": reordered(test)}) == result
+
+
+def test_the_largest_difference_between_orders(table: ScoreTable, calibrator: SelectivePriorCalibrator) -> None:
+    test = table.where(split="test")
+    others = {"order-1230": reordered(with_other_answers(test, side="cf")), "order-3210": reordered(test, (3, 2, 1, 0))}
+    result = study_option_orders([calibrator], test, others)
+    accuracies = []
+    for part in (test.where(task="mc"), *others.values()):
+        rows = calibrator.predict(part)
+        right = [each.final == answer for each, answer in zip(rows, part.column("answer"), strict=True)]
+        of_side = [hit for hit, side in zip(right, part.column("side"), strict=True) if side == "cf"]
+        accuracies.append(sum(of_side) / len(of_side))
+    largest = max(accuracies) - min(accuracies)
+    assert largest > 0
+    assert result.spread(0.1) == pytest.approx(largest)
+    assert {record["cf_spread"] for record in result.records()} == {result.spread(0.1)}
+    said = f"differs between two orders by at most {100 * largest:.1f} (ε = 0.10) points"
+    assert any(said in sentence for sentence in result.sentences)
+
+
+def test_two_models_make_the_papers_family_of_sixteen() -> None:
+    tests = {}
+    for model, seed in (("one", 3), ("two", 4)):
+        part = few_pairs(development=3, test=2, seed=seed)
+        test = part.where(split="test")
+        names = {f"order-{''.join(map(str, order))}": order for order in ((1, 2, 3, 0), (2, 3, 0, 1), (3, 2, 1, 0))}
+        fitted = SelectivePriorCalibrator(epsilon_cs=0.1, uncertainty=True).fit(part)
+        result = study_option_orders([fitted], test, {name: reordered(test, order) for name, order in names.items()})
+        tests[model] = result.tests(0.1)
+        assert list(tests[model])[:3] == ["Original CF", "Original CS", "Rotation 1 CF"]
+    adjusted = holm_over_models(tests, size=PAPER_FAMILIES["option orders"])
+    assert all(p >= tests[model][name] for model, each in adjusted.items() for name, p in each.items())

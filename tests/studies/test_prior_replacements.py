@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from small_tables import Row, example, twelve_pairs
 from unprior import ScoreTable
 from unprior.studies.prior_replacements import (
     Replacement,
+    derangements,
     image_as_prior,
     mean_prior,
     prior_of_another_question,
@@ -55,12 +58,26 @@ def test_another_question_is_another_development_question_of_the_task(table: Sco
     assert all(given == known - {pair} for (pair, _), given in donors.items()), "all others occur, never the own"
 
 
-def test_shuffling_keeps_the_scores_of_a_row() -> None:
-    moved = 0
-    for before, after in zip(TEST.arrow.to_pylist(), _replaced(shuffled_prior, TEST), strict=True):
+@pytest.mark.parametrize("seed", range(5))
+def test_shuffling_keeps_the_scores_of_a_row_but_none_at_its_place(seed: int) -> None:
+    for before, after in zip(TEST.arrow.to_pylist(), _replaced(shuffled_prior, TEST, seed), strict=True):
         assert sorted(before["prior_scores"]) == sorted(after["prior_scores"])
-        moved += before["prior_scores"] != after["prior_scores"]
-    assert len(TEST) / 2 < moved < len(TEST), "some orders stay, most do not"
+        assert len(set(before["prior_scores"])) == len(before["candidates"])
+        pairs = zip(before["prior_scores"], after["prior_scores"], strict=True)
+        assert all(was != now for was, now in pairs)
+        if len(before["candidates"]) == 2:
+            assert after["prior_scores"] == before["prior_scores"][::-1]
+
+
+@pytest.mark.parametrize(("count", "orders"), [(2, 1), (3, 2), (4, 9), (5, 44)])
+def test_every_order_without_a_fixed_place_is_equally_likely(count: int, orders: int) -> None:
+    draws = 400 * orders
+    drawn = Counter(map(tuple, derangements(count, draws, np.random.default_rng(0)).T.tolist()))
+    assert len(drawn) == orders
+    assert all(sorted(order) == list(range(count)) for order in drawn)
+    assert all(entry != place for order in drawn for place, entry in enumerate(order))
+    # χ² with orders − 1 degrees of freedom; a fixed seed, so that this is one outcome and not a matter of luck.
+    assert sum((seen - 400) ** 2 / 400 for seen in drawn.values()) < orders + 4 * (2 * orders) ** 0.5
 
 
 @pytest.mark.parametrize("replace", [mean_prior, prior_of_another_question])

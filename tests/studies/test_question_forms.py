@@ -7,6 +7,7 @@ import pytest
 
 from claim_tables import FORMS, ORDERS, cell, hopeless_claims, twelve_claim_pairs, with_wrong_test_answers
 from unprior import holm
+from unprior.evaluation import PAPER_FAMILIES, holm_over_models
 from unprior.report.figures import ClaimOrdersDisplay
 from unprior.report.style import DARK, LIGHT, FigureStyle
 from unprior.studies import QuestionForms, study_question_forms
@@ -99,3 +100,12 @@ def test_the_figure_shows_the_changes(result: QuestionForms, style: FigureStyle)
     figure = result.figure(style)
     assert figure is not None
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["SPC", "CFG score control"]
+
+
+def test_two_models_make_the_papers_family_of_thirty_two() -> None:
+    tests = {
+        f"model {seed}": study_question_forms(synthesize_claims(seed=seed), resamples=2).tests() for seed in (0, 1)
+    }
+    adjusted = holm_over_models(tests, size=PAPER_FAMILIES["question forms"])
+    assert next(iter(adjusted["model 0"])) == "Contrastive, ordinary-first, CF"
+    assert sum(len(each) for each in adjusted.values()) == 32

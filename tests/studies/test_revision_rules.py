@@ -9,8 +9,8 @@ import straightforward
 from made_up_methods import made_up
 from small_tables import corrected_winner, count_changes, few_pairs, hopeless_table, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator
-from unprior.baselines.controls import CONTROLS, run_controls
-from unprior.evaluation import Change
+from unprior.baselines.controls import CONTROLS, fixed_strength_answers, guided_answers, run_controls
+from unprior.evaluation import Change, Share
 from unprior.studies import RevisionRules, TradeOff, study_revision_rules
 from unprior.studies.revision_rules import PAPER
 
@@ -98,3 +98,23 @@ def test_what_abstains_says_so() -> None:
     assert result.sentences[0].startswith("No setting of SPC is feasible")
     assert json.loads(json.dumps(result.records(), allow_nan=False))[0]["settings"] is None
     assert result.figure() is not None
+
+
+def test_agreement_of_the_proposals_that_learned_rules_judge(table: ScoreTable) -> None:
+    development, test = table.where(split="dev"), table.where(split="test")
+    fixed, direct = run_controls(development, test, names=["learned-rule-fixed", "learned-rule-direct"])
+    result = run(table)
+    for agreement, part in zip(result.agreement, (development, test), strict=True):
+        mine = fixed_strength_answers(part, fixed.settings["scale"])
+        theirs = guided_answers(part, direct.settings["scale"])
+        same = [one == other for one, other in zip(mine.tolist(), theirs.tolist(), strict=True)]
+        assert (agreement.same.count, agreement.same.total) == (sum(same), len(part))
+    assert result.agreement[0].same_answer is None
+    differing = [place for place, alike in enumerate(same) if not alike]
+    alike = sum(bool(fixed.answers[place] == direct.answers[place]) for place in differing)
+    assert result.agreement[1].same_answer == Share(alike, len(differing))
+    records = [record for record in result.records() if record["method"].startswith("learned-rule")]
+    assert {record["proposal_agreement_test"] for record in records} == {sum(same) / len(same)}
+    assert {record["proposal_agreement_test"] for record in result.records() if record["method"] == "spc"} == {None}
+    said = "Proposals of the fixed strength and of direct subtraction agree on "
+    assert sum(sentence.startswith(said) for sentence in result.sentences) == 1

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from unprior._files import is_parquet, open_to_read, replacing
+from unprior.baselines.activity import GateActivity
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
 from unprior.scores.files import read_parquet
@@ -25,9 +26,10 @@ _TEXT = (
     "method", "model", "benchmark", "example_id", "pair_id", "side", "task", "text", "answer", "matched_text",
     "matched_answer",
 )  # fmt: skip
-SCHEMA = pa.schema([(name, pa.string()) for name in _TEXT])
+_COUNTS = ("positions", "active_positions")
+SCHEMA = pa.schema([*((name, pa.string()) for name in _TEXT), *((name, pa.int64()) for name in _COUNTS)])
 """One row per method and example. ``answer`` is null where none was found in ``text``; ``matched_text`` is null where
-the method has no correction that could be switched off."""
+the method has no correction that could be switched off; counts of positions are null where it has no gate on them."""
 _REMEDY = "Methods answer the test examples (--split test), and `unprior baseline` computes what is missing."
 
 
@@ -67,6 +69,8 @@ class MethodAnswers:
     """Candidate positions, -1 for none."""
     matched: IntArray | None
     """Answers of the same decoder with its correction switched off; None where there is no such thing."""
+    activity: tuple[GateActivity, ...] | None = None
+    """By row, of a method with a gate on hidden states; None for others, and in files of 0.1.0."""
 
 
 def write_answers(
@@ -100,7 +104,7 @@ def write_answers(
     ...     read_answers(Path(folder) / "baselines.parquet", table)[0].answers.tolist()
     [1]
     """
-    plain = [{name: _text(row.get(name)) for name in _TEXT} for row in rows]
+    plain = [{name: _text(row.get(name)) for name in _TEXT} | {name: row.get(name) for name in _COUNTS} for row in rows]
     unknown = {row["method"] for row in plain} - {info.name for info in infos}
     if unknown:
         raise UnpriorError(f"answers of {', '.join(map(str, sorted(unknown, key=str)))}, which is not described")
@@ -139,8 +143,15 @@ def read_answers(path: Path, table: ScoreTable) -> list[MethodAnswers]:
             if absent:
                 raise _missing(path, f"{info.label} with its correction switched off", absent, len(keys))
             matched = _positions(path, info.label, [row["matched_answer"] for row in found], keys, table)
-        results.append(MethodAnswers(info, answers, matched))
+        results.append(MethodAnswers(info, answers, matched, _activity(found)))
     return results
+
+
+def _activity(rows: Sequence[Mapping[str, Any]]) -> tuple[GateActivity, ...] | None:
+    """Of all rows or of none: a share of some would be read as that of all."""
+    if any(row.get(name) is None for row in rows for name in _COUNTS):
+        return None
+    return tuple(GateActivity(row["positions"], row["active_positions"]) for row in rows)
 
 
 def read_references(path: Path) -> dict[str, Cost]:
@@ -166,7 +177,7 @@ def _open(path: Path) -> tuple[pa.Table, dict[str, Any]]:
             raise UnpriorError(f"{path}: not a file of answers; `unprior baseline` writes one")
     arrow = read_parquet(path)
     about = json.loads((arrow.schema.metadata or {}).get(_ABOUT, b"null"))
-    if about is None or set(SCHEMA.names) - set(arrow.column_names):
+    if about is None or set(_TEXT) - set(arrow.column_names):
         raise UnpriorError(f"{path}: not a file of answers; `unprior baseline` writes one")
     if about["version"] != _VERSION:
         raise UnpriorError(

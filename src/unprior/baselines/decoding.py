@@ -10,8 +10,10 @@ from typing import Any
 import torch
 from PIL import Image
 
-from unprior.baselines.method import Method, Tensor, View
+from unprior.baselines.activity import GateActivity
+from unprior.baselines.method import Method, Pass, Tensor, View
 from unprior.baselines.pixels import InseparableError, with_noise
+from unprior.baselines.steering import GateCounter
 from unprior.engines._forward import Rereader, TokenReader, decode_together
 from unprior.engines._tokens import PromptTokens
 from unprior.engines.protocol import Query
@@ -29,12 +31,18 @@ class Question:
     """Decides its random numbers, so that they depend neither on the batch nor on the order."""
 
 
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What a method wrote."""
+
+    tokens: list[int]
+    activity: GateActivity | None
+    """Of a method with a gate on hidden states; None for others, and where the gate is off."""
+
+
 def decode(engine: TransformersEngine, method: Method, questions: Sequence[Question]) -> list[list[int]]:
     """The tokens that a method writes, for every question of a batch."""
-    if engine.shares_prefix:  # without a cache to trust, prompts are read again and again, one at a time
-        with suppress(InseparableError):
-            return _decode(engine, method, questions)
-    return [tokens for question in questions for tokens in _decode(engine, method, [question])]
+    return [each.tokens for each in decode_observed(engine, method, questions)]
 
 
 def decode_texts(engine: TransformersEngine, method: Method, questions: Sequence[Question]) -> list[str]:
@@ -42,7 +50,15 @@ def decode_texts(engine: TransformersEngine, method: Method, questions: Sequence
     return [engine.text_of(tokens) for tokens in decode(engine, method, questions)]
 
 
-def _decode(engine: TransformersEngine, method: Method, questions: Sequence[Question]) -> list[list[int]]:
+def decode_observed(engine: TransformersEngine, method: Method, questions: Sequence[Question]) -> list[Decoded]:
+    """The tokens that a method writes, and how active its gate was, for every question of a batch."""
+    if engine.shares_prefix:  # without a cache to trust, prompts are read again and again, one at a time
+        with suppress(InseparableError):
+            return _decode(engine, method, questions)
+    return [found for question in questions for found in _decode(engine, method, [question])]
+
+
+def _decode(engine: TransformersEngine, method: Method, questions: Sequence[Question]) -> list[Decoded]:
     views = method.views
     reader: TokenReader = engine.reader if engine.shares_prefix else Rereader(engine.reader)
     with method.applied(engine) as edit:
@@ -51,17 +67,20 @@ def _decode(engine: TransformersEngine, method: Method, questions: Sequence[Ques
             inputs = view_inputs(engine, view, questions)
             prompts.append(inputs["input_ids"])
             if edit:
-                edit(view, inputs["input_ids"])
+                rows, real = range(len(questions)), inputs["attention_mask"] > 0
+                edit(Pass(view, inputs["input_ids"], rows, real, from_start=True))
             branches.append(reader.read(inputs))
 
         def before_pass(stream: int, rows: list[int]) -> None:
             if edit:
-                edit(views[stream], prompts[stream][rows])
+                edit(Pass(views[stream], prompts[stream][rows], rows, from_start=isinstance(reader, Rereader)))
 
-        return decode_together(
+        written = decode_together(
             reader, branches, lambda logits: choose(method, logits), engine.stop_tokens, engine.most_new_tokens,
             before_pass,
         )  # fmt: skip
+        activity = edit.activity if isinstance(edit, GateCounter) else {}
+    return [Decoded(tokens, activity.get(row)) for row, tokens in enumerate(written)]
 
 
 def choose(method: Method, streams: list[Tensor]) -> Tensor:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 Tensor: TypeAlias = Any  # torch.Tensor; torch is too large to type-check against
 
-BeforePass: TypeAlias = Callable[["View", Tensor], None]
-"""Told which view the next pass reads, and the prompt tokens of its rows."""
+BeforePass: TypeAlias = Callable[["Pass"], None]
+"""Told what the next pass reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,21 @@ class View:
     """Changes the normalised pixel values, with random numbers that belong to the example alone."""
     seed: int = 0
     """Of those random numbers, beside the example's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What one forward pass reads."""
+
+    view: View
+    prompt: Tensor
+    """Prompt tokens of its rows, padding included."""
+    rows: Sequence[int]
+    """Which questions of the batch they belong to."""
+    real: Tensor | None = None
+    """Where the positions that it reads are no padding, shape (rows, positions); None: everywhere."""
+    from_start: bool = False
+    """Whether it reads its questions from their first token."""
 
 
 IMAGE = View("image")

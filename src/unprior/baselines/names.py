@@ -16,12 +16,14 @@ from unprior.errors import UnpriorError, did_you_mean
 
 ALL = "all"
 REVIS_NAME = "revis"
+RELEASED_REVIS_NAME = "revis-2.5"
 DECODED: dict[str, type[Method] | None] = {
     FocusOnVision.name: FocusOnVision,
     VCD.name: VCD,
     MFCD.name: MFCD,
     PAI.name: PAI,
     REVIS_NAME: None,  # needs vectors, which are fitted to the model
+    RELEASED_REVIS_NAME: None,
     NoLan.name: NoLan,
 }
 """Methods that write their own answers, in the order of the paper's table, with the paper's settings."""

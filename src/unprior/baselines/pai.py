@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from unprior.baselines.method import IMAGE, TEXT, BeforePass, Method, Tensor, View, keep_probable
+from unprior.baselines.method import IMAGE, TEXT, BeforePass, Method, Pass, Tensor, View, keep_probable
 
 if TYPE_CHECKING:
     from unprior.engines.transformers import TransformersEngine
@@ -62,7 +62,7 @@ class PAI(Method):
             return
         with edited_attention(engine.model, weight=self.attention, first_layer=self.first_layer) as edit:
 
-            def before_pass(view: View, prompt: Tensor) -> None:
-                edit.columns = image_columns(engine, prompt) if view.with_image else None
+            def before_pass(coming: Pass) -> None:
+                edit.columns = image_columns(engine, coming.prompt) if coming.view.with_image else None
 
             yield before_pass

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unprior.baselines.decoding import Question, decode_texts
+from unprior.baselines.decoding import Decoded, Question, decode_observed
 from unprior.baselines.method import Method
 from unprior.baselines.plain import Plain
 from unprior.benchmarks.schema import Benchmark, Example
@@ -79,16 +79,18 @@ class BaselineRun:
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per method and example that has its answer, and its matched reference where there is one."""
-        texts = {name: self._texts(name) for name in self._jobs}
-        thinking = any(thinks(each.values()) for each in texts.values())  # one model for all methods
+        answers = {name: self._answers(name) for name in self._jobs}
+        # One model for all methods.
+        thinking = any(thinks(each["text"] for each in given.values()) for given in answers.values())
         rows = []
         for method in self.methods:
-            matched = texts[Plain.name] if method.matched() is not None else None
+            given = answers[method.name]
+            matched = answers[Plain.name] if method.matched() is not None else None
             for example in self.benchmark:
                 name = example.example_id
-                if name not in texts[method.name] or (matched is not None and name not in matched):
+                if name not in given or (matched is not None and name not in matched):
                     continue
-                text, reference = texts[method.name][name], None if matched is None else matched[name]
+                text, reference = given[name]["text"], None if matched is None else matched[name]["text"]
                 rows.append(
                     {
                         "method": method.name,
@@ -104,6 +106,8 @@ class BaselineRun:
                         "matched_answer": None
                         if reference is None
                         else parse_answer(reference, example.labels, thinking=thinking),
+                        "positions": given[name].get("positions"),
+                        "active_positions": given[name].get("active_positions"),
                     }
                 )
         return rows
@@ -144,22 +148,27 @@ class BaselineRun:
                 results.append(StoredResult(job.key, failure=str(error)))
         method = batch[0].method
         outcomes = work_in_parts(
-            [question for _, question in ready], lambda part: decode_texts(self.engine, method, part)
+            [question for _, question in ready], lambda part: decode_observed(self.engine, method, part)
         )
         for (job, _), outcome in zip(ready, outcomes, strict=True):
             results.append(
                 StoredResult(job.key, failure=outcome.reason)
                 if isinstance(outcome, QueryFailure)
-                else StoredResult(job.key, value={"text": outcome})
+                else StoredResult(job.key, value=self._stored(outcome))
             )
         return results
 
-    def _texts(self, method: str) -> dict[str, str]:
-        """Answers by example."""
+    def _stored(self, outcome: Decoded) -> dict[str, Any]:
+        activity = outcome.activity
+        counts = {} if activity is None else {"positions": activity.positions, "active_positions": activity.active}
+        return {"text": self.engine.text_of(outcome.tokens)} | counts
+
+    def _answers(self, method: str) -> dict[str, dict[str, Any]]:
+        """Text, and positions where the method has a gate, by example."""
         jobs = self._jobs[method]
         stored = self.store.get(job.key for job in jobs.values())
         values: dict[str, Any] = {key: result.value for key, result in stored.items() if result.value is not None}
-        return {name: values[job.key]["text"] for name, job in jobs.items() if job.key in values}
+        return {name: values[job.key] for name, job in jobs.items() if job.key in values}
 
     def _failures(self) -> Iterator[Failure]:
         for example in self.benchmark:

@@ -8,7 +8,9 @@ from typing import Any, TypeAlias
 
 import torch
 
+from unprior.baselines.activity import GateActivity
 from unprior.baselines.decoder import decoder_layers
+from unprior.baselines.method import Pass
 from unprior.errors import UnpriorError
 
 Tensor: TypeAlias = Any  # torch.Tensor; torch is too large to type-check against
@@ -36,8 +38,35 @@ def recorded(model: Any, position: int = -1) -> Iterator[list[Tensor]]:
         yield states
 
 
+class GateCounter:
+    """Counts where a gate on hidden states opened, question by question; it must be told what every pass reads."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self.activity: dict[int, GateActivity] = {}
+        """By question of the batch."""
+        self._coming: Pass | None = None
+
+    def __call__(self, coming: Pass) -> None:
+        """Note what the next pass reads."""
+        self._coming = coming
+
+    def add(self, active: Tensor) -> None:
+        """Count the gate of a pass, shape (rows, positions); padding does not count. Untold passes are not counted."""
+        coming, self._coming = self._coming, None
+        if coming is None:
+            return
+        real = torch.ones_like(active) if coming.real is None else coming.real.to(active.device)
+        positions, opened = real.sum(dim=1).tolist(), (active & real).sum(dim=1).tolist()
+        for row, count, steered in zip(coming.rows, positions, opened, strict=True):
+            before = self.activity.get(row)
+            if before is None or coming.from_start:  # a prompt that is read again brings its positions along
+                before = GateActivity(0, 0)
+            self.activity[row] = GateActivity(before.positions + count, before.active + steered)
+
+
 @contextmanager
-def steered(model: Any, *, layer: int, direction: Any, strength: float, threshold: float) -> Iterator[None]:
+def steered(model: Any, *, layer: int, direction: Any, strength: float, threshold: float) -> Iterator[GateCounter]:
     """Steer hidden states after one decoder layer; everything is undone at the end.
 
     At every position where the risk −cos(h, direction) exceeds the threshold, h becomes h + strength·direction.
@@ -50,7 +79,10 @@ def steered(model: Any, *, layer: int, direction: Any, strength: float, threshol
         Decoder layer, counted from 0.
     direction
         Array or tensor (size).
+
+    The context gives a counter of the positions that were steered.
     """
+    counter = GateCounter()
     layers = decoder_layers(model)
     if not 0 <= layer < len(layers):
         raise UnpriorError(f"layer {layer} cannot be steered: the decoder has layers 0 to {len(layers) - 1}")
@@ -65,13 +97,15 @@ def steered(model: Any, *, layer: int, direction: Any, strength: float, threshol
             )
         along = vector.to(hidden.device)
         risk = -torch.cosine_similarity(hidden.float(), along, dim=-1)
-        moved = torch.where((risk > threshold)[..., None], hidden.float() + strength * along, hidden.float())
+        risky = risk > threshold
+        counter.add(risky)
+        moved = torch.where(risky[..., None], hidden.float() + strength * along, hidden.float())
         moved = moved.to(hidden.dtype)
         return (moved, *output[1:]) if isinstance(output, tuple) else moved
 
     hook = layers[layer].register_forward_hook(steer)
     try:
-        yield
+        yield counter
     finally:
         hook.remove()
 

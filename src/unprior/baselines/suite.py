@@ -29,7 +29,7 @@ class Available:
 
 
 def available_methods(
-    engine: TransformersEngine, names: Sequence[str], make_revis: Callable[[], Method], *, forgiven: Collection[str]
+    engine: TransformersEngine, names: Sequence[str], make_revis: Callable[[str], Method], *, forgiven: Collection[str]
 ) -> Available:
     """Make the methods, and see that the model can be changed the way they need.
 
@@ -38,7 +38,7 @@ def available_methods(
     names
         Of methods that write their own answers.
     make_revis
-        Fits or loads REVIS, which alone needs more than its name.
+        Fits or loads REVIS by its name; it alone needs more than that.
     forgiven
         Names to leave out when the model does not permit them, instead of refusing.
     """
@@ -46,7 +46,7 @@ def available_methods(
     for name in names:
         kind = DECODED[name]
         try:
-            method = make_revis() if kind is None else kind()
+            method = make_revis(name) if kind is None else kind()
             with method.applied(engine):
                 pass
             methods.append(method)

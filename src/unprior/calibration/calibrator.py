@@ -26,10 +26,12 @@ from unprior.calibration.gate import (
 from unprior.calibration.posterior import development_distance, distance_precision, laplace_covariance
 from unprior.calibration.ranges import stable_ranges
 from unprior.calibration.selection import (
+    TIES,
     Grid,
     Groups,
     Histogram,
     Selection,
+    Ties,
     count_rows,
     distance_limits,
     select,
@@ -67,6 +69,9 @@ class SelectivePriorCalibrator:
         proposal is stable and the scores are not unlike the development data.
     grid
         The settings to choose from; the default is the paper's.
+    ties
+        Which of equally good settings to choose: ``first`` in loop order, or, as in the authors' released scripts of
+        the standard version, the one whose JSON text sorts first (``released``).
 
     Attributes
     ----------
@@ -88,6 +93,8 @@ class SelectivePriorCalibrator:
         One fit per ρ (after ``fit`` only; a loaded calibrator has just the chosen one).
     distances_
         Development distances d_dev by row (after ``fit`` only; None for the standard version).
+    fitted_parameters_
+        Constructor arguments at the time of the fit; :meth:`set_params` takes effect in the next one.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
@@ -108,12 +115,21 @@ class SelectivePriorCalibrator:
     development_rows_: int
     fits_: list[StrengthFit]
     distances_: FloatArray | None
+    fitted_parameters_: dict[str, Any]
 
-    def __init__(self, *, epsilon_cs: float = 0.04, uncertainty: bool = False, grid: Grid | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        epsilon_cs: float = 0.04,
+        uncertainty: bool = False,
+        grid: Grid | None = None,
+        ties: Ties = "first",
+    ) -> None:
         """Keep the parameters; they are checked in :meth:`fit`."""
         self.epsilon_cs = epsilon_cs
         self.uncertainty = uncertainty
         self.grid = grid
+        self.ties = ties
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Constructor arguments by name, as scikit-learn's ``clone`` expects them."""
@@ -133,6 +149,23 @@ class SelectivePriorCalibrator:
                 raise UnpriorError(f"no parameter {name!r}; there are {', '.join(known)}")
             setattr(self, name, value)
         return self
+
+    @property
+    def common_parameters(self) -> dict[str, Any]:
+        """The constructor arguments that every variant of SPC has.
+
+        >>> sorted(SelectivePriorCalibrator().common_parameters)
+        ['epsilon_cs', 'grid', 'ties', 'uncertainty']
+        """
+        return {name: getattr(self, name) for name in inspect.signature(SelectivePriorCalibrator).parameters}
+
+    def clone(self, **changes: Any) -> Self:
+        """An unfitted calibrator of the same kind, with the same parameters but those given.
+
+        >>> SelectivePriorCalibrator(epsilon_cs=0.1).clone(uncertainty=True)
+        SelectivePriorCalibrator(epsilon_cs=0.1, uncertainty=True)
+        """
+        return type(self)(**self.get_params() | changes)
 
     def __repr__(self) -> str:
         """Show the parameters that differ from the defaults."""
@@ -159,6 +192,7 @@ class SelectivePriorCalibrator:
         """
         self.check_parameters()
         development = self._rows_to_fit(table, split)
+        self.fitted_parameters_ = self.get_params()
         grid = self._searched_grid()
         blocks = list(development.blocks(max_rows=len(development)))
         observations = [observe(block) for block in blocks]
@@ -182,7 +216,7 @@ class SelectivePriorCalibrator:
             StrengthModel(
                 standardisation,
                 fit.theta,
-                laplace_covariance(fit.hessian) if self.uncertainty else None,
+                self._covariance(fit) if self.uncertainty else None,
                 precision,
             )
             for fit in self.fits_
@@ -210,8 +244,10 @@ class SelectivePriorCalibrator:
         if not hasattr(self, "_search"):
             raise UnpriorError("settings can be chosen again only where the calibrator was fitted, not from its file")
         other = copy.copy(self)
-        other.epsilon_cs = epsilon_cs
+        # What was counted belongs to the parameters of the fit, whatever was set since.
+        other.set_params(**self.fitted_parameters_ | {"epsilon_cs": epsilon_cs})
         other.check_parameters()
+        other.fitted_parameters_ = other.get_params()
         other._choose()
         return other
 
@@ -219,7 +255,9 @@ class SelectivePriorCalibrator:
         """Choose settings among what was counted."""
         models, histograms, groups, limits = self._search
         grid = self._searched_grid()
-        self.selection_ = select(histograms, groups, grid, limits, self.epsilon_cs, uncertainty=self.uncertainty)
+        self.selection_ = select(
+            histograms, groups, grid, limits, self.epsilon_cs, uncertainty=self.uncertainty, ties=self.ties
+        )
         self.settings_ = self.selection_.settings
         # An abstaining calibrator keeps the strongest regularisation; its proposals are never used.
         chosen = -1 if self.settings_ is None else grid.rho.index(self.settings_.rho)
@@ -236,7 +274,7 @@ class SelectivePriorCalibrator:
         True
         """
         self._check_fitted()
-        rows = len(table)
+        rows, uncertain = len(table), self.model_.covariance is not None
         result = Decisions(
             table=table,
             settings=self.settings_,
@@ -250,8 +288,8 @@ class SelectivePriorCalibrator:
             reason=np.full(rows, REASONS.index(Reason.ABSTAINS), dtype=np.int8),
             range_low=np.full(rows, np.nan),
             range_high=np.full(rows, np.nan),
-            support=np.zeros(rows) if self.uncertainty else None,
-            distance=np.zeros(rows) if self.uncertainty else None,
+            support=np.zeros(rows) if uncertain else None,
+            distance=np.zeros(rows) if uncertain else None,
         )
         if self.settings_ is not None:
             for block in table.blocks(_ROWS_AT_ONCE):
@@ -390,10 +428,16 @@ class SelectivePriorCalibrator:
         own = self.provenance_ or (Provenance(model=self.model_name_),)
         return compare_provenance(own, made or [Provenance(model=name) for name in sorted(filter(None, models))])
 
+    def _covariance(self, fit: StrengthFit) -> FloatArray:
+        """Σ of θ; a control whose strength has fewer parameters overrides this."""
+        return laplace_covariance(fit.hessian)
+
     def check_parameters(self) -> None:
         """Refuse parameters that cannot be fitted with; :meth:`fit` does this, too."""
         if not 0.0 <= self.epsilon_cs <= 1.0:
             raise UnpriorError(f"epsilon_cs is {self.epsilon_cs}, it is a share of accuracy between 0 and 1 (0.04)")
+        if self.ties not in TIES:
+            raise UnpriorError(f"ties is {self.ties!r}, it must be {' or '.join(TIES)}")
         grid = self.grid or Grid()
         for field in fields(grid):
             values = getattr(grid, field.name)

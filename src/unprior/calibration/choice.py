@@ -23,11 +23,13 @@ class Choice:
     """Settings that keep the promise ΔCF ≥ 0 and ΔCS ≥ −ε on every task."""
 
 
-def choose(net: IntArray, changed: IntArray, totals: IntArray, epsilon_cs: float) -> Choice:
+def choose(
+    net: IntArray, changed: IntArray, totals: IntArray, epsilon_cs: float, rank: IntArray | None = None
+) -> Choice:
     """Pick the best feasible setting; without one, the best of all, which the caller may refuse.
 
     Best means the largest (mean utility, mean ΔCF, mean ΔCS, tasks with ΔCF > 0, −changed answers); remaining ties go
-    to the first in loop order. Near ties are settled with exact fractions.
+    to the first in loop order, or to the lowest rank. Near ties are settled with exact fractions.
 
     Parameters
     ----------
@@ -39,6 +41,8 @@ def choose(net: IntArray, changed: IntArray, totals: IntArray, epsilon_cs: float
         Rows of every group; a group without rows neither gains nor loses.
     epsilon_cs
         Largest loss of commonsense accuracy to accept on any task.
+    rank
+        Place of every setting among those that tie in everything else; by default their loop order.
 
     >>> choose(np.array([[3, -2], [2, 0]]), np.array([5, 2]), np.array([10, 10]), epsilon_cs=0.1)
     Choice(index=1, feasible=1)
@@ -50,10 +54,12 @@ def choose(net: IntArray, changed: IntArray, totals: IntArray, epsilon_cs: float
     allowed = feasible if len(feasible) else np.arange(len(net))
     utility = (cf[allowed] / totals[::2] + 0.5 * delta_cs[allowed]).mean(axis=1)
     close = allowed[utility >= utility.max() - _CLOSE]
+    if rank is not None:
+        close = close[np.argsort(rank[close], kind="stable")]
     keys: dict[tuple[int, ...], int] = {}
     for index in close.tolist():  # of equal counts only the first can win
         keys.setdefault((*net[index].tolist(), int(changed[index])), index)
-    winner = max(keys, key=lambda counts: (_exact_value(counts, totals), -keys[counts]))
+    winner = max(keys, key=lambda counts: _exact_value(counts, totals))  # of equal values the first
     return Choice(keys[winner], len(feasible))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unprior.calibration.calibrator import SelectivePriorCalibrator, development_rows
-from unprior.calibration.selection import Grid
+from unprior.calibration.selection import Grid, Ties
 from unprior.scores import ScoreTable
 
 
@@ -30,10 +30,11 @@ class OneSidedCalibrator(SelectivePriorCalibrator):
         epsilon_cs: float = 0.04,
         uncertainty: bool = False,
         grid: Grid | None = None,
+        ties: Ties = "first",
         fit_on_both: bool = True,
     ) -> None:
         """Keep the parameters; they are checked in :meth:`fit`."""
-        super().__init__(epsilon_cs=epsilon_cs, uncertainty=uncertainty, grid=grid)
+        super().__init__(epsilon_cs=epsilon_cs, uncertainty=uncertainty, grid=grid, ties=ties)
         self.fit_on_both = fit_on_both
 
     def _rows_to_fit(self, table: ScoreTable, split: str | None) -> ScoreTable:

@@ -6,12 +6,13 @@ import numpy as np
 
 from unprior.calibration.calibrator import SelectivePriorCalibrator
 from unprior.calibration.features import FEATURE_NAMES
-from unprior.calibration.fixed import OUT_OF_REACH
 from unprior.calibration.strength import Standardisation
 from unprior.scores.table import FloatArray
 
 PRIOR_FEATURES = tuple(name for name in FEATURE_NAMES if "prior" in name or name in ("divergence", "margin_gap"))
 """Features that depend on the prior scores."""
+# Large enough that no hidden feature can move strength or distance, small enough to stand in a calibrator file.
+_OUT_OF_REACH = 1e300
 
 
 class PriorBlindCalibrator(SelectivePriorCalibrator):
@@ -28,4 +29,4 @@ class PriorBlindCalibrator(SelectivePriorCalibrator):
     def _standardise(self, features: FloatArray) -> Standardisation:
         known = super()._standardise(features)
         hidden = np.isin(FEATURE_NAMES, PRIOR_FEATURES)
-        return Standardisation(np.where(hidden, 0.0, known.mean), np.where(hidden, OUT_OF_REACH, known.scale))
+        return Standardisation(np.where(hidden, 0.0, known.mean), np.where(hidden, _OUT_OF_REACH, known.scale))

@@ -7,9 +7,11 @@ The cost is one pass over the rows, whatever the number of settings.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from itertools import product
+from typing import Literal, Self, get_args
 
 import numpy as np
 
@@ -18,6 +20,10 @@ from unprior.calibration.gate import CONDITIONS, Proposals, Settings, within_dis
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.scores.table import FloatArray
+
+Ties = Literal["first", "released"]
+"""Which of equally good settings is chosen: the first in loop order, or the one whose JSON text sorts first."""
+TIES: tuple[Ties, ...] = get_args(Ties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +194,11 @@ def select(
     epsilon_cs: float,
     *,
     uncertainty: bool,
+    ties: Ties = "first",
 ) -> Selection:
     """Pick the best feasible setting; ``histograms`` run over ρ, then λ_max.
 
+    Ties ``released`` concern the standard version; the uncertainty-aware one always takes the first in loop order.
     See :func:`~unprior.calibration.choice.choose` for what is feasible and what is best.
     """
     net = _passing(np.stack([histogram.net for histogram in histograms]))
@@ -200,7 +208,8 @@ def select(
     changed = changed[:, 0, :, None] + changed[:, 1, None, :]
     shape = changed.shape
     net, changed = np.moveaxis(net, 1, -1).reshape(-1, len(groups.totals)), changed.reshape(-1)
-    choice = choose(net, changed, groups.totals, epsilon_cs)
+    rank = _released_rank(grid) if ties == "released" and not uncertainty else None
+    choice = choose(net, changed, groups.totals, epsilon_cs, rank)
     if choice.feasible == 0:
         return Selection(None, (), 0, 0, len(net))
     chosen = choice.index
@@ -219,6 +228,15 @@ def select(
         max_distance=thresholds[2],
     )
     return Selection(settings, groups.changes(net[chosen]), int(changed[chosen]), choice.feasible, len(net))
+
+
+def _released_rank(grid: Grid) -> IntArray:
+    """Places of the standard version's settings in the order of their JSON texts with sorted keys."""
+    texts = [
+        json.dumps({"rho": rho, "max_strength": cap, "min_margin": margin}, sort_keys=True)
+        for rho, cap, margin in product(grid.rho, grid.max_strength, grid.min_margin)
+    ]
+    return np.argsort(np.argsort(texts, kind="stable"))
 
 
 def distance_limits(distances: FloatArray, grid: Grid) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ from unprior._validation import describe_validation_error
 from unprior.calibration.calibrator import SelectivePriorCalibrator
 from unprior.calibration.features import FEATURE_NAMES
 from unprior.calibration.gate import Settings, StrengthModel
-from unprior.calibration.selection import Grid, Selection, TaskChange
+from unprior.calibration.selection import Grid, Selection, TaskChange, Ties
 from unprior.calibration.strength import Standardisation
 from unprior.errors import UnpriorError
 from unprior.scores.provenance import Provenance
@@ -50,7 +50,8 @@ class _Change(_Part):
     cf_net: int
     cf_total: Annotated[int, Field(gt=0)]
     cs_net: int
-    cs_total: Annotated[int, Field(gt=0)]
+    cs_total: Annotated[int, Field(ge=0)]
+    """0 where settings were chosen without commonsense images."""
 
 
 class _Selection(_Part):
@@ -92,6 +93,13 @@ class _Grid(_Part):
     distance_quantile: list[Finite]
 
 
+class _Variant(_Part):
+    kind: str
+    """Name of the class."""
+    parameters: dict[str, bool | Finite | list[str] | None]
+    """Constructor arguments that SPC itself does not have."""
+
+
 class CalibratorFile(_Part):
     """Everything in a calibrator file but its checksum."""
 
@@ -113,8 +121,12 @@ class CalibratorFile(_Part):
     selection: _Selection
     features: dict[str, _Feature]
     laplace: _Uncertainty | None
+    ties: Ties = "first"
+    """Left out of the file where it is the default, so that 0.1.0 reads the file."""
+    variant: _Variant | None = None
+    """What makes the calibrator another one than SPC; left out for SPC itself."""
     strength: Positive | None = None
-    """One λ for all examples that was given and not fitted; left out of the file otherwise."""
+    """The given λ of a fixed-strength calibrator in a file of 0.1.0, where variants are not recorded."""
     provenance: list[Provenance] = Field(default_factory=list)
     """How the scores were made that it was fitted on; files of version 0.1.0 do not say."""
 
@@ -192,7 +204,10 @@ def load_calibrator(path: Path, kind: type[Calibrator]) -> Calibrator:
             f"{path}: the contents were changed after the file was saved (the checksum does not match). "
             f"Use the original file, or fit it again with `unprior fit`."
         )
-    return _rebuild(content, kind)
+    try:
+        return _rebuild(content, _class_of(content, kind))
+    except UnpriorError as error:
+        raise UnpriorError(f"{path}: {error}") from None
 
 
 def _not_a_calibrator(path: Path) -> UnpriorError:
@@ -214,14 +229,15 @@ def _content(calibrator: SelectivePriorCalibrator) -> dict[str, Any]:
     parts = zip(FEATURE_NAMES, model.standardisation.mean, model.standardisation.scale, model.theta, strict=True)
     selection = asdict(calibrator.selection_)
     settings = selection.pop("settings")
+    parameters = calibrator.common_parameters | calibrator.fitted_parameters_
     content = {
         "format": FORMAT,
         "version": VERSION,
         "made_by": __version__,
         "model": calibrator.model_name_,
-        "epsilon_cs": calibrator.epsilon_cs,
-        "uncertainty": calibrator.uncertainty,
-        "grid": asdict(calibrator.grid or Grid()),
+        "epsilon_cs": parameters["epsilon_cs"],
+        "uncertainty": parameters["uncertainty"],
+        "grid": asdict(parameters["grid"] or Grid()),
         "settings": settings,
         "candidate_counts": list(calibrator.candidate_counts_),
         "development_rows": calibrator.development_rows_,
@@ -236,11 +252,36 @@ def _content(calibrator: SelectivePriorCalibrator) -> dict[str, Any]:
     }
     if calibrator.provenance_:
         content["provenance"] = [record.record() for record in calibrator.provenance_]
-    given = getattr(calibrator, "strength", None)
-    if given is not None:
-        content["strength"] = given
+    if parameters["ties"] != "first":
+        content["ties"] = parameters["ties"]
+    if type(calibrator) is not SelectivePriorCalibrator:
+        own = {name: value for name, value in parameters.items() if name not in calibrator.common_parameters}
+        content["variant"] = {"kind": type(calibrator).__name__, "parameters": own}
     # Through the schema, so that what is written is what will be accepted.
-    return CalibratorFile.model_validate(json.loads(json.dumps(content))).model_dump(exclude_unset=True)
+    try:
+        return CalibratorFile.model_validate(json.loads(json.dumps(content))).model_dump(exclude_unset=True)
+    except (TypeError, ValidationError) as error:
+        reason = describe_validation_error(error) if isinstance(error, ValidationError) else error
+        raise UnpriorError(f"this {type(calibrator).__name__} cannot be saved: {reason}") from None
+
+
+def _class_of(content: CalibratorFile, kind: type[Calibrator]) -> type[Calibrator]:
+    """The class that decides as the saved calibrator did: the one recorded, if it is a kind of what was asked for."""
+    if content.variant is None:
+        return kind
+    for known in (kind, *_subclasses(kind)):
+        if known.__name__ == content.variant.kind:
+            return known
+    raise UnpriorError(
+        f"the file holds a {content.variant.kind}, which decides otherwise than {kind.__name__}; "
+        f"import that class and load the file with {content.variant.kind}.load"
+    )
+
+
+def _subclasses(kind: type[Calibrator]) -> list[type[Calibrator]]:
+    from unprior.calibration import conditions, fixed, one_sided, prior_blind  # noqa: F401  so that they are known
+
+    return [each for child in kind.__subclasses__() for each in (child, *_subclasses(child))]
 
 
 def _rebuild(content: CalibratorFile, kind: type[Calibrator]) -> Calibrator:
@@ -248,8 +289,14 @@ def _rebuild(content: CalibratorFile, kind: type[Calibrator]) -> Calibrator:
     calibrator = kind(
         epsilon_cs=content.epsilon_cs, uncertainty=content.uncertainty, grid=None if grid == Grid() else grid
     )
-    if "strength" in calibrator.get_params():
-        calibrator.set_params(strength=content.strength)
+    own: dict[str, Any] = {} if content.variant is None else dict(content.variant.parameters)
+    if content.strength is not None and "strength" in calibrator.get_params():
+        own["strength"] = content.strength
+    if content.ties != "first":
+        own["ties"] = content.ties
+    calibrator.set_params(**{name: tuple(each) if isinstance(each, list) else each for name, each in own.items()})
+    calibrator.check_parameters()
+    calibrator.fitted_parameters_ = calibrator.get_params()
     features = content.features.values()
     laplace = content.laplace
     settings = None if content.settings is None else Settings(**content.settings.model_dump())

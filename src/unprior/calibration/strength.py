@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from unprior.calibration.features import FEATURE_NAMES, Observation
+from unprior.calibration.features import Observation
 from unprior.scores.schema import BoolArray, IntArray
 from unprior.scores.table import FloatArray
 
@@ -129,6 +129,13 @@ class StrengthObjective:
         thinned._parts = [(u[::step], image[:, ::step], prior[:, ::step]) for u, image, prior in self._parts]
         thinned.rows = sum(len(u) for u, *_ in thinned._parts)
         return thinned
+
+    def of_first_inputs(self, count: int) -> StrengthObjective:
+        """The same rows, with a strength that depends on the first inputs only."""
+        narrowed = StrengthObjective(np.empty((0, count)), (), ())
+        narrowed._parts = [(u[:, :count], image, prior) for u, image, prior in self._parts]
+        narrowed.rows = self.rows
+        return narrowed
 
     def _chunks(self, points: int) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
         """Rows in portions that bound the memory, with an axis for the points."""
@@ -280,7 +287,10 @@ def _explore(objective: StrengthObjective, rho: FloatArray) -> tuple[FloatArray,
     """
     generator = np.random.default_rng(0)
     starts = np.vstack(
-        [np.zeros((len(rho), objective.dimension)), _random_starts(generator, _FIRST_STARTS, _FIRST_SCALE)]
+        [
+            np.zeros((len(rho), objective.dimension)),
+            _random_starts(generator, _FIRST_STARTS, _FIRST_SCALE, objective.dimension),
+        ]
     )
     rhos = np.concatenate([rho, np.full(_FIRST_STARTS, rho.min())])
     theta, found = minimise(objective, starts, rhos, _EXPLORING_TOLERANCE)
@@ -290,20 +300,22 @@ def _explore(objective: StrengthObjective, rho: FloatArray) -> tuple[FloatArray,
         return from_zero, from_zero
     which = np.arange(len(rho))
     theta, value = _minimise_each(
-        objective, np.vstack([theta, _random_starts(generator, _MORE_STARTS, _MORE_SCALES)]), rho
+        objective, np.vstack([theta, _random_starts(generator, _MORE_STARTS, _MORE_SCALES, objective.dimension)]), rho
     )
     # Once more from the others' best: a small ρ's minimum is a good start for its neighbours.
     theta, value = _minimise_each(objective, theta[which, value.argmin(axis=1)], rho)
     return from_zero, theta[which, value.argmin(axis=1)]
 
 
-def _random_starts(generator: np.random.Generator, number: int, scales: tuple[float, ...]) -> FloatArray:
+def _random_starts(
+    generator: np.random.Generator, number: int, scales: tuple[float, ...], dimension: int
+) -> FloatArray:
     scale: FloatArray = np.resize(scales, (number, 1))
-    return generator.normal(size=(number, len(FEATURE_NAMES))) * scale
+    return generator.normal(size=(number, dimension)) * scale
 
 
 def _minimise_each(objective: StrengthObjective, starts: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Every ρ from every start: minima of shape (ρ, starts, 13) and their losses."""
+    """Every ρ from every start: minima of shape (ρ, starts, inputs) and their losses."""
     points, rhos = np.tile(starts, (len(rho), 1)), np.repeat(rho, len(starts))
     theta, found = minimise(objective, points, rhos, _EXPLORING_TOLERANCE)
     return theta.reshape(len(rho), len(starts), -1), found.value.reshape(len(rho), len(starts))

@@ -82,13 +82,14 @@ class MethodOptions:
         cls, names: Sequence[str], revis_data: Path | None, revis_strength: float | None, cost_examples: int
     ) -> MethodOptions:
         """Read the data of REVIS and refuse what cannot be used."""
-        from unprior.baselines.names import REVIS_NAME, choose_methods, split_names
+        from unprior.baselines.names import RELEASED_REVIS_NAME, REVIS_NAME, choose_methods, split_names
         from unprior.baselines.revis.data import read_revis_data
 
         chosen = choose_methods(names)
         if revis_strength is not None and not (math.isfinite(revis_strength) and revis_strength >= 0):
             raise UnpriorError(f"--revis-strength {revis_strength}: give a number that is not negative, e.g. 1.1")
-        if REVIS_NAME not in chosen.decoded and (revis_data is not None or revis_strength is not None):
+        asked = {REVIS_NAME, RELEASED_REVIS_NAME} & set(chosen.decoded)
+        if not asked and (revis_data is not None or revis_strength is not None):
             warn("--revis-data and --revis-strength are about revis, which is not among the methods")
         data = None if revis_data is None else read_revis_data(revis_data)
         return cls(split_names(names), data, revis_strength, cost_examples)
@@ -120,9 +121,9 @@ def baseline(
 ) -> None:
     """Let other methods answer a benchmark, and compare them with SPC and with the original answers.
 
-    Methods that ask the model: focus-on-vision, vcd, mfcd, pai, revis, nolan. Controls on its scores: no-subtraction,
-    fixed-strength, fixed-strength-gated, selected-strength, selected-strength-gated, direct-subtraction, cfg-score,
-    learned-rule-fixed, learned-rule-direct, ungated-adaptive.
+    Methods that ask the model: focus-on-vision, vcd, mfcd, pai, revis, revis-2.5, nolan. Controls on its scores:
+    no-subtraction, fixed-strength, fixed-strength-gated, selected-strength, selected-strength-gated,
+    direct-subtraction, cfg-score, learned-rule-fixed, learned-rule-direct, ungated-adaptive.
 
     What is missing is scored first. Answers are stored as they come; the same command again computes only what is
     missing, and another one with the same --out adds its methods to the comparison.
@@ -239,7 +240,9 @@ def answer_with_methods(
         return ()
     # Asked for by name, a method must run; of `all`, and of those from before, what the model permits.
     forgiven = names if ALL in options.names else [name for name in before if name not in options.names]
-    found = available_methods(engine, names, lambda: _revis(engine, out, options, batch_size), forgiven=forgiven)
+    found = available_methods(
+        engine, names, lambda name: _revis(name, engine, out, options, batch_size), forgiven=forgiven
+    )
     for name, reason in found.left_out.items():
         warn(f"{name} is left out: {reason}")
     with ScoreStore(out / "store.sqlite") as store, progress("Answering", "answered") as report:
@@ -261,10 +264,10 @@ def _answered_before(path: Path, engine: TransformersEngine, whole: Benchmark) -
     return [info.name for info in found]
 
 
-def _revis(engine: TransformersEngine, out: Path, options: MethodOptions, batch_size: int) -> Method:
+def _revis(name: str, engine: TransformersEngine, out: Path, options: MethodOptions, batch_size: int) -> Method:
     """Vectors of an earlier run, unless other data or another strength is asked for; else new ones, which are kept."""
     from unprior.baselines.revis.fit import fit_revis
-    from unprior.baselines.revis.method import REVIS
+    from unprior.baselines.revis.method import REVIS, ReleasedREVIS
     from unprior.baselines.revis.vectors import RevisVectors
 
     path, data = out / VECTORS, options.revis_data
@@ -284,7 +287,7 @@ def _revis(engine: TransformersEngine, out: Path, options: MethodOptions, batch_
             vectors.save(path)
     if vectors.choice.layer is None:
         warn(f"REVIS stays inactive: {vectors.choice.reason}")
-    return REVIS(vectors)
+    return ReleasedREVIS.of(vectors) if name == ReleasedREVIS.name else REVIS(vectors)
 
 
 def _own_data(engine: TransformersEngine) -> RevisData:

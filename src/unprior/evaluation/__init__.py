@@ -3,15 +3,18 @@
 from unprior.evaluation.comparison import Evaluation, SideResult, TaskResult, evaluate
 from unprior.evaluation.metrics import Change, Metrics, Share, compare, measure, prior_winners, utility
 from unprior.evaluation.statistics import (
+    PAPER_FAMILIES,
     BootstrapResult,
     HolmResult,
     McNemarResult,
     holm,
+    holm_over_models,
     mcnemar,
     pair_bootstrap,
 )
 
 __all__ = [
+    "PAPER_FAMILIES",
     "BootstrapResult",
     "Change",
     "Evaluation",
@@ -24,6 +27,7 @@ __all__ = [
     "compare",
     "evaluate",
     "holm",
+    "holm_over_models",
     "mcnemar",
     "measure",
     "pair_bootstrap",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,38 @@ def holm(p_values: Sequence[float]) -> HolmResult:
     adjusted = np.empty_like(raw)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
     return HolmResult(tuple(raw.tolist()), tuple(adjusted.tolist()))
+
+
+PAPER_FAMILIES = {"primary": 10, "option orders": 16, "question forms": 32, "visual-counterfact": 4}
+"""Tests in the paper's families, each over all its models: tasks and sides of three (the third has multiple choice
+only); of two, four option orders and both sides, four forms, two claim orders and both sides, or both sides alone."""
+
+
+def holm_over_models(
+    tests: Mapping[str, Mapping[str, float]], *, size: int | None = None
+) -> dict[str, dict[str, float]]:
+    """Holm's adjustment over one family that spans several models; adjusted p by model and name of the test.
+
+    Parameters
+    ----------
+    tests
+        Raw p-values by model and name.
+    size
+        How many tests the family was declared to have, such as one of ``PAPER_FAMILIES``; another number is refused,
+        because p-values adjusted over a part of a family are too small.
+
+    >>> holm_over_models({"one": {"CF": 0.01, "CS": 0.5}, "two": {"CF": 0.02, "CS": 1.0}}, size=4)["two"]
+    {'CF': 0.06, 'CS': 1.0}
+    """
+    names = [(model, name) for model, each in tests.items() for name in each]
+    if size is not None and len(names) != size:
+        counts = ", ".join(f"{model} has {len(each)}" for model, each in tests.items())
+        raise UnpriorError(f"the family has {size} tests, {len(names)} are here ({counts or 'no model'})")
+    adjusted = holm([tests[model][name] for model, name in names]).adjusted
+    found: dict[str, dict[str, float]] = {model: {} for model in tests}
+    for (model, name), p in zip(names, adjusted, strict=True):
+        found[model][name] = p
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ def reproduce(
     strangers = [model for model in scores if model not in MODELS]
     if strangers:
         raise UnpriorError(f"the paper has no model {', '.join(strangers)}; it has {', '.join(MODELS)}")
-    inputs = {model: StudyInputs(scores[model]) for model in MODELS if model in scores}
+    inputs = {model: StudyInputs(scores[model], ties="released") for model in MODELS if model in scores}
     chosen = [table for label, table in known.items() if labels is None or label in labels]
     cells = [cell for table in chosen for cell in _compared(table, inputs)]
     return ReproductionResult(tuple(chosen), tuple(cells))

@@ -14,18 +14,26 @@ import numpy as np
 
 from unprior._files import open_to_read
 from unprior.errors import RowProblem, UnpriorError
-from unprior.reproduction.paper import CODE_URL, MODELS
+from unprior.reproduction.paper import MODELS, SCORES_DATASET
 from unprior.scores import ScoreTable, read_scores
 from unprior.scores.published import is_published
 from unprior.scores.table import concatenate
 
 WHERE = (
-    f"The paper publishes its per-example score files with its code ({CODE_URL}): for every model, development and "
-    f"test rows of multiple choice and yes/no. Put them into one folder; docs/reproduction.md describes the layout."
+    f"The paper's per-example score files are published as a hub data set ({SCORES_DATASET}, "
+    f"https://huggingface.co/datasets/{SCORES_DATASET}): for every model, development and test rows of multiple choice "
+    f"and yes/no. Put them into one folder; docs/reproduction.md describes the layout."
 )
 
-_TASKS = {"mc": "mc", "choice": "mc", "qa": "qa", "yesno": "qa", "binary": "qa"}
-_SPLITS = {"dev": "dev", "development": "dev", "calibration": "dev", "test": "test"}
+_TASKS = {
+    **dict.fromkeys(("mc", "mcq", "choice", "multichoice", "multiplechoice"), "mc"),
+    **dict.fromkeys(("qa", "bqa", "yn", "yesno", "binary", "binaryqa"), "qa"),
+}
+# The authors fit on "dev" pairs and call the others unseen.
+_SPLITS = {
+    **dict.fromkeys(("dev", "development", "calib", "calibration"), "dev"),
+    **dict.fromkeys(("test", "testing", "unseen"), "test"),
+}
 _NEEDED_TASKS = {"Qwen3-VL-30B-A3B": ("mc",)}
 
 

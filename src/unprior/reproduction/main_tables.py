@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import astuple, replace
 
-from unprior.evaluation import Change, compare, holm
+from unprior.evaluation import PAPER_FAMILIES, Change, compare, holm_over_models
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import measure
 from unprior.reproduction.cells import Cells, OneModel, OwnCell, change_cells, count_cells, evaluated, metric_cells
@@ -67,9 +67,10 @@ def tests(models: Mapping[str, StudyInputs]) -> Cells:
         for name, side in (("CF", task.cf), ("CS", task.cs))
     ]
     yield from raw
-    if set(models) == set(MODELS):
-        adjusted = holm([cell.value for cell in raw]).adjusted
-        yield from (replace(cell, column="Holm p", value=p) for cell, p in zip(raw, adjusted, strict=True))
+    if set(models) == set(MODELS) and len(raw) == PAPER_FAMILIES["primary"]:
+        by_model = {model: {cell.row: cell.value for cell in raw if cell.model == model} for model in models}
+        adjusted = holm_over_models(by_model, size=PAPER_FAMILIES["primary"])
+        yield from (replace(cell, column="Holm p", value=adjusted[cell.model][cell.row]) for cell in raw)
 
 
 def settings(row: str, epsilon: float, *, uncertainty: bool = False) -> OneModel:

@@ -12,8 +12,8 @@ from typing import Any
 MODELS = ("Qwen3-VL-32B", "LLaVA-1.6-34B", "Qwen3-VL-30B-A3B")
 """The paper's models; the third is evaluated on multiple choice only."""
 
-CODE_URL = "https://github.com/MiLab-HITSZ/2026ChenSPC"
-"""Where the paper says that its code and files are."""
+SCORES_DATASET = "cks19999/CDH-Bench"
+"""The hub data set that the paper's per-example score files are published as."""
 
 
 @dataclass(frozen=True, slots=True)

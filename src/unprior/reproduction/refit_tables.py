@@ -49,7 +49,9 @@ def _spread_cells(row: str, column: str, spread: Spread, total: int) -> Cells:
 def prior_controls(inputs: StudyInputs) -> Cells:
     """Other scores in the place of the prior."""
     # One resample, since the table has none of the study's intervals.
-    for control in study_prior_controls(inputs.development, inputs.test, epsilons=(0.10,), resamples=1).rows:
+    for control in study_prior_controls(
+        inputs.development, inputs.test, epsilons=(0.10,), resamples=1, ties=inputs.ties
+    ).rows:
         total = len(inputs.test.where(task=control.task, side="cf"))
         for side, values in (("CF", control.cf), ("CS", control.cs)):
             yield from _spread_cells(_PRIORS[control.name], f"{control.task.upper()} Δ{side}", Spread.of(values), total)
@@ -57,7 +59,7 @@ def prior_controls(inputs: StudyInputs) -> Cells:
 
 @once
 def _paired(inputs: StudyInputs) -> PairedFitting:
-    return study_paired_fitting(inputs.development, inputs.test, epsilon=0.04)
+    return study_paired_fitting(inputs.development, inputs.test, epsilon=0.04, ties=inputs.ties)
 
 
 def paired(inputs: StudyInputs) -> Cells:
@@ -77,13 +79,13 @@ def fitted_on_one_side(inputs: StudyInputs) -> Cells:
 
 def joint(inputs: StudyInputs) -> Cells:
     """One model for both tasks, and one for each."""
-    for variant in study_joint_fitting(inputs.development, inputs.test, epsilon=0.04).variants:
+    for variant in study_joint_fitting(inputs.development, inputs.test, epsilon=0.04, ties=inputs.ties).variants:
         yield from trade_off_cells(variant.label, variant.tasks)
 
 
 def support_conditions(inputs: StudyInputs) -> Cells:
     """What is lost without a condition, and what the other alone repairs."""
-    study = study_support_conditions(inputs.development, inputs.test, epsilon=0.10)
+    study = study_support_conditions(inputs.development, inputs.test, epsilon=0.10, ties=inputs.ties)
     full, absorption, conflict = (study.of(name, AGAIN) for name in ("full", "absorption", "conflict"))
     for lost, kept in zip(absorption.tasks, full.tasks, strict=True):
         loss = 100 * (lost.cs.delta - kept.cs.delta)

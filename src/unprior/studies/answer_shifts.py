@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unprior.baselines.activity import GateActivity
 from unprior.baselines.answers import MethodAnswers
-from unprior.evaluation import Change, compare, prior_winners
+from unprior.evaluation import Change, Share, compare, prior_winners
 from unprior.evaluation.comparison import group_rows
 from unprior.scores import ScoreTable
+from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
 from unprior.studies.result import ResultRow, ResultSection, ResultTable, listed, percent, points
 from unprior.studies.study import Study
@@ -21,7 +23,23 @@ if TYPE_CHECKING:
 
     from unprior.report.style import FigureStyle
 
-FOCUS = "revis"
+FOCUS = ("revis", "revis-2.5")
+
+
+@dataclass(frozen=True, slots=True)
+class GateShare:
+    """How much of a side a gate on hidden states was open for."""
+
+    examples: Share
+    """Examples with at least one open position."""
+    positions: Share
+    """Open positions."""
+
+    @classmethod
+    def of(cls, activity: Sequence[GateActivity]) -> GateShare:
+        """Add up examples."""
+        opened, positions = (sum(each.active for each in activity), sum(each.positions for each in activity))
+        return cls(Share(sum(each.active > 0 for each in activity), len(activity)), Share(opened, positions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +64,8 @@ class Shift:
     """From one of the other candidates to another."""
     unanswered: int
     """From or to no answer."""
+    gated: GateShare | None = None
+    """Where the method has a gate on hidden states that was counted."""
 
     @property
     def counts(self) -> tuple[int | None, ...]:
@@ -76,7 +96,7 @@ class AnswerShifts:
                     ResultRow(
                         (shift.label, shift.side.upper(), points(shift.change.delta), str(shift.change.changed),
                          *("–" if count is None else str(count) for count in shift.counts)),
-                        strong=shift.method == FOCUS,
+                        strong=shift.method in FOCUS,
                     )
                     for shift in self.shifts
                     if shift.task == task
@@ -103,7 +123,7 @@ class AnswerShifts:
             if not changed:
                 continue
             direction, count = _main_direction(parts)
-            if method == FOCUS:
+            if method in FOCUS:
                 deltas = " and ".join(f"{part.side.upper()} {points(part.change.delta)}" for part in parts)
                 share = "all" if count == changed else f"{percent(count / changed, 0)} %"
                 said.append(
@@ -117,9 +137,15 @@ class AnswerShifts:
             f"{direction}."
             for (task, direction), labels in alike.items()
         ]
+        gates = [_gate_in_words(self.of(method)) for method in dict.fromkeys(each.method for each in self.shifts)]
+        gates = [each for each in gates if each]
         if not any(shift.change.changed for shift in self.shifts):
-            return ("No method changes any answer.",)
-        return tuple(said) or ("No method moves all its changed answers in one direction.",)
+            return ("No method changes any answer.", *gates)
+        return (*(said or ("No method moves all its changed answers in one direction.",)), *gates)
+
+    def of(self, method: str) -> tuple[Shift, ...]:
+        """All tasks and sides of one method."""
+        return tuple(shift for shift in self.shifts if shift.method == method)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per method, task and side."""
@@ -129,6 +155,8 @@ class AnswerShifts:
                 "delta": shift.change.delta, "changed": shift.change.changed, "total": shift.change.total,
                 "yes_to_no": shift.yes_to_no, "no_to_yes": shift.no_to_yes, "towards_prior_winner": shift.towards,
                 "from_prior_winner": shift.away, "between_others": shift.between, "unanswered": shift.unanswered,
+                "gate_examples": None if shift.gated is None else finite_or_none(shift.gated.examples.value),
+                "gate_positions": None if shift.gated is None else finite_or_none(shift.gated.positions.value),
             }
             for shift in self.shifts
         ]  # fmt: skip
@@ -136,6 +164,22 @@ class AnswerShifts:
     def figure(self, style: FigureStyle | None = None) -> Figure | None:
         """There is none."""
         return None
+
+
+def _gate_in_words(shifts: Sequence[Shift]) -> str:
+    """Over all tasks and sides; nothing where no gate was counted."""
+    gates = [shift.gated for shift in shifts if shift.gated is not None]
+    if not gates:
+        return ""
+    examples, positions = (
+        Share(sum(each.count for each in shares), sum(each.total for each in shares))
+        for shares in ([gate.examples for gate in gates], [gate.positions for gate in gates])
+    )
+    where = "every example" if examples.count == examples.total else f"{examples.count} of {examples.total} examples"
+    return (
+        f"The gate of {shifts[0].label} is open on {where} and at {percent(positions.value)} % of "
+        f"{positions.total:,} hidden positions."
+    )
 
 
 def _main_direction(parts: Sequence[Shift]) -> tuple[str, int]:
@@ -152,12 +196,12 @@ def _main_direction(parts: Sequence[Shift]) -> tuple[str, int]:
 
 def study_answer_shifts(table: ScoreTable, methods: Sequence[MethodAnswers]) -> AnswerShifts:
     """Count changed answers to the rows of a table by direction."""
-    ordered = sorted(methods, key=lambda each: each.info.name != FOCUS)
+    ordered = sorted(methods, key=lambda each: each.info.name not in FOCUS)
     groups = group_rows(table, "task", "side")
     tasks = dict.fromkeys(task for task, _ in groups)
     return AnswerShifts(
         tuple(
-            _shift(table.take(rows), method, method.answers[rows], str(task), str(side))
+            _shift(table.take(rows), method, rows, str(task), str(side))
             for wanted in tasks
             for method in ordered
             for (task, side), rows in groups.items()
@@ -166,8 +210,9 @@ def study_answer_shifts(table: ScoreTable, methods: Sequence[MethodAnswers]) -> 
     )
 
 
-def _shift(part: ScoreTable, method: MethodAnswers, given: IntArray, task: str, side: str) -> Shift:
-    before, winner = part.original, prior_winners(part)
+def _shift(part: ScoreTable, method: MethodAnswers, rows: IntArray, task: str, side: str) -> Shift:
+    given, before, winner = method.answers[rows], part.original, prior_winners(part)
+    activity = None if method.activity is None else [method.activity[row] for row in rows.tolist()]
     changed = given != before
     answered = changed & (given >= 0) & (before >= 0)
     old, new = (np.array(part.candidate_names(each), dtype=object) for each in (before, given))
@@ -188,6 +233,7 @@ def _shift(part: ScoreTable, method: MethodAnswers, given: IntArray, task: str, 
         away=int(away.sum()),
         between=int((answered & ~towards & ~away).sum()),
         unanswered=int((changed & ~answered).sum()),
+        gated=None if activity is None else GateShare.of(activity),
     )
 
 

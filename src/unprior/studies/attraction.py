@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy as np
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, compare_with_partner, correct, prior_winners
 from unprior.scores import ScoreTable
-from unprior.studies.result import ResultTable, counted, listed, percent
+from unprior.studies.inputs import External
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, counted, listed, percent
 from unprior.studies.study import Study
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from unprior.report.style import FigureStyle
 
 _ENOUGH = 5
+_NONE = Share(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +45,19 @@ class AttractionCell:
     """Commonsense examples whose right answer is the prior's winner."""
     ordinary_among_errors: Share
     """Wrong counterfactual answers in whose pair the prior's winner is the commonsense answer."""
+    errors_ordinary: Share = _NONE
+    """Wrong counterfactual answers that are themselves the commonsense answer of their pair."""
+    benchmark: str | None = None
+    """None for the benchmark under study."""
 
     def record(self) -> dict[str, Any]:
         """Plain numbers; what is undefined is None."""
-        value, ordinary, among = (
-            share.value for share in (self.attracted, self.prior_is_ordinary, self.ordinary_among_errors)
+        value, ordinary, among, said = (
+            share.value
+            for share in (self.attracted, self.prior_is_ordinary, self.ordinary_among_errors, self.errors_ordinary)
         )
         return {
+            "benchmark": self.benchmark,
             "task": self.task,
             "category": self.category,
             "subcategory": self.subcategory,
@@ -59,6 +67,7 @@ class AttractionCell:
             "chance": None if math.isnan(self.chance) else self.chance,
             "prior_is_ordinary": None if math.isnan(ordinary) else ordinary,
             "ordinary_among_errors": None if math.isnan(among) else among,
+            "errors_ordinary": None if math.isnan(said) else said,
         }
 
 
@@ -76,6 +85,8 @@ class Attraction:
     """One per task."""
     cells: tuple[AttractionCell, ...]
     """One per subcategory and task, in the order of the table; empty when it names no subcategory."""
+    others: tuple[AttractionCell, ...] = ()
+    """One per task of every other benchmark with pairs."""
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -95,30 +106,25 @@ class Attraction:
         return None
 
     def records(self) -> list[dict[str, Any]]:
-        """Whole tasks first, then the matrix."""
-        return [cell.record() for cell in (*self.overall, *self.cells)]
+        """Whole tasks first, then the matrix, then other benchmarks."""
+        return [cell.record() for cell in (*self.overall, *self.cells, *self.others)]
 
     @property
     def table(self) -> ResultTable:
-        """Rates of the whole tasks."""
-        rows = [
-            (
-                cell.task.upper(),
-                str(cell.attracted.total),
-                percent(cell.attracted.value),
-                percent(cell.chance),
-                percent(cell.ordinary_among_errors.value),
-                percent(cell.prior_is_ordinary.value),
-            )
-            for cell in self.overall
-        ]
-        return ResultTable.plain(
+        """Rates of the whole tasks, and of those of other benchmarks."""
+        sections = [ResultSection(None, tuple(_row(cell.task.upper(), cell) for cell in self.overall))]
+        if self.others:
+            rows = tuple(_row(f"{cell.benchmark} {cell.task.upper()}", cell) for cell in self.others)
+            sections.append(ResultSection("Other benchmarks", rows))
+        return ResultTable(
             "Prior attraction of wrong CF answers (%)",
-            ("Task", "CF errors", "Prior's winner", "By chance", "Winner is CS answer (errors)", "(all pairs)"),
-            rows,
-            "By chance: errors spread evenly over the wrong candidates; with two candidates there is no choice. Last "
-            "columns: pairs whose CS answer is the prior's winner, among the errors and among all.",
-        )
+            ("Task", "CF errors", "Prior's winner", "By chance", "CS answer", "Winner is CS answer (errors)",
+             "(all pairs)"),
+            tuple(sections),
+            "By chance: errors spread evenly over the wrong candidates; with two candidates there is no choice. CS "
+            "answer: errors that are the right answer to the pair's commonsense image. Last columns: pairs whose CS "
+            "answer is the prior's winner, among the errors and among all.",
+        )  # fmt: skip
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -153,7 +159,7 @@ class Attraction:
                     for cell in self.overall if cell.prior_is_ordinary.total]  # fmt: skip
         if ordinary:
             said.append(f"About commonsense images the answer without the image is right for {listed(ordinary)}.")
-        return tuple(said)
+        return (*said, *(_elsewhere(cell) for cell in self.others))
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:
         """The matrix as a heat map."""
@@ -163,10 +169,11 @@ class Attraction:
         return AttractionDisplay.from_results(self, style=style or LIGHT).figure_
 
 
-def study_attraction(table: ScoreTable) -> Attraction:
+def study_attraction(table: ScoreTable, others: Mapping[str, External] | None = None) -> Attraction:
     """Among wrong original answers to counterfactual images, the share that equals the prior's winner.
 
-    An original answer that could not be parsed is wrong and not attracted.
+    An original answer that could not be parsed is wrong and not attracted. ``others`` are benchmarks by name; those
+    with pairs are reported by task.
 
     >>> from unprior import synthesize
     >>> multiple_choice = study_attraction(synthesize(seed=0).where(split="test", task="mc")).overall[0]
@@ -183,7 +190,31 @@ def study_attraction(table: ScoreTable) -> Attraction:
             if subcategory is not None
         ]
     overall = [_cell(table.take(rows), task, None, None) for (task,), rows in group_rows(table, "task").items()]
-    return Attraction(tuple(overall), tuple(cells))
+    elsewhere = [
+        replace(_cell(other.table.take(rows), task, None, None), benchmark=name)
+        for name, other in (others or {}).items()
+        if other.table.is_paired.all()
+        for (task,), rows in group_rows(other.table, "task").items()
+    ]
+    return Attraction(tuple(overall), tuple(cells), tuple(elsewhere))
+
+
+def _row(name: str, cell: AttractionCell) -> ResultRow:
+    shares = (cell.errors_ordinary, cell.ordinary_among_errors, cell.prior_is_ordinary)
+    rates = (cell.attracted.value, cell.chance, *(share.value for share in shares))
+    return ResultRow((name, str(cell.attracted.total), *map(percent, rates)))
+
+
+def _elsewhere(cell: AttractionCell) -> str:
+    """The counts of another benchmark."""
+    name = f"{cell.benchmark} {cell.task.upper()}"
+    said = f"On {name} the prior's winner is the ordinary answer in {percent(cell.prior_is_ordinary.value)} % of pairs"
+    if not cell.attracted.total:
+        return f"{said}; no CF answer is wrong there."
+    return (
+        f"{said}; it is the wrong answer in {cell.attracted.count} of {counted(cell.attracted.total, 'CF error')}, and "
+        f"{cell.errors_ordinary.count} of {cell.errors_ordinary.total} are the ordinary answer."
+    )
 
 
 def _beside(cell: AttractionCell) -> str:
@@ -209,6 +240,7 @@ def _cell(part: ScoreTable, task: str, category: str | None, subcategory: str | 
     expected = np.where(possible, 1.0 / (part.candidate_counts - 1), 0.0)[wrong]
     ordinary = (winner == part.answer) & ~part.is_cf
     matched, same = compare_with_partner(part, winner)
+    _, said_ordinary = compare_with_partner(part, part.original)
     return AttractionCell(
         task=str(task),
         category=category,
@@ -217,6 +249,7 @@ def _cell(part: ScoreTable, task: str, category: str | None, subcategory: str | 
         chance=float(expected.mean()) if len(expected) else math.nan,
         prior_is_ordinary=Share(int(ordinary.sum()), int((~part.is_cf).sum())),
         ordinary_among_errors=Share(int((wrong & same).sum()), int((wrong & matched).sum())),
+        errors_ordinary=Share(int((wrong & said_ordinary).sum()), int((wrong & matched).sum())),
     )
 
 
@@ -226,7 +259,7 @@ STUDY = Study(
     title="Prior attraction by subcategory",
     asks="When the model is wrong about a counterfactual image, does it say what it would say without the image?",
     how="Among wrong original answers to counterfactual test images, the share that equals the candidate with the "
-    "highest text-only score, by subcategory and task.",
+    "highest text-only score, by subcategory and task; other benchmarks with pairs by task, where they were scored.",
     needs=("scores",),
-    run=lambda inputs: study_attraction(inputs.test),
+    run=lambda inputs: study_attraction(inputs.test, inputs.external),
 )

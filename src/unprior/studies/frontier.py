@@ -179,19 +179,18 @@ def study_frontier(
     ``controls``, the other version, the selected fixed strength and the learned rules are fitted for every ε too.
     """
     points: list[FrontierPoint] = []
-    own = {name: getattr(calibrator, name) for name in ("epsilon_cs", "uncertainty", "grid")}
     limits = sorted({*epsilons, calibrator.epsilon_cs})
-    fitted = SelectivePriorCalibrator(**own).fit(development, split=None)
+    fitted = calibrator.clone().fit(development, split=None)
     for epsilon in limits:
         points += _points("spc", test, fitted.under(epsilon), None)
     for strength in strengths:
         answers = fixed_strength_answers(test, strength)
         points += [FrontierPoint("fixed", None, strength, False, each) for each in trade_offs(test, answers)]
-    one = FixedStrengthCalibrator(**own).fit(development, split=None)
+    one = FixedStrengthCalibrator(**calibrator.common_parameters).fit(development, split=None)
     for epsilon in limits if controls else [calibrator.epsilon_cs]:
         control = one.under(epsilon)
         points += _points("fixed_selected", test, control, selected_strength(control, test))
-    other = SelectivePriorCalibrator(**own | {"uncertainty": not calibrator.uncertainty})
+    other = calibrator.clone(uncertainty=not calibrator.uncertainty)
     if controls:
         other.fit(development, split=None)
     for epsilon in limits if controls else []:

@@ -11,6 +11,7 @@ from typing import Any
 from unprior._files import is_parquet, open_to_read
 from unprior.baselines.answers import Cost, MethodAnswers, read_answers, read_references
 from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.calibration.selection import Ties
 from unprior.errors import UnpriorError
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable, read_scores
@@ -53,6 +54,8 @@ class StudyInputs:
     """The paper's primary limit of commonsense loss."""
     wide_epsilon: float = 0.10
     """The paper's second limit."""
+    ties: Ties = "first"
+    """Which of equally good settings of standard SPC is chosen."""
     resamples: int = BOOTSTRAP_RESAMPLES
     seed: int = BOOTSTRAP_SEED
     problems: list[str] = field(default_factory=list)
@@ -117,7 +120,7 @@ class StudyInputs:
     def fitted(self, epsilon: float | None = None, *, uncertainty: bool = False) -> SelectivePriorCalibrator:
         """SPC fitted on the development rows; the same fit is made once for all studies."""
         if uncertainty not in self._fits:
-            calibrator = SelectivePriorCalibrator(uncertainty=uncertainty)
+            calibrator = SelectivePriorCalibrator(uncertainty=uncertainty, ties=self.ties)
             self._fits[uncertainty] = calibrator.fit(self.development, split=None)
         return self._fits[uncertainty].under(self.epsilon if epsilon is None else epsilon)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unprior.calibration import SelectivePriorCalibrator
+from unprior.calibration.selection import Ties
 from unprior.scores import ScoreTable
 from unprior.studies.result import ResultTable, both, listed
 from unprior.studies.study import Study
@@ -59,16 +60,19 @@ class JointFitting(Variants):
         return tuple(said)
 
 
-def study_joint_fitting(development: ScoreTable, test: ScoreTable, *, epsilon: float = 0.04) -> JointFitting:
+def study_joint_fitting(
+    development: ScoreTable, test: ScoreTable, *, epsilon: float = 0.04, ties: Ties = "first"
+) -> JointFitting:
     """Fit and select on all development tasks, and on each of them alone."""
     tasks = sorted({str(task) for task in development.column("task")})
     joint = listed([task.upper() for task in tasks])
     fits = [("joint", joint, development)]
     if len(tasks) > 1:
         fits += [(task, f"{task.upper()} only", development.where(task=task)) for task in tasks]
+    calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties)
     return JointFitting(
         tuple(
-            Variant.of(name, label, SelectivePriorCalibrator(epsilon_cs=epsilon).fit(rows, split=None).predict(test))
+            Variant.of(name, label, calibrator.clone().fit(rows, split=None).predict(test))
             for name, label, rows in fits
         )
     )
@@ -83,5 +87,5 @@ STUDY = Study(
     "an addition to the paper); ε = {epsilon} holds for the tasks that a fit sees. Every model is applied to all test "
     "rows.",
     needs=("scores",),
-    run=lambda inputs: study_joint_fitting(inputs.development, inputs.test, epsilon=inputs.epsilon),
+    run=lambda inputs: study_joint_fitting(inputs.development, inputs.test, epsilon=inputs.epsilon, ties=inputs.ties),
 )

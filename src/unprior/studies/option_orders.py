@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.inputs import ORDERS
 from unprior.studies.moved_options import Agreement, Answers, Order, agreement, aligned, order_label, read_order
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, percent, points
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, listed, percent, points
 from unprior.studies.study import Study
 from unprior.studies.trade_off import TradeOff
 
@@ -75,8 +75,22 @@ class OptionOrders:
         """All orders under one ε."""
         return tuple(row for row in self.rows if row.epsilon == epsilon)
 
+    def spread(self, epsilon: float, side: str = "cf") -> float:
+        """Largest difference of SPC's accuracy between two orders under one ε."""
+        return _range(row.after[_SIDES.index(side)].value for row in self.of(epsilon))
+
+    @property
+    def _spreads(self) -> list[str]:
+        return [f"{_points(self.spread(epsilon))} (ε = {limit(epsilon)})" for epsilon in self.epsilons]
+
+    def tests(self, epsilon: float) -> dict[str, float]:
+        """Raw p of every order and side under one ε, to be adjusted together with those of other models."""
+        return {
+            f"{row.label} {side.upper()}": p for row in self.of(epsilon) for side, p in zip(_SIDES, row.p, strict=True)
+        }
+
     def records(self) -> list[dict[str, Any]]:
-        """One record per ε and order; agreement is over all orders, so that it is the same for all of one ε."""
+        """One record per ε and order; agreement and spread are over all orders, so the same for all of one ε."""
         records: list[dict[str, Any]] = []
         original = self.agreements[0]
         for row in self.rows:
@@ -89,6 +103,7 @@ class OptionOrders:
                     f"{side}_p": row.p[place], f"{side}_holm_p": row.holm_p[place],
                     f"{side}_original_agreement": getattr(original, side).value,
                     f"{side}_spc_agreement": getattr(ours, side).value,
+                    f"{side}_spread": self.spread(row.epsilon, side),
                 }  # fmt: skip
             records.append(record)
         return records
@@ -142,6 +157,10 @@ class OptionOrders:
                 f"{points(max(cf))} points, the CS changes between {points(min(cs))} and {points(max(cs))}."
             )
         rows = self.of(self.epsilons[0])
+        said.append(
+            f"The CF accuracy of SPC differs between two orders by at most {listed(self._spreads)} points, that of the "
+            f"original answers by {_points(_range(row.before[0].value for row in rows))}."
+        )
         gains = sum(row.result.cf.delta > 0 and row.holm_p[0] < _LEVEL for row in rows)
         losses = sum(row.result.cs.delta < 0 and row.holm_p[1] < _LEVEL for row in rows)
         said.append(
@@ -216,6 +235,16 @@ def _accuracy(table: ScoreTable, answers: IntArray) -> tuple[Share, Share]:
     right = correct(table, answers)
     cf, cs = (Share(int((right & side).sum()), int(side.sum())) for side in (table.is_cf, ~table.is_cf))
     return cf, cs
+
+
+def _range(values: Iterable[float]) -> float:
+    found = list(values)
+    return max(found) - min(found)
+
+
+def _points(difference: float) -> str:
+    """Without a sign."""
+    return f"{100 * difference:.1f}"
 
 
 def _shares(cf: Share, cs: Share) -> str:

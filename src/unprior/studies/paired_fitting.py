@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.calibration.one_sided import OneSidedCalibrator
+from unprior.calibration.selection import Ties
 from unprior.scores import ScoreTable
 from unprior.studies.result import ResultTable, counted, points
 from unprior.studies.study import Study
@@ -51,12 +52,14 @@ class PairedFitting(Variants):
         return tuple(said)
 
 
-def study_paired_fitting(development: ScoreTable, test: ScoreTable, *, epsilon: float = 0.04) -> PairedFitting:
+def study_paired_fitting(
+    development: ScoreTable, test: ScoreTable, *, epsilon: float = 0.04, ties: Ties = "first"
+) -> PairedFitting:
     """Fit and select with both sides of the development pairs, and with less."""
     calibrators: tuple[tuple[str, str, SelectivePriorCalibrator], ...] = (
-        ("both", "Fit and select on CF and CS", SelectivePriorCalibrator(epsilon_cs=epsilon)),
-        ("select_cf", "Fit on CF and CS; select on CF", OneSidedCalibrator(epsilon_cs=epsilon)),
-        ("cf", "Fit and select on CF", OneSidedCalibrator(epsilon_cs=epsilon, fit_on_both=False)),
+        ("both", "Fit and select on CF and CS", SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties)),
+        ("select_cf", "Fit on CF and CS; select on CF", OneSidedCalibrator(epsilon_cs=epsilon, ties=ties)),
+        ("cf", "Fit and select on CF", OneSidedCalibrator(epsilon_cs=epsilon, ties=ties, fit_on_both=False)),
     )
     return PairedFitting(
         tuple(
@@ -75,5 +78,5 @@ STUDY = Study(
     "on every task, and the best setting has the largest mean ΔCF. Fitting on CF alone leaves commonsense rows out of "
     "the strength model and its standardisation too.",
     needs=("scores",),
-    run=lambda inputs: study_paired_fitting(inputs.development, inputs.test, epsilon=inputs.epsilon),
+    run=lambda inputs: study_paired_fitting(inputs.development, inputs.test, epsilon=inputs.epsilon, ties=inputs.ties),
 )

@@ -11,6 +11,7 @@ import numpy as np
 from unprior.baselines.controls.proposals import fixed_strength_answers
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.calibration.prior_blind import PriorBlindCalibrator
+from unprior.calibration.selection import Ties
 from unprior.errors import UnpriorError
 from unprior.evaluation import compare, mcnemar
 from unprior.evaluation.comparison import group_rows
@@ -162,6 +163,7 @@ def study_prior_controls(
     seeds: Sequence[int] = SEEDS,
     resamples: int = BOOTSTRAP_RESAMPLES,
     bootstrap_seed: int = BOOTSTRAP_SEED,
+    ties: Ties = "first",
 ) -> PriorControls:
     """Replace the prior scores of development and test rows, fit and select again, and compare with SPC.
 
@@ -169,14 +171,14 @@ def study_prior_controls(
     """
     if not seeds or not epsilons:
         raise UnpriorError("prior controls need at least one seed and one ε")
-    fitted = SelectivePriorCalibrator().fit(development, split=None)
+    fitted = SelectivePriorCalibrator(ties=ties).fit(development, split=None)
     replaced: dict[str, list[tuple[SelectivePriorCalibrator, ScoreTable]]] = {}
     for name, (replace, calibrator, drawn) in _REPLACEMENTS.items():
         replaced[name] = []
         for seed in seeds if drawn else seeds[:1]:
             chance = np.random.default_rng(seed)
             fit, judge = (replace(development, table, chance) for table in (development, test))
-            replaced[name].append((calibrator().fit(fit, split=None), judge))
+            replaced[name].append((calibrator(ties=ties).fit(fit, split=None), judge))
     rows: list[PriorControl] = []
     for epsilon in epsilons:
         spc = fitted.under(epsilon).predict(test)
@@ -224,9 +226,9 @@ STUDY = Study(
     how="Standard SPC is fitted and selected again with other prior scores in development and test rows (ε = "
     "{wide_epsilon}, and again with {epsilon}): the image scores, with the seven features that depend on the prior "
     "set to 0; the mean of the centred development priors of the same task and number of candidates, by position; the "
-    "prior of another development question (20 seeds); the row's own prior shuffled across its answers (20 seeds). λ "
-    "= 0 takes the image scores' winner. Boxes: 10,000 resamples of pairs, seeded controls averaged over seeds; "
-    "whiskers span 95 %.",
+    "prior of another development question (20 seeds); the row's own prior shuffled across its answers, none of which "
+    "keeps its own (20 seeds). λ = 0 takes the image scores' winner. Boxes: 10,000 resamples of pairs, seeded controls "
+    "averaged over seeds; whiskers span 95 %.",
     needs=("scores",),
     run=lambda inputs: study_prior_controls(
         inputs.development,
@@ -234,5 +236,6 @@ STUDY = Study(
         epsilons=(inputs.wide_epsilon, inputs.epsilon),
         resamples=inputs.resamples,
         bootstrap_seed=inputs.seed,
+        ties=inputs.ties,
     ),
 )

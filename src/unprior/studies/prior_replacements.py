@@ -67,7 +67,7 @@ def prior_of_another_question(development: ScoreTable, table: ScoreTable, chance
 
 
 def shuffled_prior(development: ScoreTable, table: ScoreTable, chance: np.random.Generator) -> ScoreTable:
-    """The row's own scores in a random order, drawn for every row; it may be the order that they had.
+    """The row's own scores in another order, drawn for every row: no candidate keeps its score.
 
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
@@ -76,10 +76,25 @@ def shuffled_prior(development: ScoreTable, table: ScoreTable, chance: np.random
     True
     """
     prior = table.prior_scores.copy()
-    for _, rows in _alike(table):
+    for (_, count), rows in _alike(table):
         cells = _cells(table, rows)
-        prior[cells] = chance.permuted(prior[cells], axis=0)
+        prior[cells] = np.take_along_axis(prior[cells], derangements(count, len(rows), chance), axis=0)
     return table.with_prior_scores(prior)
+
+
+def derangements(count: int, number: int, chance: np.random.Generator) -> IntArray:
+    """Random orders of ``count`` places in which none stays, all equally likely; shape (count, number).
+
+    >>> derangements(2, 3, np.random.default_rng(0)).tolist()
+    [[1, 1, 1], [0, 0, 0]]
+    """
+    places = np.arange(count)[:, None]
+    orders = np.repeat(places, number, axis=1)
+    while True:
+        kept = np.flatnonzero((orders == places).any(axis=0))
+        if kept.size == 0:
+            return orders
+        orders[:, kept] = chance.permuted(orders[:, kept], axis=0)  # about two thirds must be drawn once more
 
 
 def _alike(table: ScoreTable) -> Iterator[tuple[tuple[str, int], IntArray]]:

@@ -86,6 +86,15 @@ class QuestionForms:
         """All forms of one method."""
         return tuple(row for row in self.rows if row.method == method)
 
+    def tests(self, method: str = "spc") -> dict[str, float]:
+        """Raw p of every form, claim order and side, to be adjusted together with those of other models."""
+        return {
+            f"{row.label}, {effect.order}, {effect.side.upper()}": effect.p
+            for row in self.of(method)
+            for effect in row.effects
+            if effect.p is not None
+        }
+
     @property
     def table(self) -> ResultTable:
         """Forms by what becomes of prior, SPC and control."""

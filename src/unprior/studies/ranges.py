@@ -197,7 +197,8 @@ def _shown(value: float | None) -> str:
 
 def fitted_ranges(inputs: StudyInputs) -> Ranges:
     """The stable ranges of SPC's proposals, beside the one strength that the same development rows select."""
-    control = FixedStrengthCalibrator(epsilon_cs=inputs.epsilon).fit(inputs.development, split=None)
+    control = FixedStrengthCalibrator(epsilon_cs=inputs.epsilon, ties=inputs.ties)
+    control.fit(inputs.development, split=None)
     return study_ranges(inputs.decisions(), fixed_strength=selected_strength(control, inputs.test))
 
 

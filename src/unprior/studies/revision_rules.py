@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from unprior.baselines.answers import MethodAnswers
-from unprior.baselines.controls import CONTROLS, run_controls
+from unprior.baselines.controls import CONTROLS, ControlResult, run_controls
 from unprior.baselines.controls.proposals import FIXED_STRENGTH
 from unprior.calibration import SelectivePriorCalibrator
+from unprior.evaluation import Share
 from unprior.scores import ScoreTable
+from unprior.scores.files import finite_or_none
 from unprior.studies.method_records import in_words
 from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, highest, limit, listed, points, quoted
 from unprior.studies.study import Study
@@ -32,6 +34,7 @@ PAPER = {
     "learned-rule-direct": "Direct subtraction; learned revision rule",
 }
 """The rows of the paper's table in its order, by name of the control."""
+_LEARNED = ("learned-rule-fixed", "learned-rule-direct")
 _NAMED = 3  # more rows than this that are equally good are counted, not named
 
 
@@ -57,6 +60,18 @@ class RuleRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Agreement:
+    """Proposals of a fixed strength and of direct subtraction, with the scales that the learned rules chose."""
+
+    split: str
+    """``development`` or ``test``."""
+    same: Share
+    """Examples with the same proposal."""
+    same_answer: Share | None
+    """Among the others, those that both rules answer alike; None on development rows, which they do not answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class RevisionRules:
     """The correction × revision-rule matrix; rows of the paper first, then all other controls.
 
@@ -70,6 +85,8 @@ class RevisionRules:
 
     epsilon: float
     rows: tuple[RuleRow, ...]
+    agreement: tuple[Agreement, ...] = ()
+    """Of the proposals that the two learned rules judge: on development rows and on test rows."""
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -81,7 +98,9 @@ class RevisionRules:
         return next(row for row in self.rows if row.name == name)
 
     def records(self) -> list[dict[str, Any]]:
-        """One record per row and task."""
+        """One record per row and task; agreement of proposals, over all tasks, with the rows of the learned rules."""
+        shares: dict[str, float | None] = {f"proposal_agreement_{name}": None for name in ("development", "test")}
+        shares |= {f"proposal_agreement_{each.split}": finite_or_none(each.same.value) for each in self.agreement}
         return [
             {
                 "method": row.name,
@@ -91,6 +110,7 @@ class RevisionRules:
                 "feasible": row.feasible,
                 "abstains": row.abstains,
             }
+            | (shares if row.name in _LEARNED else dict.fromkeys(shares))
             | result.record()
             for row in self.rows
             for result in row.tasks
@@ -128,6 +148,8 @@ class RevisionRules:
                         f"{self._moved('ungated-adaptive')}.")  # fmt: skip
         said.append(f"One selected strength in place of an adaptive one, under the same rule, moves ΔCF/ΔCS by "
                     f"{self._moved('selected-strength-gated')}.")  # fmt: skip
+        if self.agreement:
+            said.append(_agreement_in_words(self.agreement))
         said.append(f"{self._best(self.rows)} the highest U, averaged over the tasks.")
         within = [row for row in self.rows if row.feasible]
         if within and self._best(within) != self._best(self.rows):
@@ -182,14 +204,38 @@ def study_revision_rules(
         if each.info.name == "nolan":
             results = trade_offs(test, each.answers)
             found["nolan"] = RuleRow("nolan", each.info.label, each.info.settings, None, False, results)
-    for control in run_controls(development, test, calibrator=calibrator):
+    controls = run_controls(development, test, calibrator=calibrator)
+    for control in controls:
         label = PAPER.get(control.name, control.label)
         results = trade_offs(test, control.answers)
         found[control.name] = RuleRow(
             control.name, label, control.settings, control.feasible, control.abstains, results
         )
     order = [*PAPER, *(name for name in CONTROLS if name not in PAPER)]
-    return RevisionRules(calibrator.epsilon_cs, tuple(found[name] for name in order if name in found))
+    rows = tuple(found[name] for name in order if name in found)
+    return RevisionRules(calibrator.epsilon_cs, rows, _agreement({each.name: each for each in controls}))
+
+
+def _agreement(controls: Mapping[str, ControlResult]) -> tuple[Agreement, ...]:
+    fixed, direct = (controls[name] for name in _LEARNED)
+    assert fixed.proposals is not None  # learned rules always have proposals
+    assert direct.proposals is not None
+    (dev, test), (other_dev, other_test) = fixed.proposals, direct.proposals
+    differ = test != other_test
+    alike = Share(int((fixed.answers == direct.answers)[differ].sum()), int(differ.sum()))
+    return (
+        Agreement("development", Share(int((dev == other_dev).sum()), len(dev)), None),
+        Agreement("test", Share(int((~differ).sum()), len(test)), alike),
+    )
+
+
+def _agreement_in_words(agreement: Sequence[Agreement]) -> str:
+    parts = [f"{each.same.count} of {each.same.total} {each.split} examples" for each in agreement]
+    said = f"Proposals of the fixed strength and of direct subtraction agree on {listed(parts)}"
+    differing = agreement[-1].same_answer
+    if differing is None or not differing.total:
+        return f"{said}."
+    return f"{said}; of the other {differing.total} the learned rules answer {differing.count} alike."
 
 
 STUDY = Study(

@@ -61,6 +61,10 @@ class Significance:
 
     families: tuple[Family, ...]
 
+    def tests(self, version: str) -> dict[str, float]:
+        """Raw p of every task and side of one version, to be adjusted together with those of other models."""
+        return {row.label: row.p for family in self.families if family.version == version for row in family.comparisons}
+
     @property
     def table(self) -> ResultTable:
         """Raw and adjusted p, one section per version."""

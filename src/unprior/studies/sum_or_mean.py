@@ -10,6 +10,7 @@ import numpy as np
 
 from unprior.baselines.controls.proposals import FIXED_STRENGTH, fixed_strength_answers
 from unprior.calibration import SelectivePriorCalibrator
+from unprior.calibration.selection import Ties
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share
 from unprior.scores import ScoreTable
@@ -139,12 +140,17 @@ class SumOrMean:
 
 
 def study_sum_or_mean(
-    development: ScoreTable, test: ScoreTable, *, epsilon: float = 0.04, strength: float = FIXED_STRENGTH
+    development: ScoreTable,
+    test: ScoreTable,
+    *,
+    epsilon: float = 0.04,
+    strength: float = FIXED_STRENGTH,
+    ties: Ties = "first",
 ) -> SumOrMean:
     """Divide all scores by the number of tokens, fit again, and compare the answers."""
     finals, winners = [], []
     for tables in ((development, test), (_averaged(development), _averaged(test))):
-        calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon).fit(tables[0], split=None)
+        calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties).fit(tables[0], split=None)
         finals.append(calibrator.predict(tables[1]).final)
         winners.append([fixed_strength_answers(table, strength) for table in tables])
     fixed = [before == after for before, after in zip(*winners, strict=True)]
@@ -199,5 +205,5 @@ STUDY = Study(
     "fixed strength λ = 0.8 without a gate, and after fitting and selecting standard SPC (ε = {epsilon}) separately on "
     "each.",
     needs=("scores",),
-    run=lambda inputs: study_sum_or_mean(inputs.development, inputs.test, epsilon=inputs.epsilon),
+    run=lambda inputs: study_sum_or_mean(inputs.development, inputs.test, epsilon=inputs.epsilon, ties=inputs.ties),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.calibration.conditions import ConditionsCalibrator
 from unprior.calibration.gate import CONDITIONS, REASONS, Condition, Reason
+from unprior.calibration.selection import Ties
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.result import ResultTable, both
@@ -61,13 +62,15 @@ class SupportConditions(Variants):
         return tuple(said)
 
 
-def study_support_conditions(development: ScoreTable, test: ScoreTable, *, epsilon: float = 0.10) -> SupportConditions:
+def study_support_conditions(
+    development: ScoreTable, test: ScoreTable, *, epsilon: float = 0.10, ties: Ties = "first"
+) -> SupportConditions:
     """Remove conditions from the gate: with the other settings selected again, and with those of SPC kept."""
     again = []
     for name, (label, allowed) in _ALLOWED.items():
-        calibrator = ConditionsCalibrator(epsilon_cs=epsilon, allowed=allowed).fit(development, split=None)
+        calibrator = ConditionsCalibrator(epsilon_cs=epsilon, ties=ties, allowed=allowed).fit(development, split=None)
         again.append(Variant.of(name, label, calibrator.predict(test), AGAIN))
-    spc = SelectivePriorCalibrator(epsilon_cs=epsilon).fit(development, split=None).predict(test)
+    spc = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties).fit(development, split=None).predict(test)
     kept = [
         Variant(name, label, trade_offs(test, allow(spc, allowed)), spc.settings is None, KEPT)
         for name, (label, allowed) in _ALLOWED.items()
@@ -92,5 +95,7 @@ STUDY = Study(
     "and number of candidates are still checked). The strength fits do not depend on the gate; the settings are "
     "selected again for every gate, and in the second part those of SPC are kept.",
     needs=("scores",),
-    run=lambda inputs: study_support_conditions(inputs.development, inputs.test, epsilon=inputs.wide_epsilon),
+    run=lambda inputs: study_support_conditions(
+        inputs.development, inputs.test, epsilon=inputs.wide_epsilon, ties=inputs.ties
+    ),
 )

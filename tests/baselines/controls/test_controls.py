@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from fractions import Fraction
@@ -16,6 +17,7 @@ from random_tables import random_rows
 from small_tables import corrected_winner, example, hopeless_table, twelve_pairs
 from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError, synthesize
 from unprior.baselines.controls import CONTROLS, ControlResult, run_controls
+from unprior.calibration.one_sided import OneSidedCalibrator
 
 Row = dict[str, Any]
 STRENGTHS = (0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.2, 1.5)
@@ -135,7 +137,10 @@ def test_the_given_strength_with_the_gate_by_plain_loops(split: tuple[ScoreTable
 def test_the_learned_rule_is_the_best_of_its_grid(
     split: tuple[ScoreTable, ScoreTable], name: str, strengths: tuple[float, ...], epsilon: float
 ) -> None:
-    """The weights come from another optimiser; every scale, penalty and threshold is tried one by one."""
+    """The weights come from another optimiser; every scale, penalty and threshold is tried one by one.
+
+    Of the thresholds that give the best development answers, the one nearest to the middle of their gap counts.
+    """
     optimize = pytest.importorskip("scipy.optimize")
     winner = corrected_winner if name.endswith("fixed") else guided_winner
     development, test = (part.arrow.to_pylist() for part in split)
@@ -168,9 +173,9 @@ def test_the_learned_rule_is_the_best_of_its_grid(
             )
             chances[strength, penalty] = found.x
             chance = 1 / (1 + np.exp(-(inputs(development) @ found.x)))
-            revisable = [p != row["original"] for p, row in zip(proposals, development, strict=True)]
-            observed = sorted(set(chance[revisable].round(9).tolist()))
-            settings += [(strength, penalty, threshold) for threshold in observed]
+            values = sorted({0.0, 1.01, *chance.round(9).tolist()})
+            offered = [*values, *((low + high) / 2 for low, high in itertools.pairwise(values))]
+            settings += [(strength, penalty, threshold) for threshold in sorted(offered)]
 
     def finals(setting: tuple[float, float, float], rows: list[Row]) -> list[str | None]:
         strength, penalty, threshold = setting
@@ -183,12 +188,27 @@ def test_the_learned_rule_is_the_best_of_its_grid(
     expected, feasible = best(
         development, settings, lambda setting: finals(setting, development), Fraction(str(epsilon))
     )
+    assert feasible, "1.01 revises nothing"
+    strength, penalty, _ = expected
+    same = [
+        setting
+        for setting in settings
+        if setting[:2] == (strength, penalty) and finals(setting, development) == finals(expected, development)
+    ]
+    chance = 1 / (1 + np.exp(-(inputs(development) @ chances[strength, penalty])))
+    revisable = [
+        probability
+        for row, probability in zip(development, chance.tolist(), strict=True)
+        if winner(row, strength) != row["original"]
+    ]
+    low = max((p for p in revisable if p < same[0][2] - 1e-6), default=0.0)
+    middle = (low + same[-1][2]) / 2
+    expected = min(same, key=lambda setting: abs(setting[2] - middle))
     result = run_one(name, *split, epsilon_cs=epsilon)
-    assert result.feasible is feasible
-    if feasible:
-        assert (result.settings["scale"], result.settings["penalty"]) == expected[:2]
-        assert result.settings["threshold"] == pytest.approx(expected[2], abs=1e-6)
-        assert split[1].candidate_names(result.answers) == finals(expected, test)
+    assert result.feasible
+    assert (result.settings["scale"], result.settings["penalty"]) == expected[:2]
+    assert result.settings["threshold"] == pytest.approx(expected[2], abs=1e-6)
+    assert split[1].candidate_names(result.answers) == finals(expected, test)
 
 
 def test_the_adaptive_control_adopts_every_proposal(table: ScoreTable) -> None:
@@ -215,13 +235,28 @@ def test_a_calibrator_gives_limit_version_and_grid(table: ScoreTable) -> None:
     assert not hasattr(calibrator, "model_"), "the caller's calibrator is left as it is"
 
 
-def test_without_a_feasible_setting_gates_and_rules_abstain_and_the_others_say_so() -> None:
-    """All rows look the same and every revision is a harm, so that no threshold helps either."""
+def test_an_unfitted_variant_is_fitted_as_what_it_is(table: ScoreTable) -> None:
+    development, test = table.where(split="dev"), table.where(split="test")
+    variant = OneSidedCalibrator(epsilon_cs=0.2, fit_on_both=False)
+    result = run_one("ungated-adaptive", development, test, calibrator=variant)
+    fitted = variant.clone().fit(development, split=None)
+    np.testing.assert_array_equal(result.answers, fitted.predict(test).proposal)
+    plain = run_one("ungated-adaptive", development, test, epsilon_cs=0.2)
+    assert (result.answers != plain.answers).any()
+    assert not hasattr(variant, "model_"), "the caller's calibrator is left as it is"
+
+
+def test_without_a_feasible_setting_gates_abstain_rules_revise_nothing_and_the_others_say_so() -> None:
+    """All rows look the same and every revision is a harm."""
     table = hopeless_table()
     for result in run_controls(table, table):
-        assert not result.feasible, result.name
-        abstaining = ("fixed-strength-gated", "selected-strength-gated", "learned-rule-fixed", "learned-rule-direct")
-        assert result.abstains == (result.name in (*abstaining, "ungated-adaptive")), result.name
+        learned = result.name.startswith("learned-rule")
+        assert result.feasible == learned, result.name
+        abstaining = ("fixed-strength-gated", "selected-strength-gated", "ungated-adaptive")
+        assert result.abstains == (result.name in abstaining), result.name
+        if learned:
+            np.testing.assert_array_equal(result.answers, table.original)
+            assert result.settings["threshold"] > 0.5
         if result.abstains:
             np.testing.assert_array_equal(result.answers, table.original)
             assert (result.settings, result.changes) == ({}, ())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from unprior.baselines.controls.learned import GRADIENT_TOLERANCE, fit_logistic
+from unprior.baselines.controls.learned import GRADIENT_TOLERANCE, NEVER, _middle_thresholds, fit_logistic
 
 
 @pytest.mark.parametrize("penalty", [0.01, 0.1, 1.0, 10.0])
@@ -32,3 +32,21 @@ def test_large_inputs_do_not_overflow() -> None:
     weights = fit_logistic(inputs, np.array([False, False, True, True]), 0.01)
     assert np.isfinite(weights).all()
     assert weights[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("chance", "reached", "thresholds"),
+    [
+        # Two revisable rows: below the first, between the two, above the second.
+        ([0.2, 0.6], [0.2, 0.6, NEVER], [0.1, 0.4, 0.805]),
+        # A row that cannot be revised splits the gap: 0.25, 0.3, 0.45 and 0.6 are offered there, and 0.4 is the middle.
+        ([0.2, 0.3, 0.6], [0.2, 0.6, NEVER], [0.1, 0.45, 0.805]),
+        # Nothing can be revised: 0, 0.25, 0.5, 0.755 and 1.01 all revise nothing.
+        ([0.5], [NEVER], [0.5]),
+        ([0.0, 1.0], [0.0, 1.0, NEVER], [0.0, 0.5, 1.005]),
+    ],
+)
+def test_a_threshold_stands_in_the_middle_of_its_gap(
+    chance: list[float], reached: list[float], thresholds: list[float]
+) -> None:
+    assert _middle_thresholds(np.array(chance), np.array(reached)) == pytest.approx(thresholds)

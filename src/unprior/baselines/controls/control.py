@@ -43,6 +43,8 @@ class ControlResult:
     name: str = ""
     label: str = ""
     """The name for people."""
+    proposals: tuple[IntArray, IntArray] | None = None
+    """What a learned rule judges: candidate positions for development and test rows; None for other controls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Data:
         self.development = development_rows(development, None)
         self.test = test
         self.groups = Groups.of(self.development)
-        self.parameters = {name: getattr(calibrator, name) for name in ("epsilon_cs", "uncertainty", "grid")}
+        self.parameters = calibrator.common_parameters
         self._given = calibrator
 
     @property
@@ -80,7 +82,7 @@ class Data:
         """The calibrator under study, fitted on the development rows if it was not fitted yet."""
         if hasattr(self._given, "model_"):
             return self._given
-        return SelectivePriorCalibrator(**self.parameters).fit(self.development, split=None)
+        return self._given.clone().fit(self.development, split=None)
 
     def gains(self, proposals: IntArray) -> IntArray:
         """+1 where a proposal for a development row repairs the original answer, -1 where it harms it."""

@@ -20,7 +20,8 @@ def gated_strength(strength: float | None = None) -> Callable[[Data], ControlRes
         thresholds = {name: value for name, value in asdict(fitted.settings_).items() if value is not None}
         if strength is not None:
             del thresholds["rho"], thresholds["max_strength"]  # nothing was fitted, and the strength is its own cap
-        settings = {"strength": float(decisions.strength[0])} | thresholds
+        # An average over a posterior may miss a given strength in the last digit.
+        settings = {"strength": float(decisions.strength[0]) if strength is None else strength} | thresholds
         return ControlResult(decisions.final, settings, feasible=True, changes=fitted.selection_.changes)
 
     return run

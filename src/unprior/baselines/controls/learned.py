@@ -17,6 +17,8 @@ from unprior.scores.table import FloatArray
 
 PENALTIES = (0.01, 0.1, 1.0, 10.0)
 """The paper's ℓ2 penalties."""
+NEVER = 1.01
+"""A threshold that no probability reaches."""
 GRADIENT_TOLERANCE = 1e-9
 _MAX_ITERATIONS = 100
 
@@ -54,8 +56,9 @@ def fit_logistic(inputs: FloatArray, target: BoolArray, penalty: float) -> Float
 def learned_rule(propose: Propose, scales: Sequence[float]) -> Callable[[Data], ControlResult]:
     """Revise where proposal and original differ and the estimated chance of a repair reaches a threshold.
 
-    Scale of the proposal, penalty, and threshold (one of the development probabilities) are chosen together, in this
-    loop order.
+    Scale of the proposal, penalty, and threshold are chosen together, in this loop order. Thresholds are 0, 1.01, every
+    development probability, and what lies halfway between two neighbours among these. Of thresholds with the same
+    development answers the middle one is taken. The last of them revises nothing, so that one is always feasible.
     """
 
     def run(data: Data) -> ControlResult:
@@ -76,14 +79,14 @@ def learned_rule(propose: Propose, scales: Sequence[float]) -> Callable[[Data], 
         net = np.concatenate(nets)
         choice = choose(net, np.concatenate(changes), data.groups.totals, data.epsilon_cs)
         original = data.test.original
-        if choice.feasible == 0:
-            return ControlResult(original.copy(), {}, feasible=False, changes=(), abstains=True)
         scale, penalty, threshold = settings[choice.index]
-        proposals = propose(data.test, scale)
+        judged = propose(data.development, scale), propose(data.test, scale)
+        proposals = judged[1]
         chance = _chance(standardisation.apply(_features(data.test)), rules[choice.index])
         answers = np.where((proposals != original) & (chance >= threshold), proposals, original)
         chosen = {"scale": scale, "penalty": penalty, "threshold": threshold}
-        return ControlResult(answers, chosen, feasible=True, changes=data.groups.changes(net[choice.index]))
+        done = data.groups.changes(net[choice.index])
+        return ControlResult(answers, chosen, feasible=True, changes=done, proposals=judged)
 
     return run
 
@@ -95,21 +98,33 @@ def _chance(inputs: FloatArray, weights: FloatArray) -> FloatArray:
 def _sweep(
     chance: FloatArray, gains: IntArray, differs: BoolArray, data: Data
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    """All thresholds in rising order, with the net counts by group and the changed answers of each.
+    """Thresholds in rising order, with the net counts by group and the changed answers of each.
 
-    Rows that reach a threshold are a tail of the sorted rows, so one running sum from the end counts for all. Only rows
-    that could be revised give thresholds: one below all of them would let anything pass.
+    Rows that reach a threshold are a tail of the sorted rows, so one running sum from the end counts for all.
     """
     size = len(data.groups.totals)
-    if not differs.any():
-        return np.ones(1), np.zeros((1, size), dtype=np.int64), np.zeros(1, dtype=np.int64)
-    chance, gains, group = chance[differs], gains[differs], data.groups.group[differs]
-    order = np.argsort(chance, kind="stable")
-    revised = np.zeros((len(chance), size), dtype=np.int64)
-    revised[np.arange(len(chance)), group] = gains
-    tails = np.cumsum(revised[order][::-1], axis=0)[::-1]
-    thresholds, first = np.unique(chance[order], return_index=True)
-    return thresholds, tails[first], len(chance) - first
+    order = np.flatnonzero(differs)[np.argsort(chance[differs], kind="stable")]
+    revised = np.zeros((len(order) + 1, size), dtype=np.int64)  # the last row: nothing is revised
+    revised[np.arange(len(order)), data.groups.group[order]] = gains[order]
+    tails = np.cumsum(revised[::-1], axis=0)[::-1]
+    reached, first = np.unique(np.append(chance[order], NEVER), return_index=True)
+    return _middle_thresholds(chance, reached), tails[first], len(order) - first
+
+
+def _middle_thresholds(chance: FloatArray, reached: FloatArray) -> FloatArray:
+    """For each of the probabilities of revisable rows, the threshold that separates it best from the one below.
+
+    All thresholds between the two give the same development answers; the one nearest to the middle is taken.
+    """
+    values = np.unique(np.concatenate([chance, (0.0, NEVER)]))
+    offered = np.unique(np.concatenate([values, (values[:-1] + values[1:]) / 2]))
+    below = np.concatenate([[-1.0], reached[:-1]])  # so that 0 is among those for the first
+    first, last = np.searchsorted(offered, below, side="right"), np.searchsorted(offered, reached)
+    middle = (np.maximum(below, 0.0) + reached) / 2
+    above = np.clip(np.searchsorted(offered, middle), first, last)
+    under = np.clip(above - 1, first, last)
+    nearest = np.where(middle - offered[under] <= offered[above] - middle, under, above)
+    return np.asarray(offered[nearest])
 
 
 def _features(table: ScoreTable) -> FloatArray:

@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from unprior.baselines.method import Method
+from unprior.baselines.method import BeforePass, Method
 from unprior.baselines.revis.vectors import RevisVectors
 
 if TYPE_CHECKING:
     from unprior.engines.transformers import TransformersEngine
+
+RELEASED_STRENGTH = 2.5
+"""α by default in the authors' released code; the paper reports other values for each model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,20 @@ class REVIS(Method):
         return replace(self, vectors=replace(self.vectors, strength=0.0))
 
     @contextmanager
-    def applied(self, engine: TransformersEngine) -> Iterator[None]:
-        """Steer the model; vectors that found no layer leave it alone."""
-        with self.vectors.steering(engine.model):
-            yield None
+    def applied(self, engine: TransformersEngine) -> Iterator[BeforePass | None]:
+        """Steer the model, and count where; vectors that found no layer leave it alone."""
+        with self.vectors.steering(engine.model) as counter:
+            yield counter
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedREVIS(REVIS):
+    """REVIS with the strength that its released code has by default."""
+
+    name: ClassVar[str] = "revis-2.5"
+    label: ClassVar[str] = "REVIS, α = 2.5"
+
+    @classmethod
+    def of(cls, vectors: RevisVectors) -> Self:
+        """The same directions, layer and threshold."""
+        return cls(replace(vectors, strength=RELEASED_STRENGTH))

@@ -16,6 +16,7 @@ from unprior.baselines.revis.directions import LayerChoice
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
+    from unprior.baselines.steering import GateCounter
     from unprior.engines.transformers import TransformersEngine
 
 FORMAT = "unprior.revis"
@@ -42,7 +43,7 @@ class RevisVectors:
     recipe: dict[str, Any]
     """Model, data and wording that this was made with."""
 
-    def steering(self, model: Any) -> AbstractContextManager[None]:
+    def steering(self, model: Any) -> AbstractContextManager[GateCounter | None]:
         """Steer the model while the context is open; nothing happens when REVIS is inactive."""
         if self.choice.layer is None or self.choice.threshold is None:
             return nullcontext()
