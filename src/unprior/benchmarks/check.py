@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from unprior._files import is_file
 from unprior.benchmarks.download import read_manifest
 from unprior.benchmarks.entry import Entry
 from unprior.benchmarks.hub_rows import UNPACKED, unpacking_into
+from unprior.benchmarks.pairs import check_questions
 from unprior.benchmarks.schema import Benchmark
+from unprior.benchmarks.user_file import read_questions
 from unprior.engines.images import ImageError, open_image
 from unprior.errors import UnpriorError
+from unprior.scores.pairs import PairCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,16 @@ class CheckResult:
     changed: tuple[str, ...]
     """Downloaded files that are gone or no longer have their checksum."""
 
+    @cached_property
+    def pairs(self) -> PairCheck:
+        """Whether every pair has its two sides, the same options and one split."""
+        return check_questions(self.benchmark)
+
     @property
     def sound(self) -> bool:
-        """Whether everything is there, readable, and as published."""
+        """Whether everything is there, readable, as published, and every pair is sound."""
         counts = all(count.published == count.found for count in self.counts)
-        return counts and not (self.missing or self.unreadable or self.changed)
+        return counts and not (self.missing or self.unreadable or self.changed or self.pairs.problems)
 
 
 def check_benchmark(entry: Entry, folder: Path, report: Callable[[int, int], None] | None = None) -> CheckResult:
@@ -58,6 +67,14 @@ def check_benchmark(entry: Entry, folder: Path, report: Callable[[int, int], Non
             with unpacking_into(temporary):
                 benchmark, place = entry.load(folder, report=report), folder / UNPACKED
         return _checked(entry, folder, benchmark, (temporary, place), report)
+
+
+def check_file(path: Path, report: Callable[[int, int], None] | None = None) -> CheckResult:
+    """Check a file of questions: its lines, its images and its pairs."""
+    benchmark = read_questions(path)
+    missing = benchmark.missing_images()
+    unreadable = _unreadable({image: image for image in benchmark.images() if image not in set(missing)}, report)
+    return CheckResult(benchmark, (), tuple(missing), tuple(unreadable), ())
 
 
 def presence(entry: Entry, folder: Path) -> str:
@@ -93,21 +110,26 @@ def _checked(
     found = benchmark.counts()
     found["images"] -= len(missing)  # those that are named but not there do not count
     counts = tuple(Count(name, number, found.get(name, 0)) for name, number in entry.card.counts.items())
-    there = [image for image, copy in opened.items() if is_file(copy)]
-    unreadable = []
-    for done, image in enumerate(there, start=1):
-        try:
-            open_image(opened[image])
-        except ImageError as error:
-            unreadable.append(str(error).replace(str(opened[image]), str(image)))
-        if report:
-            report(done, len(there))
+    unreadable = _unreadable({image: copy for image, copy in opened.items() if is_file(copy)}, report)
     changed = [
         file.path
         for file in read_manifest(folder)
         if not is_file(folder / file.path) or not file.matches(folder / file.path)
     ]
     return CheckResult(benchmark, counts, tuple(missing), tuple(unreadable), tuple(changed))
+
+
+def _unreadable(opened: Mapping[Path, Path], report: Callable[[int, int], None] | None) -> list[str]:
+    """Why images cannot be opened; ``opened`` says where each one lies now."""
+    unreadable = []
+    for done, (image, copy) in enumerate(opened.items(), start=1):
+        try:
+            open_image(copy)
+        except ImageError as error:
+            unreadable.append(str(error).replace(str(copy), str(image)))
+        if report:
+            report(done, len(opened))
+    return unreadable
 
 
 def _belongs(image: Path, temporary: Path, place: Path) -> Path:

@@ -122,23 +122,30 @@ def check_benchmark(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that every file is there and readable and that the counts are those that were published."""
+    """Check that every file is there and readable, that counts are those published, and that pairs are sound.
+
+    A file of questions is checked, too: its lines, images and pairs.
+    """
     from unprior.benchmarks import check
     from unprior.benchmarks.data_dir import data_directory
-    from unprior.benchmarks.registry import find_entry
+    from unprior.benchmarks.registry import BENCHMARKS, find_entry
 
-    entry = find_entry(name)
+    entry = None if name not in BENCHMARKS and Path(name).is_file() else find_entry(name)
     if path is not None and data_dir is not None:
         raise UnpriorError(f"{path} and --data-dir {data_dir}: give one of them")
-    path = path or data_directory(data_dir) / name
-    if path.is_file():
-        raise UnpriorError(f"{path}: this is a file; give the folder that holds the files of {name}")
-    if not path.is_dir():
-        raise UnpriorError(f"{path}: no such folder; give the one that holds the files of {name}")
+    if entry is None and (path is not None or data_dir is not None):
+        raise UnpriorError(f"{name} is a file of questions, which knows where its images are; give it alone")
+    place = path or data_directory(data_dir) / name
+    if entry is not None and place.is_file():
+        raise UnpriorError(f"{place}: this is a file; give the folder that holds the files of {name}")
+    if entry is not None and not place.is_dir():
+        raise UnpriorError(f"{place}: no such folder; give the one that holds the files of {name}")
     with errors.status("Opening every image …") as status:
-        result = check.check_benchmark(
-            entry, path, lambda done, total: status.update(f"Opening images: {done:,} of {total:,} …")
-        )
+
+        def report(done: int, total: int) -> None:
+            status.update(f"Opening images: {done:,} of {total:,} …")
+
+        result = check.check_file(Path(name), report) if entry is None else check.check_benchmark(entry, place, report)
     if as_json:
         print_json(
             {
@@ -147,7 +154,8 @@ def check_benchmark(
                 "missing": [str(image) for image in result.missing],
                 "unreadable": list(result.unreadable),
                 "changed": list(result.changed),
-                "flaws": flaw_records(entry),
+                "pairs": [str(problem) for problem in result.pairs.problems],
+                "flaws": [] if entry is None else flaw_records(entry),
             }
         )
     else:

@@ -81,7 +81,7 @@ def _pairs(pairs: tuple[int | str, ...]) -> str:
     return ", ".join(map(str, pairs)) or "all"
 
 
-def print_check(entry: Entry, result: CheckResult) -> None:
+def print_check(entry: Entry | None, result: CheckResult) -> None:
     """Counts, what is missing or broken, and the known flaws."""
     from unprior.report import plain_table
 
@@ -92,11 +92,13 @@ def print_check(entry: Entry, result: CheckResult) -> None:
     for count in result.counts:
         mark = "✓" if count.published == count.found else "✗"
         table.add_row(count.name, f"{count.published:,}", f"{count.found:,}", mark)
-    output.print(table)
+    if result.counts:
+        output.print(table)
     for title, names in (
         ("missing images", [str(path) for path in result.missing]),
         ("unreadable images", list(result.unreadable)),
         ("downloaded files that are gone or changed", list(result.changed)),
+        ("problems of pairs", [str(problem) for problem in result.pairs.problems]),
     ):
         if names:
             output.print(f"{len(names):,} {title}:", soft_wrap=True)
@@ -104,7 +106,7 @@ def print_check(entry: Entry, result: CheckResult) -> None:
                 output.print(f"  {name}", soft_wrap=True)
             if len(names) > _SHOWN:
                 output.print(f"  … and {len(names) - _SHOWN:,} more (--json lists all)")
-    if entry.card.flaws:
+    if entry is not None and entry.card.flaws:
         output.print("Known flaws of the published files:")
         for flaw in entry.card.flaws:
             output.print(f"  {_pairs(flaw.pairs)}: {flaw.what}; {flaw.treatment}", soft_wrap=True)

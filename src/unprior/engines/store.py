@@ -133,6 +133,11 @@ class ScoreStore(AbstractContextManager["ScoreStore"]):
             connection.executemany("DELETE FROM result WHERE key = ?", unreadable)
             connection.executemany(_PUT, rows)
 
+    def discard(self, keys: Iterable[str]) -> None:
+        """Forget what is stored under some keys, so that it is computed again."""
+        with self._transaction("IMMEDIATE") as connection:
+            connection.executemany("DELETE FROM result WHERE key = ?", [(key,) for key in keys])
+
     def counts(self) -> tuple[int, int]:
         """Return the number of successes and of failures."""
         with self._transaction() as connection:

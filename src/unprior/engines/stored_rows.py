@@ -17,7 +17,7 @@ _CENSORED = (
     "{hidden} of its candidates are not among the {top_k} tokens that the server shows, so their scores are only "
     "bounds; serve the model with vLLM 0.26 or newer, or take the bounds with --allow-censored"
 )
-_OTHER = "what is stored for it is no scores; move the store away and run again"
+_OTHER = "what was stored for it is no result and has been removed; the same command computes it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,9 @@ class StoredRows:
                 failures.append(Failure(name, reason))
                 continue
             values: dict[str, Any] = {key: stored[key].value for key in planned.keys}
-            if not all(isinstance(value, dict) and "scores" in value for value in values.values()):
+            count = len(planned.example.labels)
+            if wrong := [key for key in planned.keys if not _is_result(values[key], count, key == planned.image_key)]:
+                self.store.discard(wrong)
                 failures.append(Failure(name, f"{self.store.path}: {_OTHER}"))
                 continue
             hidden = max(sum(value.get("censored", ())) for value in values.values())
@@ -111,7 +113,8 @@ class StoredRows:
         """Whether a stored answer of a part has a tag of thinking."""
         stored = self.store.get(planned.image_key for planned in part.examples if planned.unreadable is None)
         values: list[Any] = [result.value for result in stored.values()]
-        return thinks(value["text"] for value in values if value is not None)
+        texts = [value.get("text") for value in values if isinstance(value, dict)]
+        return thinks(text for text in texts if isinstance(text, str))
 
     def _row(self, example: Example, answered: dict[str, Any], views: dict[str, list[float]]) -> dict[str, Any]:
         pair = _pair_id(example)
@@ -134,6 +137,20 @@ class StoredRows:
             "token_counts": answered["token_counts"],
             "example_id": example.example_id,
         }
+
+
+def _is_result(value: Any, candidates: int, answered: bool) -> bool:
+    """Whether a stored value is what a scoring run stores: scores, token counts, and an answer where one was asked."""
+    if not isinstance(value, dict) or (answered and not isinstance(value.get("text"), str)):
+        return False
+    kinds = {"scores": (int, float), "token_counts": (int,), "censored": (bool,)}
+    lists = {name: value.get(name) for name in kinds if name != "censored" or name in value}
+    return all(
+        isinstance(entries, list)
+        and len(entries) == candidates
+        and all(type(entry) in kinds[name] for entry in entries)
+        for name, entries in lists.items()
+    )
 
 
 def _marks(values: Iterable[dict[str, Any]], candidates: int) -> list[bool]:
