@@ -111,8 +111,8 @@ def baseline(
     """Let other methods answer a benchmark, and compare them with SPC and with the original answers.
 
     Methods that ask the model: focus-on-vision, vcd, mfcd, pai, revis, revis-2.5, nolan. Controls on its scores:
-    no-subtraction, fixed-strength, fixed-strength-gated, selected-strength, selected-strength-gated, direct-subtraction, cfg-score,
-    learned-rule-fixed, learned-rule-direct, ungated-adaptive.
+    no-subtraction, fixed-strength, fixed-strength-gated, selected-strength, selected-strength-gated,
+    direct-subtraction, cfg-score, learned-rule-fixed, learned-rule-direct, ungated-adaptive.
 
     What is missing is scored first. Answers are stored as they come; the same command again computes only what is
     missing, and another one with the same --out adds its methods to the comparison.
