@@ -10,6 +10,7 @@ from study_checks import is_plain
 from unprior import ScoreTable
 from unprior.baselines.activity import GateActivity
 from unprior.baselines.answers import MethodAnswers, MethodInfo
+from unprior.evaluation import Share
 from unprior.scores.schema import IntArray
 from unprior.studies import study_answer_shifts
 
@@ -91,13 +92,8 @@ def test_open_gates_are_added_up_by_side_and_said_for_all() -> None:
     for shift in result.of("revis"):
         own = [each for task, side, each in rows if (task, side) == (shift.task, shift.side)]
         assert shift.gated is not None
-        assert (shift.gated.examples.count, shift.gated.examples.total) == (
-            sum(each.active > 0 for each in own),
-            len(own),
-        )
-        assert (shift.gated.positions.count, shift.gated.positions.total) == (
-            sum(each.active for each in own), 10 * len(own),
-        )  # fmt: skip
+        assert shift.gated.examples == Share(sum(each.active > 0 for each in own), len(own))
+        assert shift.gated.positions == Share(sum(each.active for each in own), 10 * len(own))
     opened = sum(each.active for each in activity)
     said = f"The gate of REVIS is open on {len(table) * 3 // 4} of {len(table)} examples and at "
     assert result.sentences == (
