@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError
+from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError, synthesize
 from unprior.calibration import storage
 from unprior.calibration.conditions import ConditionsCalibrator
 from unprior.calibration.fixed import FixedStrengthCalibrator
@@ -225,3 +225,10 @@ def test_numbers_survive_exactly(table: ScoreTable, tmp_path: Path) -> None:
     loaded = SelectivePriorCalibrator.load(tmp_path / "calibrator.json")
     for name in ("theta", "covariance", "precision"):
         np.testing.assert_array_equal(getattr(loaded.model_, name), getattr(fitted.model_, name))
+
+
+def test_weights_beyond_all_measure_are_refused(tmp_path: Path) -> None:
+    calibrator = SelectivePriorCalibrator(uncertainty=True).fit(synthesize(seed=0))
+    calibrator.model_.theta[3] = 1e300
+    with pytest.raises(UnpriorError, match="theta"):
+        calibrator.save(tmp_path / "cal.json")

@@ -23,6 +23,7 @@ from unprior.scores.provenance import Provenance
 
 FORMAT = "unprior.calibrator"
 VERSION = 1
+_LARGEST_WEIGHT = 1e9  # beyond it, strengths are no longer numbers; a fit comes nowhere near
 _FEATURES = len(FEATURE_NAMES)
 _ROUNDING = 1e-8
 
@@ -82,7 +83,7 @@ class _Uncertainty(_Part):
 class _Feature(_Part):
     mean: Finite
     scale: Positive
-    theta: Finite
+    theta: Annotated[float, Field(ge=-_LARGEST_WEIGHT, le=_LARGEST_WEIGHT)]
 
 
 class _Grid(_Part):

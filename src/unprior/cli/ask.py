@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,6 +87,8 @@ def ask(
     if isinstance(answered, QueryFailure):
         raise UnpriorError(f"{image}: {answered.reason}")
     prior = asked.score_candidates(None, text, continuations)
+    if not all(math.isfinite(score) for score in (*answered.scored.scores, *prior.scores)):
+        raise UnpriorError(f"{model} gave a score that is not finite; try another precision, e.g. --dtype float32")
     if any((*(answered.scored.censored or ()), *(prior.censored or ()))):
         if fitted is not None and not allow_censored:
             raise UnpriorError(
