@@ -6,10 +6,12 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint
 DEMO := demo
 ENGINES := .venv-engines
 TRAINING := build/embedded
+# The last commit of version 0.1.0.
+BASE ?= c9ee599
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-core bench-engine bench-baselines bench-studies bench-client bench-scale train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -62,7 +64,7 @@ engines: $(ENGINES)/vllm.stamp  ## A virtual environment with a real vLLM, for t
 test-engines: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The engines against a real vLLM on this machine.
 	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python $(BIN)/pytest -rP -m engines tests/engines
 
-bench: bench-core bench-engine bench-baselines bench-studies bench-client  ## Measure speed side by side with the straightforward way; updates README and docs.
+bench: bench-core bench-engine bench-baselines bench-studies bench-client bench-against  ## Measure speed side by side with the straightforward way; updates README and docs.
 
 bench-core: $(VENV)/dev.stamp  ## The calibration core against a row-by-row implementation.
 	$(BIN)/python bench/core.py --update README.md
@@ -79,6 +81,10 @@ bench-studies: $(VENV)/dev.stamp  ## Every study over existing scores; updates t
 bench-client: $(VENV)/dev.stamp  ## The HTTP client against bare loops, on a real vLLM too after `make engines`; updates docs/engines.md.
 	UNPRIOR_VLLM_PYTHON="$${UNPRIOR_VLLM_PYTHON:-$(wildcard $(CURDIR)/$(ENGINES)/bin/python)}" OMP_NUM_THREADS=1 \
 	PYTHONPATH=tests/support $(BIN)/python bench/client.py --update docs/engines.md
+
+bench-against: $(VENV)/dev.stamp  ## What this state costs against another commit (BASE), both measured in turn; updates the README.
+	@test -d build/base-$(BASE) || git worktree add --quiet --detach build/base-$(BASE) $(BASE)
+	$(BIN)/python bench/against.py --base build/base-$(BASE) --name $(BASE) --update README.md
 
 bench-scale: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The cost model against what a real vLLM counts; updates docs/scale.md.
 	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python PYTHONPATH=tests/support $(BIN)/python bench/scale.py --update docs/scale.md
