@@ -190,6 +190,16 @@ def conflict(number: int, kind: str, colour: str) -> dict[str, Any]:
             "conflict_target": "place", "images": [png(colour)]}  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["../../outside", "/outside", "..", "", "a/b"])
+def test_a_number_of_conflictvis_leads_nowhere_else(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "deep" / "conflictvis"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist([conflict(1, "YN", "red") | {"id": name}]), folder / "test.parquet")
+    with pytest.raises(UnpriorError, match="a number or a plain name is needed"):
+        conflict_vis.load(folder)
+    assert list(tmp_path.rglob("*.png")) == []
+
+
 def test_both_questions_about_a_picture_of_conflictvis_stay_together(tmp_path: Path) -> None:
     rows = [conflict(number, kind, "red") for number in range(20) for kind in ("YN", "MC")]
     rows[1] = conflict(0, "MC", "blue")  # one id with two pictures

@@ -153,6 +153,7 @@ def test_without_an_original_answer_conflict_can_hold_and_absorption_cannot(fitt
     assert conflict.revised
     assert conflict.final == "a"
     assert conflict.explain().startswith("Changed no answer to “a”")
+    assert "of the preference the model has without the image, “a” leads by " in conflict.explain()
     agreeing = fitted.decide(["a", "b"], [-0.6, -0.9], [-0.02, -4.0], original=None)
     assert agreeing.proposal == "b"
     assert agreeing.condition is None
