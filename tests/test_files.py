@@ -63,15 +63,19 @@ def test_links_in_a_circle_are_named(tmp_path: Path) -> None:
 def test_what_is_no_regular_file_is_refused_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
-    (tmp_path / "null").symlink_to(os.devnull)
+    # A terminal of the test's own, in a file system where nobody can make files: no device of the machine can suffer.
+    controller, terminal = os.openpty()
+    (tmp_path / "terminal").symlink_to(os.ttyname(terminal))
     with socket.socket(socket.AF_UNIX) as listening:
         monkeypatch.chdir(tmp_path)  # the names of sockets are short
         listening.bind("socket")
     before = {path.name: path.lstat().st_ino for path in tmp_path.iterdir()}
-    for name, kind in (("pipe", "a pipe"), ("folder", "a folder"), ("null", "a device"), ("socket", "a socket")):
+    for name, kind in (("pipe", "a pipe"), ("folder", "a folder"), ("terminal", "a device"), ("socket", "a socket")):
         with pytest.raises(UnpriorError, match=f"{name}: cannot be written, because this is {kind}; give the name"):
             write(tmp_path / name)
     assert {path.name: path.lstat().st_ino for path in tmp_path.iterdir()} == before
+    for handle in (controller, terminal):
+        os.close(handle)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only where processes have their streams as files")
@@ -82,7 +86,7 @@ def test_standard_output_is_no_file_even_where_it_goes_to_one(tmp_path: Path) ->
         "try:\n    with replacing(Path(sys.argv[1])) as temporary: temporary.write_text('new')\n"
         "except ValueError as error: print(error)"
     )
-    for name in ("/dev/stdout", "/dev/fd/1", str(tmp_path / "link.json")):
+    for name in ("/dev/fd/1", str(tmp_path / "link.json")):
         out = tmp_path / "out.txt"
         with out.open("w") as stream:
             subprocess.run([sys.executable, "-c", code, name], stdout=stream, check=True)
