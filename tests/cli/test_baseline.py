@@ -234,7 +234,7 @@ def test_missing_answers_are_named(run: Callable, tmp_path: Path, model: Path, m
     def failing(*_: object) -> list[str]:
         raise RuntimeError("a part is missing")
 
-    monkeypatch.setattr(run_module, "decode_texts", failing)
+    monkeypatch.setattr(run_module, "decode_observed", failing)
     common = ("--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--cost-examples", 1)
     told = run("baseline", "nolan", *common)
     assert told.code == 2
