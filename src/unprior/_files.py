@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import re
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
 from unprior.errors import UnpriorError
 
@@ -54,6 +56,18 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):
         return False
+
+
+def parse_json(text: str | bytes | bytearray) -> Any:
+    """Parse JSON; whatever is wrong with it, nesting without end included, is a :class:`ValueError`.
+
+    >>> parse_json('{"a": 1}')
+    {'a': 1}
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 @contextmanager

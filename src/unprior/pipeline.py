@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from unprior._files import replacing
 from unprior.baselines.answers import read_answers, read_references
-from unprior.benchmarks.pairs import refuse_too_few_questions, refuse_unsound
+from unprior.benchmarks.pairs import development_pairs, refuse_unsound
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError
 from unprior.evaluation import Evaluation, evaluate
 from unprior.scores import ScoreTable
-from unprior.scores.pairs import PairCheck, sound_pairs, warnings_about
+from unprior.scores.pairs import PairCheck, few_pairs, sound_pairs, warnings_about
 from unprior.studies import Studies, run_studies
 
 if TYPE_CHECKING:
@@ -24,11 +24,12 @@ FILES = ("scores.parquet", "calibrator.json", "decisions.jsonl", "report.html", 
 """What a run leaves in its folder."""
 
 
-def check_benchmark(benchmark: Benchmark) -> None:
-    """Refuse a benchmark that cannot be calibrated and judged, before anything is computed."""
+def check_benchmark(benchmark: Benchmark, epsilon_cs: float | None = None) -> list[str]:
+    """Refuse a benchmark that cannot be calibrated and judged, before anything is computed; returns what to mind."""
     _check({example.split for example in benchmark}, {example.side for example in benchmark})
     refuse_unsound(benchmark)
-    refuse_too_few_questions(benchmark)
+    pairs = development_pairs(benchmark)
+    return [sentence for task, count in pairs.items() for sentence in few_pairs(task, count, epsilon_cs)]
 
 
 def _left_out(check: PairCheck) -> list[str]:

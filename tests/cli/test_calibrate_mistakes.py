@@ -147,8 +147,8 @@ def test_evaluate_explains_what_is_wrong_with_the_decisions(
     [
         (only(split="dev"), ["no row has split 'test'", "split is one of: dev", "--split all"]),
         (edit_all(split=...), ["no row has split 'test'", "split is not set in any row"]),
-        (only(side="cf"), ["task mc has no commonsense (cs) row", "both images"]),
-        (only(side="cs"), ["task mc has no counterfactual (cf) row"]),
+        (only(side="cf"), ["460 pairs are not sound", "pair 6 (mc): has no commonsense (cs) side", "--skip-invalid"]),
+        (only(side="cs"), ["pair 6 (mc): has no counterfactual (cf) side"]),
         (edit(1199, answer=None), ["line 1200: answer is missing"]),
     ],
 )

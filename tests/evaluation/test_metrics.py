@@ -132,8 +132,14 @@ def test_unpaired_rows_count_for_accuracy_but_not_for_ccr() -> None:
     [
         ([row for row in ROWS if row["side"] == "cf"], r"no commonsense \(cs\) row"),
         ([row for row in ROWS if row["side"] == "cs"], r"no counterfactual \(cf\) row"),
-        ([*ROWS, example(1, "cs", "A", "A")], "stand in the table more than once .*pair 1, cs, mc"),
-        ([*ROWS, example(1, "cs", "C", "A", example_id="again")], "pair 1 .* two commonsense examples"),
+        (
+            [*ROWS, example(1, "cs", "A", "A")],
+            r"lines 1, 2, 9: pair 1 \(mc\): the same example stands there more than once",
+        ),
+        (
+            [*ROWS, example(1, "cs", "C", "A", example_id="again") | {"image_scores": [-0.7, -0.8, -0.9, -1.0]}],
+            "pair 1 .* two commonsense examples",
+        ),
         ([*ROWS, example(9, None, "C", "A")], r"1 of 9 rows do not say their side"),
         ([row | {"answer": None} for row in ROWS], "no correct answer"),
     ],

@@ -15,7 +15,7 @@ from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, read_sco
 from unprior.evaluation.answers import read_origin
 from unprior.scores.files import writing_scores
 from unprior.scores.priors import with_prior
-from unprior.scores.provenance import METADATA_KEY, Provenance, compare_provenance, merge_provenance
+from unprior.scores.provenance import METADATA_KEY, Provenance, compare_provenance, merge_provenance, mixed_provenance
 from unprior.scores.table import concatenate
 
 MADE = Provenance(
@@ -133,7 +133,7 @@ def test_equal_records_of_two_dates_are_one() -> None:
 def test_a_broken_note_is_named(tmp_path: Path, note: bytes) -> None:
     arrow = twelve_pairs().arrow.replace_schema_metadata({METADATA_KEY: note})
     pq.write_table(arrow, tmp_path / "scores.parquet")
-    with pytest.raises(UnpriorError, match=r"scores\.parquet: its note on how the scores were made"):
+    with pytest.raises(UnpriorError, match=r"scores\.parquet: provenance, the note on how the scores were made"):
         read_scores(tmp_path / "scores.parquet")
 
 
@@ -142,7 +142,7 @@ def test_a_broken_note_in_a_line_is_named_with_its_line(tmp_path: Path) -> None:
     lines = (tmp_path / "scores.jsonl").read_text().splitlines()
     lines[0] = json.dumps(json.loads(lines[0]) | {"provenance": 7})
     (tmp_path / "scores.jsonl").write_text("\n".join(lines))
-    with pytest.raises(UnpriorError, match="line 1: this row: its note on how the scores were made"):
+    with pytest.raises(UnpriorError, match=r"line 1: provenance, the note .* cannot be read: it is not a list"):
         read_scores(tmp_path / "scores.jsonl")
 
 
@@ -150,3 +150,24 @@ def test_metadata_of_others_is_left_alone(tmp_path: Path) -> None:
     arrow: pa.Table = twelve_pairs().arrow.replace_schema_metadata({b"pandas": b"{}"})
     pq.write_table(arrow, tmp_path / "scores.parquet")
     assert read_scores(tmp_path / "scores.parquet").provenance == ()
+
+
+def test_null_is_no_note(tmp_path: Path) -> None:
+    noted().write(tmp_path / "scores.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    # Data frames give every row the columns of the first.
+    filled = "\n".join(json.dumps({"provenance": None} | line) for line in lines)
+    (tmp_path / "filled.jsonl").write_text(filled)
+    assert read_scores(tmp_path / "filled.jsonl").provenance == (MADE,)
+
+
+def test_rows_without_a_note_are_compared_by_their_model() -> None:
+    calibrator = SelectivePriorCalibrator().fit(noted())
+    assert not calibrator.differences([MADE], ["synthetic"])
+    assert calibrator.differences([MADE], ["synthetic", "other"]).refused == ("model synthetic, here other",)
+
+
+def test_two_ways_under_one_name_are_told() -> None:
+    other = MADE.model_copy(update={"precision": "float32", "image_size": 0})
+    assert mixed_provenance([MADE, other]) == ("precision bfloat16 and float32", "image size as stored and 512×512")
+    assert mixed_provenance([MADE, MADE.model_copy(update={"benchmark": "pope"})]) == ()

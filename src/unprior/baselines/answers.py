@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from unprior._files import is_parquet, open_to_read, replacing
+from unprior._files import is_parquet, open_to_read, parse_json, replacing
 from unprior.baselines.activity import GateActivity
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
@@ -176,7 +176,7 @@ def _open(path: Path) -> tuple[pa.Table, dict[str, Any]]:
         if not is_parquet(stream):
             raise UnpriorError(f"{path}: not a file of answers; `unprior baseline` writes one")
     arrow = read_parquet(path)
-    about = json.loads((arrow.schema.metadata or {}).get(_ABOUT, b"null"))
+    about = parse_json((arrow.schema.metadata or {}).get(_ABOUT, b"null"))
     if about is None or set(_TEXT) - set(arrow.column_names):
         raise UnpriorError(f"{path}: not a file of answers; `unprior baseline` writes one")
     if about["version"] != _VERSION:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from unprior._files import open_to_read, read_lines, read_whole
+from unprior._files import open_to_read, parse_json, read_lines, read_whole
 from unprior.benchmarks.card import Card
 from unprior.errors import UnpriorError
 
@@ -56,6 +55,6 @@ def read_json_list(path: Path) -> list[dict[str, Any]]:
 
 def _parsed(content: bytes, where: str) -> Any:
     try:
-        return json.loads(content)
+        return parse_json(content)
     except (ValueError, RecursionError):
         raise UnpriorError(f"{where}: not JSON; the file may be truncated, get it again") from None

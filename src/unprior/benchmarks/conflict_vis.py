@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from unprior._files import replacing
+from unprior._files import parse_json, replacing
 from unprior.benchmarks.card import Card, Flaw
 from unprior.benchmarks.entry import Entry, Report
 from unprior.benchmarks.hub_rows import read_images, read_rows, shards, unpacked, write_image
@@ -67,7 +67,7 @@ def _unpack(paths: Sequence[Path], rows: Sequence[dict[str, Any]], folder: Path)
     wanted = {_key(row) for row in rows if row["question_type"] in _TASKS}
     index = folder / "conflictvis.json"
     try:
-        known = {str(key): folder / name for key, name in json.loads(index.read_bytes()).items()}
+        known = {str(key): folder / name for key, name in parse_json(index.read_bytes()).items()}
     except (OSError, ValueError, TypeError, AttributeError):
         known = {}
     if set(known) == wanted and all(path.is_file() for path in known.values()):

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from unprior._files import replacing
+from unprior._files import parse_json, replacing
 from unprior.benchmarks.entry import Entry
 from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.sources import Listing, RemoteFile, Source, checksum_of, hub_address
@@ -183,7 +183,7 @@ def _get_json(client: httpx.Client, url: str) -> tuple[Any, str | None]:
     if following is not None and _origin(following) != _origin(url):
         raise UnpriorError(f"{url}: the list of files goes on at {following}, which is another server; try again later")
     try:
-        return json.loads(content), following
+        return parse_json(content), following
     except (ValueError, RecursionError):
         raise UnpriorError(f"{url}: the answer is not JSON; a proxy or a login page may stand in between") from None
 
@@ -271,7 +271,7 @@ def read_manifest(folder: Path) -> list[RemoteFile]:
     if not path.is_file():
         return []
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = parse_json(path.read_text(encoding="utf-8"))
         return [RemoteFile(**file) for source in record["sources"] for file in source["files"]]
     except (OSError, ValueError, KeyError, TypeError):
         raise UnpriorError(f"{path}: cannot be read; `unprior data get` writes it again") from None

@@ -48,14 +48,16 @@ def refuse_unsound(benchmark: Benchmark) -> None:
     check_questions(benchmark).refuse(benchmark.source or f"benchmark {benchmark.name}")
 
 
-def refuse_too_few_questions(benchmark: Benchmark) -> None:
-    """Refuse a benchmark with so few development pairs of a task that nothing can be learned from them."""
+def development_pairs(benchmark: Benchmark) -> dict[str, int]:
+    """Number of development pairs of every task; so few that nothing can be learned from them are refused."""
     pairs: dict[str, set[int | str | None]] = {}
     for example in benchmark:
         members = pairs.setdefault(example.task, set())
         if example.split == "dev":
             members.add(example.pair_id)
-    refuse_too_few(benchmark.source or f"benchmark {benchmark.name}", {task: len(each) for task, each in pairs.items()})
+    counts = {task: len(each) for task, each in pairs.items()}
+    refuse_too_few(benchmark.source or f"benchmark {benchmark.name}", counts)
+    return counts
 
 
 def _asked(example: Example) -> str:

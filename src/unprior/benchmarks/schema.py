@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,7 @@ class Example:
     """Last line of the prompt where the benchmark has its own; None leaves it to the prompt layout."""
     group: str | None = None
     """Shared by examples that belong together without being a pair and without having one image."""
-    line: int | None = None
+    line: int | None = field(default=None, compare=False)
     """Where it stands in a file of questions."""
 
     @property

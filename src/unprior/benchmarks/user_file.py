@@ -60,12 +60,13 @@ class UserQuestion(BaseModel):
             raise ValueError("an option is empty")
         if self.letters is not None and len({letter.casefold() for letter in self.letters}) < len(self.letters):
             raise ValueError("two letters are the same")
+        # Published benchmarks have doubled options; a letter still says which one is right.
+        options = self.options or []
+        unclear = self.answer is None or self.answer in options
+        if len(set(options)) < len(options) and unclear and self.answer not in self.labels:
+            raise ValueError("two options are the same; if that is meant, name the right one by its letter")
         if self.answer is not None and self.answer_label is None:
             raise ValueError(f"answer {self.answer!r} is neither an option nor its letter")
-        # Published benchmarks have doubled options; a letter still says which one is right.
-        doubled = self.options is not None and len(set(self.options)) < len(self.options)
-        if doubled and self.answer not in self.labels:
-            raise ValueError("two options are the same; if that is meant, name the right one by its letter")
         if (self.pair is None) != (self.side is None):
             raise ValueError("pair and side belong together: give both or neither")
         return self

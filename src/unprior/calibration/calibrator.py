@@ -39,7 +39,7 @@ from unprior.calibration.selection import (
 from unprior.calibration.strength import Standardisation, StrengthFit, StrengthObjective, fit_strengths
 from unprior.errors import InvalidScoresError, UnpriorError
 from unprior.scores import Block, ScoreTable
-from unprior.scores.pairs import check_pairs, pairs_by_task, refuse_too_few, table_pairs
+from unprior.scores.pairs import pairs_by_task, refuse_too_few, refuse_unsound
 from unprior.scores.provenance import Differences, Provenance, compare_provenance
 from unprior.scores.schema import SIDES, IntArray
 from unprior.scores.table import FloatArray
@@ -423,10 +423,12 @@ class SelectivePriorCalibrator:
         made
             How the others were made.
         models
-            Their models, where no more is known.
+            Their models; a note need not cover all rows.
         """
         own = self.provenance_ or (Provenance(model=self.model_name_),)
-        return compare_provenance(own, made or [Provenance(model=name) for name in sorted(filter(None, models))])
+        noted = {record.model for record in made}
+        unnoted = [Provenance(model=name) for name in sorted(filter(None, models)) if name not in noted]
+        return compare_provenance(own, [*made, *unnoted])
 
     def _covariance(self, fit: StrengthFit) -> FloatArray:
         """Σ of θ; a control whose strength has fewer parameters overrides this."""
@@ -454,7 +456,15 @@ class SelectivePriorCalibrator:
 def development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
     """Rows to fit on; refuses what cannot support the ΔCF/ΔCS trade-off."""
     rows = table.mask(split=split)
-    chosen = table if rows.all() else table.take(rows)
+    chosen = table.take(rows)
+    refuse_unfit(chosen)
+    refuse_unsound(table, rows)
+    refuse_too_few(chosen.source or "score table", pairs_by_task(chosen))
+    return chosen
+
+
+def refuse_unfit(chosen: ScoreTable) -> None:
+    """Refuse rows of several models, without answers or sides, or with one side of a task only."""
     models = sorted(str(model) for model in chosen.values_of("model"))
     if len(models) > 1:
         raise UnpriorError(
@@ -479,9 +489,6 @@ def development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
                     f"task {task} has no {name} ({side}) row among the {len(chosen)} rows to fit on. Calibration "
                     f"weighs repair on cf against retention on cs: score both images of each pair."
                 )
-    check_pairs(table_pairs(table, rows)).refuse(table.source, skippable=True)
-    refuse_too_few(chosen.source or "score table", pairs_by_task(chosen))
-    return chosen
 
 
 def _gain(block: Block, proposal: IntArray) -> IntArray:

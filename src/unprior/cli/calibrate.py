@@ -39,17 +39,21 @@ def fit(
     uncertainty: Annotated[bool, typer.Option("--uncertainty", help="Fit the uncertainty-aware version.")] = False,
     model: Model = None,
     allow_censored: AllowCensored = False,
+    force: Force = False,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn the correction strength and choose the gate on development rows."""
     from unprior.calibration import SelectivePriorCalibrator
+    from unprior.calibration.calibrator import refuse_unfit
     from unprior.scores.pairs import warnings_about
+    from unprior.scores.provenance import Differences, mixed_provenance
 
     refuse_overwriting(out, scores)
     table = read_table(scores, skip_invalid=skip_invalid)
     rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
-    rows = whole_pairs(table, rows, scores, skip_invalid=skip_invalid)
+    refuse_unfit(table.take(rows))
+    development, rows = whole_pairs(table, rows, scores, skip_invalid=skip_invalid)
     bounds = int(table.is_bounded[rows].sum())
     if bounds and not allow_censored:
         raise UnpriorError(
@@ -57,7 +61,8 @@ def fit(
             f"score with vLLM 0.26 or newer, or take them with --allow-censored"
         )
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
-    development = table.take(rows)
+    mixed = Differences(mixed_provenance(development.provenance), ())
+    tell_differences(f"{scores}: the rows were not all made alike", mixed, force=force)
     calibrator.fit(development, split=None)
     calibrator.save(out)
     warn_about_abstaining(calibrator)
@@ -145,8 +150,8 @@ def evaluate(
 
     table = read_table(scores, skip_invalid=skip_invalid)
     rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
-    rows = whole_pairs(table, rows, scores, skip_invalid=skip_invalid)
-    judged, final = table.take(rows), read_final_answers(decisions, table, np.flatnonzero(rows))
+    judged, rows = whole_pairs(table, rows, scores, skip_invalid=skip_invalid)
+    final = read_final_answers(decisions, table, np.flatnonzero(rows))
     _check_origin(decisions, judged, force=force)
     evaluation = compare(judged, final, resamples=resamples, seed=seed)
     methods = None

@@ -101,7 +101,7 @@ def print_check(entry: Entry | None, result: CheckResult) -> None:
         ("problems of pairs", [str(problem) for problem in result.pairs.problems]),
     ):
         if names:
-            output.print(f"{len(names):,} {title}:", soft_wrap=True)
+            output.print(f"{title[0].upper()}{title[1:]} ({len(names):,}):", soft_wrap=True)
             for name in names[:_SHOWN]:
                 output.print(f"  {name}", soft_wrap=True)
             if len(names) > _SHOWN:
@@ -111,7 +111,8 @@ def print_check(entry: Entry | None, result: CheckResult) -> None:
         for flaw in entry.card.flaws:
             output.print(f"  {_pairs(flaw.pairs)}: {flaw.what}; {flaw.treatment}", soft_wrap=True)
     images = len(result.benchmark.images())
-    output.print(f"Everything is there, and all {images:,} images open." if result.sound else "Not whole.")
+    opened = "its image opens" if images == 1 else f"all {images:,} images open"
+    output.print(f"Everything is there, and {opened}." if result.sound else "Not whole.")
 
 
 @contextmanager

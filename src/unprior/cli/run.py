@@ -116,7 +116,7 @@ def run(
     SelectivePriorCalibrator(epsilon_cs=epsilon_cs).check_parameters()
     whole = prepare(benchmark, out, seed, variant, data_dir)
     report_missing_images(whole)
-    check_benchmark(whole)
+    warn_about(check_benchmark(whole, epsilon_cs))
     asked = loading.load()
     RunRecord.of(loading, benchmark, variant, seed, data_dir, resize, allow_censored=allow_censored).write(out)
     side = image_side(whole, asked.model_type, resize)

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from unprior._files import is_file, read_whole, replacing
+from unprior._files import is_file, parse_json, read_whole, replacing
 from unprior.cli.model import ModelOptions
 from unprior.errors import UnpriorError
 
@@ -66,7 +66,7 @@ class RunRecord:
             )
         content = read_whole(path)
         try:
-            values = json.loads(content)
+            values = parse_json(content)
             model = values["model"] | {"base_urls": tuple(values["model"].get("base_urls", ()))}
             model |= {"trust_remote_code": False}  # a file gives no leave to run code
             return cls(**values | {"model": ModelOptions(**model)})

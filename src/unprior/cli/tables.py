@@ -12,7 +12,7 @@ from unprior.cli.console import AsJson, SkipInvalid, errors, output, print_json,
 from unprior.cli.thinking import count_cut_off, warn_about_cut_off
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
 from unprior.scores import ScoreTable, read_scores
-from unprior.scores.pairs import check_pairs, table_pairs
+from unprior.scores.pairs import sound_pairs
 from unprior.scores.schema import BoolArray
 from unprior.scores.table import concatenate
 
@@ -21,7 +21,13 @@ def read_table(path: Path, *, skip_invalid: bool) -> ScoreTable:
     """Read a score table for a command, with or without answers; rows left out are counted and listed."""
     table = read_scores(path, skip_invalid=skip_invalid, require_answers=False)
     list_skipped(path, table.skipped, len(table))
-    warn_about_cut_off(count_cut_off(table), len(table))
+    unread, read = count_cut_off(table)
+    warn_about_cut_off(unread, len(table))
+    if read:
+        warn(
+            f"{path}: {read:,} of {len(table):,} original answers were read from texts that end before the model's "
+            f"thinking does; they are no answers. Score the model again, or set them to null"
+        )
     return table
 
 
@@ -38,18 +44,19 @@ def labelled_rows(table: ScoreTable, rows: BoolArray, path: Path, *, skip_invali
     return rows & ~missing
 
 
-def whole_pairs(table: ScoreTable, rows: BoolArray, path: Path, *, skip_invalid: bool) -> BoolArray:
-    """Of the chosen rows those of sound pairs; others are refused, or left out if asked for."""
-    check = check_pairs(table_pairs(table, rows))
+def whole_pairs(table: ScoreTable, rows: BoolArray, path: Path, *, skip_invalid: bool) -> tuple[ScoreTable, BoolArray]:
+    """Of the chosen rows those of sound pairs, and which they are; others are refused, or left out if asked for."""
+    sound, check = sound_pairs(table, rows)
     if not skip_invalid:
         check.refuse(str(path), skippable=True)
     elif check.problems:
-        warn(f"{path}: left out {check.total} pairs that are not sound, {int((rows & check.sound).sum())} rows remain")
+        some = "1 pair that is" if check.total == 1 else f"{check.total:,} pairs that are"
+        warn(f"{path}: left out {some} not sound, {len(sound):,} rows remain")
         for problem in check.problems:
             errors.print(f"  {problem}", soft_wrap=True)
-    if not (rows & check.sound).any():
+    if len(sound) == 0:
         raise UnpriorError(f"{path}: no sound pair is left; there is nothing to work on")
-    return rows & check.sound
+    return sound, rows & check.sound
 
 
 def list_skipped(path: Path, problems: tuple[RowProblem, ...], remaining: int) -> None:

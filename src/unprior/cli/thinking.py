@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from unprior.cli.console import warn
 
 if TYPE_CHECKING:
@@ -20,14 +22,20 @@ def warn_about_cut_off(count: int, total: int) -> None:
         )
 
 
-def count_cut_off(table: ScoreTable) -> int:
-    """Rows of a table without an original answer because the model's thinking was cut off."""
+def count_cut_off(table: ScoreTable) -> tuple[int, int]:
+    """Rows whose text ends before the model's thinking does: without an original answer, and with one all the same."""
     from unprior.engines.prompts import is_cut_off, thinks
 
-    texts: list[str | None] = table.column("original_text")
-    if not thinks(texts):
-        return 0
-    unread = (table.original < 0).tolist()
-    return sum(
-        text is not None and none and is_cut_off(text, thinking=True) for text, none in zip(texts, unread, strict=True)
-    )
+    if table.arrow.column("original_text").null_count == len(table):
+        return 0, 0
+    unread = read = 0
+    model, names = table.codes("model")
+    for code in range(len(names)):  # one answer tells how all others of its model are to be read
+        rows = np.flatnonzero(model == code)
+        texts: list[str | None] = table.arrow.column("original_text").take(rows).to_pylist()
+        if thinks(texts):
+            cut = np.array([text is not None and is_cut_off(text, thinking=True) for text in texts])
+            none = table.original[rows] < 0
+            unread += int((cut & none).sum())
+            read += int((cut & ~none).sum())
+    return unread, read

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from unprior._files import replacing
+from unprior._files import parse_json, replacing
 from unprior.benchmarks.data_dir import platform_cache
 from unprior.errors import UnpriorError
 
@@ -74,7 +74,7 @@ def _cache_file() -> Path | None:
 def _remembered(cache: Path) -> dict[str, str]:
     """Digests by file and state; whatever is not a digest is left out."""
     try:
-        content = json.loads(cache.read_bytes())
+        content = parse_json(cache.read_bytes())
         return {key: value for key, value in content.items() if isinstance(value, str) and _DIGEST.fullmatch(value)}
     except (OSError, ValueError, AttributeError, RecursionError):
         return {}

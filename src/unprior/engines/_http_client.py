@@ -253,7 +253,7 @@ class HttpClient:
             wait = _asked_to_wait(response.headers.get("Retry-After"))
             raise (_InnerError if status == 500 else _PassingError)(f"status {status}", wait)
         if status != 200:
-            said = self.mask(_message(content)) or response.reason_phrase
+            said = self.mask(_message(content) or response.reason_phrase)
             if response.is_redirect:
                 said = f"it sends requests on to {self.mask(response.headers['Location'])}; give the last address"
             raise RefusedError(f"{self.mask(url)}: status {status}: {said[:_LONGEST_MESSAGE]}")

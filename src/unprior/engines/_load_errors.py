@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pydantic
 
+from unprior._files import parse_json
 from unprior.errors import UnpriorError
 
 _MOST_CHARACTERS, _SHOWN_NAMES = 300, 5
@@ -101,7 +101,7 @@ def _damaged_file(folder: Path) -> str | None:
     for path in sorted(folder.iterdir()):
         try:
             if path.suffix == ".json" and path.is_file():
-                content = json.loads(path.read_text(encoding="utf-8"))
+                content = parse_json(path.read_text(encoding="utf-8"))
                 if path.name in _OBJECTS and not isinstance(content, dict):
                     return f"{path.name} holds {_JSON_WORDS[type(content)]} where an object is needed"
             elif path.suffix == ".safetensors" and path.is_file():

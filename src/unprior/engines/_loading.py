@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import torch
 import transformers
 from transformers import dynamic_module_utils
 
+from unprior._files import parse_json
 from unprior.engines._digests import folder_digest
 from unprior.engines._load_errors import explaining, listed
 from unprior.engines._source import Source
@@ -141,7 +141,7 @@ def _refuse_code_from_elsewhere(source: Source) -> None:
     """A model may name code of another repository (``owner/name--module.Class``), which no revision of ours pins."""
     for name in _CODE_IS_NAMED_IN:
         path = source.file(name)
-        for reference in () if path is None else _code_references(json.loads(path.read_bytes())):
+        for reference in () if path is None else _code_references(parse_json(path.read_bytes())):
             repository, separator, _ = reference.partition("--")
             if separator and repository != source.name:
                 raise UnpriorError(

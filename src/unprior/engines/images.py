@@ -87,14 +87,17 @@ def _to_rgb(image: Image.Image, name: str) -> Image.Image:
 
 def _to_grey(image: Image.Image, name: str) -> Image.Image:
     """Grey of 16 or 32 bits in 8: the visible range is kept, and what has none is refused rather than made black."""
-    values = np.asarray(image, dtype=np.float64)
-    if not np.isfinite(values).all():
+    values = np.asarray(image)
+    low, high = float(values.min()), float(values.max())  # NaN if any pixel is
+    if not np.isfinite([low, high]).all():
         raise ImageError(f"{name}: it has pixels that are not finite (NaN or infinity); convert it to 8 bits")
-    low, high = float(values.min()), float(values.max())
     if low < 0:
         raise ImageError(f"{name}: it has pixels below zero (down to {low:g}); convert it to 8 bits")
     top = 1.0 if image.mode == "F" and high <= 1 else max(high, 255.0)  # floats usually go from 0 to 1
-    return Image.fromarray((values * (255.0 / top)).clip(0, 255).astype(np.uint8))
+    grey = np.empty(values.shape, dtype=np.uint8)
+    for row, line in enumerate(values):  # line by line, for a large image in double precision is very large
+        grey[row] = (line * (255.0 / top)).clip(0, 255)
+    return Image.fromarray(grey)
 
 
 def resize(image: Image.Image, side: int | None) -> Image.Image:

@@ -172,7 +172,7 @@ _ALONE_BEFORE = rf"(?:(?<=option[-_])|(?<=answer[-_])|(?<!{_WORD})(?<!{_WORD}{_J
 _ALONE_AFTER = rf"(?!{_WORD})(?!{_JOINT}{_WORD})"
 # Letters also stand in abbreviations (e.g., a.m.), behind numbers as units (20 °C, 5 A), and in names (C++, A+).
 _LETTER_BEFORE = r"(?<![^\W\d_]\.)(?<!°)(?<![\d°][^\S\n])"
-_LETTER_AFTER = rf"(?!\.[^\W\d_]\.)(?!(?-i:(?<=[a-z])\.[a-z])(?!{_WORD}))(?![+#])"
+_LETTER_AFTER = rf"(?!\.[^\W\d_]\.)(?!(?-i:(?<=[a-z])\.[a-z])(?!{_WORD}))(?![+#](?!{_WORD}))"
 
 
 @lru_cache(maxsize=64)
@@ -219,7 +219,9 @@ _AFTER_ANY_LABEL = (
 _NEVER_AFTER_ARTICLE = (
     "was wasn't are were have had do did could would should and or but nor as so if that than then which whereas "
     "although though when where who in on of for from with without to by at over against like the this these those i "
-    "it its it's he she they we you there here not based porque parce puisque weil denn perché poiché pois потому"
+    "it its it's he she they we you there here not based porque parce puisque weil denn perché poiché pois потому "
+    "looks must may might will won't cannot can't contains displays illustrates indicates corresponds vs versus und "
+    "oder et ou y e ist est es é è n'est"
 )
 _SHOW_LABEL = {
     "a": frozenset(f"{_AFTER_ANY_LABEL} {_NEVER_AFTER_ARTICLE}".split()),
@@ -228,7 +230,9 @@ _SHOW_LABEL = {
 _ANNOUNCING = r"\b(?:option|choice|letter|opción|opção|opzione|вариант)"
 _ANSWER = rf"(?:{_ANNOUNCING}|\b(?:answer|respuesta|réponse|antwort|risposta|resposta|ответ))"
 _INSIDE_SENTENCE = re.compile(r"\w[^\S\n]+$")
-_NAMED = re.compile(rf"{_ANNOUNCING}[^\w\n.:;!?]*$", re.IGNORECASE)
+_NAMED = re.compile(rf"{_ANNOUNCING}[^\w\n.;!?]*$", re.IGNORECASE)
+_LISTED = re.compile(rf"[^\S\n]+[A-Z](?!{_WORD}|{_JOINT})")  # A B C
+_ANSWERED = re.compile(rf"{_ANSWER}[^\w\n.;!?]*:[^\w\n.;!?]*$", re.IGNORECASE)
 _SAID = re.compile(rf"{_ANSWER}(?: +\w+){{0,3}}? +(?:is|be|was|es|est|è|é|ist|это)[^\w\n]*$", re.IGNORECASE)
 
 
@@ -243,7 +247,7 @@ def _is_word(text: str, start: int, end: int) -> bool:
         last = letter.islower() and not text[end:].strip() and _INSIDE_SENTENCE.search(before) is not None
         return last and not _SAID.search(before)
     known = _SHOW_LABEL["a" if letter in "Aa" else "other"]
-    if following[1].replace("’", "'").casefold() in known:
+    if following[1].replace("’", "'").casefold() in known or (letter == "A" and _LISTED.match(text, end)):
         return False
     # In the middle of a sentence an article is not written as a capital: “the answer is A six fingers”.
-    return not (letter.isupper() and _SAID.search(before))
+    return not (letter.isupper() and (_SAID.search(before) or _ANSWERED.search(before)))

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from unprior._files import replacing
+from unprior._files import parse_json, replacing
 from unprior._locks import lock_at_once
 from unprior.engines.plan import Job
 from unprior.engines.store import ScoreStore, StoredResult
@@ -185,7 +185,7 @@ class ShardFolder:
         except (pa.ArrowException, OSError) as error:
             raise UnpriorError(f"{self.folder / name}: not a shard of results ({error}); move it away") from None
         store.put(
-            StoredResult(row["key"], None if row["value"] is None else json.loads(row["value"]), row["failure"])
+            StoredResult(row["key"], None if row["value"] is None else parse_json(row["value"]), row["failure"])
             for row in rows
         )
         return len(rows), sum(row["failure"] is not None for row in rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BufferedReader
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from unprior._files import is_parquet, open_to_read, read_lines
+from unprior._files import is_parquet, open_to_read, parse_json, read_lines
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
 from unprior.scores.files import read_parquet, read_schema
@@ -68,12 +67,12 @@ def read_origin(path: str | Path) -> Origin:
         return Origin()
     calibrator = note.get("calibrator")
     fitted_on = calibrator.get("scores", []) if isinstance(calibrator, dict) else []
-    return Origin(from_values(note.get("scores", []), str(path)), from_values(fitted_on, str(path)))
+    return Origin(from_values(note.get("scores", []), f"{path}: "), from_values(fitted_on, f"{path}: "))
 
 
 def _json(raw: bytes) -> Any:
     try:
-        return json.loads(raw)
+        return parse_json(raw)
     except (ValueError, RecursionError):
         return None  # reading the decisions themselves says what is wrong
 
@@ -116,7 +115,7 @@ def _read_lines(stream: BufferedReader, path: Path) -> tuple[list[int], dict[str
     for number, line in read_lines(stream, path):
         lines.append(number)
         try:
-            record = json.loads(line)
+            record = parse_json(line)
             for name in _COLUMNS:
                 columns[name].append(record[name])
         except (ValueError, TypeError, RecursionError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unprior._files import open_to_read, read_lines
+from unprior._files import open_to_read, parse_json, read_lines
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.prompts import YES_NO, is_cut_off, parse_answer, thinks
 from unprior.errors import UnpriorError, did_you_mean
@@ -162,7 +161,7 @@ def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int,
 
 def _parsed(line: bytes, where: str) -> dict[str, Any]:
     try:
-        record = json.loads(line)
+        record = parse_json(line)
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unprior._files import open_to_read
+from unprior._files import open_to_read, parse_json
 from unprior.errors import RowProblem, UnpriorError
 from unprior.reproduction.paper import MODELS, SCORES_DATASET
 from unprior.scores import ScoreTable, read_scores
@@ -32,8 +31,9 @@ _TASKS = {
 # The authors fit on "dev" pairs and call the others unseen.
 _SPLITS = {
     **dict.fromkeys(("dev", "development", "calib", "calibration"), "dev"),
-    **dict.fromkeys(("test", "testing", "unseen"), "test"),
+    **dict.fromkeys(("test", "testing", "heldout", "unseen"), "test"),
 }
+_UNSEEN = "unseen"
 _NEEDED_TASKS = {"Qwen3-VL-30B-A3B": ("mc",)}
 
 
@@ -53,7 +53,13 @@ def recognise_model(name: str) -> str | None:
 
 def _recognise(words: dict[str, str]) -> Callable[[str], str | None]:
     def recognise(text: str) -> str | None:
-        found = {words[word] for word in re.split(r"[^a-z]+", text.casefold()) if word in words}
+        apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text).casefold()
+        for two in (r"yes[\W_]*no", r"held[\W_]*out", r"multiple[\W_]*choice"):
+            apart = re.sub(two, lambda found: re.sub(r"[\W_]", "", found[0]), apart)
+        said = [word for word in re.split(r"[^a-z]+", apart) if word in words]
+        if _UNSEEN in said and _UNSEEN in words:  # whatever else the name tells, such as what was fitted on
+            return words[_UNSEEN]
+        found = {words[word] for word in said}
         return found.pop() if len(found) == 1 else None
 
     return recognise
@@ -116,7 +122,7 @@ def _holds_scores(path: Path) -> bool:
     with open_to_read(path) as stream:
         line = next((line for line in stream if line.strip()), b"")
     try:
-        record = json.loads(line)
+        record = parse_json(line)
     except ValueError:
         return False
     return isinstance(record, dict) and (is_published(record) or "image_scores" in record)

@@ -143,12 +143,11 @@ def _parse_lines(
 
 
 def _drop_cut_off(rows: list[ScoreRow], published: list[int]) -> None:
-    """Where one published answer shows that the model thinks, one without the closing tag is none."""
-    if not thinks(rows[index].original_text for index in published):
-        return
+    """Where one published answer shows that a model thinks, one of its answers without the closing tag is none."""
+    thinking = {rows[index].model for index in published if thinks([rows[index].original_text])}
     for index in published:
         text = rows[index].original_text
-        if text is not None and is_cut_off(text, thinking=True):
+        if text is not None and rows[index].model in thinking and is_cut_off(text, thinking=True):
             rows[index] = rows[index].model_copy(update={"original": None})
 
 
@@ -160,7 +159,7 @@ def _parse_line(line: bytes, complete: Complete | None) -> tuple[ScoreRow, tuple
     published = is_published(record)
     if "question" in record and "image" in record and "image_scores" not in record and not published:
         raise _QuestionsError
-    noted = from_values(record[FIELD], "this row") if FIELD in record else ()
+    noted = () if record.get(FIELD) is None else from_values(record[FIELD], "")
     row = row_from_published(record) if published else record
     return ScoreRow.model_validate(row if complete is None else complete(row)), noted, published
 

@@ -162,7 +162,9 @@ def check_pairs(columns: PairColumns, *, complete: bool = True) -> PairCheck:
         members = rows if columns.splits_of is None else columns.splits_of
         problems.append(_problem(columns, Fault.SPLITS, np.flatnonzero(members & (columns.pair == code))))
     sound = ~rows | ~(wrong[unit] | split_pairs[columns.pair])
-    return PairCheck(tuple(problems), int(wrong.sum() + split_pairs.sum()), sound)
+    leaking = np.zeros(size, dtype=np.bool_)
+    leaking[unit[rows & split_pairs[columns.pair]]] = True
+    return PairCheck(tuple(problems), int((wrong | leaking).sum()), sound)
 
 
 def _twice(columns: PairColumns, unit: IntArray, rows: IntArray, size: int) -> BoolArray:
@@ -195,15 +197,20 @@ def _problem(columns: PairColumns, fault: Fault, rows: IntArray) -> PairProblem:
     return PairProblem(fault, pair, None if fault is Fault.SPLITS else task, lines)
 
 
+def _pair_codes(table: ScoreTable) -> IntArray:
+    """A code for every pair of one model and benchmark."""
+    pair = codes_of(table.arrow.column("pair_id"))
+    for name in ("model", "benchmark"):
+        if len(table.values_of(name)) > 1:
+            scope = codes_of(table.arrow.column(name))
+            pair = _compact(pair * (int(scope.max()) + 1) + scope)
+    return pair
+
+
 def table_pairs(table: ScoreTable, rows: BoolArray | None = None) -> PairColumns:
     """The pairs of a score table; ``rows`` chooses some of them."""
     arrow = table.arrow
     paired = table.is_paired if rows is None else table.is_paired & rows
-    pair = codes_of(arrow.column("pair_id"))
-    for name in ("model", "benchmark"):
-        scope = codes_of(arrow.column(name))
-        if scope.any():
-            pair = _compact(pair * (int(scope.max()) + 1) + scope)
 
     def options() -> IntArray:
         # Answers are compared by their names, so the order of the candidates does not matter here.
@@ -221,7 +228,7 @@ def table_pairs(table: ScoreTable, rows: BoolArray | None = None) -> PairColumns
         return [codes_of(names), _compact(np.array(scores, dtype=np.int64))]
 
     return PairColumns(
-        pair=pair,
+        pair=_pair_codes(table),
         task=codes_of(arrow.column("task")),
         is_cf=table.is_cf,
         is_paired=paired,
@@ -234,10 +241,19 @@ def table_pairs(table: ScoreTable, rows: BoolArray | None = None) -> PairColumns
     )
 
 
-def sound_pairs(table: ScoreTable) -> tuple[ScoreTable, PairCheck]:
-    """A table without its unsound pairs, and what was wrong with them."""
-    check = check_pairs(table_pairs(table))
-    return (table if check.sound.all() else table.take(check.sound)), check
+def sound_pairs(table: ScoreTable, rows: BoolArray | None = None) -> tuple[ScoreTable, PairCheck]:
+    """The rows of sound pairs, of all rows or of some, and what was wrong with the others."""
+    check = check_pairs(table_pairs(table, rows))
+    sound = table.take(check.sound if rows is None else check.sound & rows)
+    sound.pairs_are_sound = True
+    return sound, check
+
+
+def refuse_unsound(table: ScoreTable, rows: BoolArray) -> None:
+    """Raise an error that names the pairs that are not sound among some rows; a table is looked at only once."""
+    if table.pairs_are_sound and rows.all():
+        return
+    check_pairs(table_pairs(table, rows)).refuse(table.source, skippable=True)
 
 
 def codes_of(column: pa.Array | pa.ChunkedArray) -> IntArray:
@@ -297,20 +313,27 @@ def warnings_about(table: ScoreTable, epsilon_cs: float | None = None) -> list[s
     """
     found = []
     for task, pairs in pairs_by_task(table).items():
-        if pairs < FEW_PAIRS:
-            means = f"one answer more or less moves an accuracy by {100 / pairs:.1f} points"
-            if epsilon_cs is not None and epsilon_cs * pairs < 1:
-                means += f", so a permitted loss of ε = {epsilon_cs:g} permits no harmed answer at all"
-            found.append(f"task {task} has only {pairs} pairs: {means}; the paper uses 70 development pairs")
+        found += few_pairs(task, pairs, epsilon_cs)
         if sentence := _at_chance(table, table.mask(task=task) & ~table.is_cf & table.is_paired, task):
             found.append(sentence)
     return found
 
 
+def few_pairs(task: str, pairs: int, epsilon_cs: float | None = None) -> list[str]:
+    """A sentence about a task with few pairs, and what that means; nothing for enough of them."""
+    if not 0 < pairs < FEW_PAIRS:
+        return []
+    means = f"one answer more or less moves an accuracy by {100 / pairs:.1f} points"
+    if epsilon_cs is not None and epsilon_cs * pairs < 1:
+        means += f", so a permitted loss of ε = {epsilon_cs:g} permits no harmed answer at all"
+    return [f"task {task} has only {pairs} pairs: {means}; the paper uses 70 development pairs"]
+
+
 def pairs_by_task(table: ScoreTable) -> dict[str, int]:
     """Number of pairs of every task, by name."""
-    pair = table_pairs(table).pair
-    return {task: len(np.unique(pair[table.mask(task=task)])) for task in sorted(table.values_of("task"))}
+    pair = _pair_codes(table)
+    tasks = sorted(table.values_of("task"))
+    return {task: int(np.count_nonzero(np.bincount(pair[table.mask(task=task)]))) for task in tasks}
 
 
 def _at_chance(table: ScoreTable, rows: BoolArray, task: str) -> str | None:

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from unprior._files import parse_json
+from unprior._validation import describe_validation_error
 from unprior.errors import UnpriorError
 
 METADATA_KEY = b"unprior.provenance"
@@ -117,12 +119,11 @@ def compare_provenance(own: Sequence[Provenance], other: Sequence[Provenance]) -
     ('precision float32, here bfloat16',)
     """
     refused = []
-    weights = _known(own, "weights"), _known(other, "weights")
-    same_weights = bool(weights[0] and weights[1] and weights[1] <= weights[0])
+    weights = _known(own, "weights")
+    # One model may have two names, e.g. a folder that was moved.
+    named = [record for record in other if record.weights is None or record.weights not in weights]
     for name, words in _DECISIVE.items():
-        if name == "model" and same_weights:  # one model under two names, e.g. a folder that was moved
-            continue
-        if difference := _difference(own, other, name, words):
+        if difference := _difference(own, named if name == "model" else other, name, words):
             refused.append(difference)
     noted = [
         difference for name, words in _TOLD.items() if (difference := _difference(own, other, name, words)) is not None
@@ -152,11 +153,12 @@ def _difference(own: Sequence[Provenance], other: Sequence[Provenance], name: st
     if not here or not there or there <= here:
         return None
 
-    def shown(values: set[Any]) -> str:
-        texts = [size_text(value) if name == "image_size" else str(value) for value in sorted(values)]
-        return " and ".join(str(short(text)) if name in _DIGESTS else text for text in texts)
+    return f"{words} {_shown(here, name)}, here {_shown(there - here, name)}"
 
-    return f"{words} {shown(here)}, here {shown(there - here)}"
+
+def _shown(values: set[Any], name: str) -> str:
+    texts = [size_text(value) if name == "image_size" else str(value) for value in sorted(values)]
+    return " and ".join(str(short(text)) if name in _DIGESTS else text for text in texts)
 
 
 def merge_provenance(groups: Iterable[Iterable[Provenance]]) -> tuple[Provenance, ...]:
@@ -184,13 +186,13 @@ def from_values(values: Any, source: str) -> tuple[Provenance, ...]:
     """Check what a file says; ``source`` stands in the message when it makes no sense."""
     try:
         if not isinstance(values, list):
-            raise TypeError("it is not a list")
+            raise TypeError("it is not a list of records")
         return tuple(Provenance.model_validate(value) for value in values)
     except (ValidationError, TypeError, ValueError) as error:
-        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        reason = describe_validation_error(error) if isinstance(error, ValidationError) else str(error)
         raise UnpriorError(
-            f"{source}: its note on how the scores were made ({FIELD}) cannot be read: {reason}. Score again, or "
-            f"remove the note."
+            f"{source}{FIELD}, the note on how the scores were made, cannot be read: {reason}. Score again, or remove "
+            f"the note."
         ) from None
 
 
@@ -200,10 +202,24 @@ def from_metadata(metadata: dict[bytes, bytes] | None, source: str) -> tuple[Pro
     if raw is None:
         return ()
     try:
-        values = json.loads(raw)
+        values = parse_json(raw)
     except (ValueError, RecursionError):
         values = None
-    return from_values(values, source)
+    return from_values(values, f"{source}: ")
+
+
+def mixed_provenance(records: Sequence[Provenance]) -> tuple[str, ...]:
+    """What differs between records of one model that should have been made alike.
+
+    >>> mixed_provenance([Provenance(model="a", precision="float32"), Provenance(model="a", precision="bfloat16")])
+    ('precision bfloat16 and float32',)
+    """
+    found = []
+    for name, words in _DECISIVE.items():
+        values = _known(records, name)
+        if len(values) > 1 and name != "model":
+            found.append(f"{words} {_shown(values, name)}")
+    return tuple(found)
 
 
 def short(digest: str | None) -> str | None:

@@ -92,6 +92,8 @@ class ScoreTable:
         """The file it was read from, if it was."""
         self.provenance = tuple(provenance)
         """How the scores were made: one record for each model and benchmark, as far as it is known."""
+        self.pairs_are_sound = False
+        """Whether its pairs were checked, so that they need not be checked again."""
 
     @classmethod
     def from_rows(
@@ -206,6 +208,8 @@ class ScoreTable:
 
     def take(self, rows: IntArray | BoolArray) -> ScoreTable:
         """Choose rows by position or by mask."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
         chosen = pa.array(rows)
         filtered = self.arrow.filter(chosen) if rows.dtype == np.bool_ else self.arrow.take(chosen)
         return ScoreTable(

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from unprior._files import is_file, open_to_read, read_lines
+from unprior._files import is_file, open_to_read, parse_json, read_lines
 from unprior._validation import describe_validation_error
 from unprior.benchmarks.microworld import SELECTION_SEEDS, pairs, render
 from unprior.benchmarks.microworld.benchmark import IMAGE_SIZE, presence_question
@@ -160,7 +160,7 @@ class _PresenceLine(_Line):
 def _parse(line: bytes) -> _CaptionLine | _PresenceLine:
     """A line is of the kind whose fields it has; one that is no JSON at all is refused by either."""
     try:
-        keys = json.loads(line)
+        keys = parse_json(line)
     except ValueError:
         keys = {}
     asks = isinstance(keys, dict) and bool({"question", "answer"} & set(keys))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unprior._files import read_whole, replacing
+from unprior._files import parse_json, read_whole, replacing
 from unprior.baselines.revis.directions import LayerChoice
 from unprior.errors import UnpriorError
 
@@ -85,11 +85,11 @@ class RevisVectors:
         content = read_whole(path)
         try:
             tensors = load(content)
-            header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+            header = parse_json(content[8 : 8 + int.from_bytes(content[:8], "little")])
             metadata = header.get("__metadata__", {})
             if metadata.get("format") != FORMAT:
                 raise UnpriorError(f"{path}: this is no file of REVIS vectors; {_REMEDY}")
-            about = json.loads(metadata["about"])
+            about = parse_json(metadata["about"])
             if about["version"] != VERSION:
                 raise UnpriorError(f"{path}: written in version {about['version']}, this is {VERSION}; {_REMEDY}")
             vectors = cls(
