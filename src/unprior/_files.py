@@ -153,7 +153,7 @@ def _target(path: Path) -> tuple[Path, int]:
     here = path
     for _ in range(40):
         # /dev/stdout may lead to a regular file, but one that somebody else writes to at the same time.
-        if os.path.realpath(here.parent).startswith("/proc"):
+        if os.path.realpath(here.parent).startswith("/proc/"):
             raise _not_replaceable(path, "a stream of this process")
         if not here.is_symlink():
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import string
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -108,11 +109,25 @@ def read_questions(path: Path) -> Benchmark:
                 examples.append(_example(question, image, number))
             except ValidationError as error:
                 problems.append(RowProblem(number, describe_validation_error(error, UserQuestion.model_fields)))
+    problems += _confused_pairs(examples)
     if problems:
         raise InvalidScoresError(str(path), total, tuple(problems), skippable=False)
     if not examples:
         raise UnpriorError(f"{path}: no questions")
     return Benchmark(path.stem, examples, source=str(path))
+
+
+def _confused_pairs(examples: Sequence[Example]) -> list[RowProblem]:
+    """A number and the same number as text are two names of pairs here and one in score tables."""
+    first: dict[str, Example] = {}
+    return [
+        RowProblem(
+            example.line or 0, f"pair {example.pair_id!r} is pair {known.pair_id!r} in line {known.line}; write one way"
+        )
+        for example in examples
+        if example.pair_id is not None
+        and (known := first.setdefault(str(example.pair_id), example)).pair_id != example.pair_id
+    ]
 
 
 def write_questions(path: Path, benchmark: Benchmark) -> None:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -107,11 +107,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show Δ gets a ? in its place
             stream.reconfigure(errors="replace")
     try:
+        _refuse_broken_text(sys.argv[1:] if arguments is None else arguments)
         with _terminated_like_interrupted():
             app(args=None if arguments is None else list(arguments))
     except UnpriorError as error:
-        errors.print(f"error: {_in_commands(str(error))}", style="red", soft_wrap=True)
-        sys.exit(2)
+        _fail(_in_commands(str(error)))
     except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:  # a name that is too long, a folder without rights, a full disk
+        if error.filename is None:
+            raise
+        _fail(f"{error.filename}: {error.strerror or error}; choose another path, or check its rights")
+    except MemoryError:
+        _fail("there is not enough memory for this; ask for less at once (fewer rows, smaller images or batches)")
+
+
+def _fail(message: str) -> NoReturn:
+    errors.print(f"error: {message}", style="red", soft_wrap=True)
+    sys.exit(2)
+
+
+def _refuse_broken_text(arguments: Sequence[str]) -> None:
+    """Bytes that are not UTF-8 arrive as halves of characters, which neither models nor files can hold."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            shown = argument.encode("utf-8", "backslashreplace").decode()
+            raise UnpriorError(f"{shown}: this argument is not valid UTF-8; write it in UTF-8") from None

@@ -15,6 +15,9 @@ from unprior.errors import UnpriorError
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
 
+MAX_SIDE = 8192
+"""Larger squares take gigabytes for every image."""
+
 BenchmarkName = Annotated[
     str, typer.Option("--benchmark", help="A benchmark of `unprior data list`, or a file of questions (JSON lines).")
 ]
@@ -34,6 +37,7 @@ Resize = Annotated[
     typer.Option(
         help="Bring images to this square size first, e.g. 512; 0 leaves them as they are. By default as in the paper.",
         min=0,
+        max=MAX_SIDE,
     ),
 ]
 _NAMED_IMAGES = 10

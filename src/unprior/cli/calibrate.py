@@ -183,10 +183,11 @@ def evaluate(
 def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> None:
     """Decisions belong to the scores they were made from, and their calibrator to scores that were made alike."""
     from unprior.evaluation.answers import read_origin
-    from unprior.scores.provenance import Differences, compare_provenance
+    from unprior.scores.provenance import Differences, Provenance, compare_provenance
 
     origin = read_origin(decisions)
-    other = compare_provenance(origin.scores, judged.provenance)
+    models = [Provenance(model=name) for name in sorted(filter(None, judged.values_of("model")))]
+    other = compare_provenance(origin.scores, judged.provenance or models)
     tell_differences(f"{decisions}: not made from these scores", other, force=force)
     forced = compare_provenance(origin.fitted_on, origin.scores or judged.provenance)
     told = Differences((), (*forced.refused, *forced.noted))  # whoever applied the calibrator knew

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from unprior._files import is_file, parse_json, read_whole, replacing
+from pydantic import TypeAdapter, ValidationError
+
+from unprior._files import is_file, read_whole, replacing
+from unprior._validation import describe_validation_error
 from unprior.cli.model import ModelOptions
 from unprior.errors import UnpriorError
 
@@ -66,9 +69,9 @@ class RunRecord:
             )
         content = read_whole(path)
         try:
-            values = parse_json(content)
-            model = values["model"] | {"base_urls": tuple(values["model"].get("base_urls", ()))}
-            model |= {"trust_remote_code": False}  # a file gives no leave to run code
-            return cls(**values | {"model": ModelOptions(**model)})
-        except (ValueError, TypeError, KeyError) as error:
-            raise UnpriorError(f"{path}: not a record of a run ({error}); delete it and run again") from None
+            record: RunRecord = TypeAdapter(cls).validate_json(content, strict=True)
+        except ValidationError as error:
+            reason = describe_validation_error(error)
+            raise UnpriorError(f"{path}: not a record of a run ({reason}); delete it and run again") from None
+        # A file gives no leave to run code.
+        return replace(record, model=replace(record.model, trust_remote_code=False))

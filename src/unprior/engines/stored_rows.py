@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +13,14 @@ from unprior.engines.prompts import is_cut_off, parse_answer, thinks
 from unprior.engines.store import ScoreStore
 from unprior.scores import ScoreTable
 from unprior.scores.provenance import Provenance
+from unprior.scores.schema import LARGEST_SCORE
 
 _CENSORED = (
     "{hidden} of its candidates are not among the {top_k} tokens that the server shows, so their scores are only "
     "bounds; serve the model with vLLM 0.26 or newer, or take the bounds with --allow-censored"
 )
+_MOST_LIKELY = 1e-2  # a log-probability of one, with room for rounding
+_SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character, which no file can hold
 _OTHER = "what was stored for it is no result and has been removed; the same command computes it again"
 
 
@@ -141,16 +145,22 @@ class StoredRows:
 
 def _is_result(value: Any, candidates: int, answered: bool) -> bool:
     """Whether a stored value is what a scoring run stores: scores, token counts, and an answer where one was asked."""
-    if not isinstance(value, dict) or (answered and not isinstance(value.get("text"), str)):
+    if not isinstance(value, dict) or (answered and not _is_text(value.get("text"))):
         return False
-    kinds = {"scores": (int, float), "token_counts": (int,), "censored": (bool,)}
-    lists = {name: value.get(name) for name in kinds if name != "censored" or name in value}
+    tests: dict[str, Callable[[Any], bool]] = {
+        "scores": lambda entry: type(entry) in (int, float) and -LARGEST_SCORE <= entry <= _MOST_LIKELY,
+        "token_counts": lambda entry: type(entry) is int and 0 <= entry < 2**31,
+        "censored": lambda entry: type(entry) is bool,
+    }
+    lists = {name: value.get(name) for name in tests if name != "censored" or name in value}
     return all(
-        isinstance(entries, list)
-        and len(entries) == candidates
-        and all(type(entry) in kinds[name] for entry in entries)
+        isinstance(entries, list) and len(entries) == candidates and all(map(tests[name], entries))
         for name, entries in lists.items()
     )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and _SURROGATE.search(value) is None
 
 
 def _marks(values: Iterable[dict[str, Any]], candidates: int) -> list[bool]:

@@ -50,7 +50,7 @@ class Provenance(BaseModel):
     """Number format of the model's weights, e.g. ``bfloat16``."""
     prompt: Name | None = None
     """Digest of the tokens of a fixed question as the model reads it: chat template and layout."""
-    image_size: Annotated[int, Field(ge=0)] | None = None
+    image_size: Annotated[int, Field(ge=0, le=8192)] | None = None
     """Side of the square that images are brought to before the model's own processing; 0 leaves them as they are."""
     prior: Name | None = None
     """The view that the prior scores come from: ``text``, ``white``, …"""

@@ -397,6 +397,13 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_null(value))
 
 
+def _are_numbers(kind: pa.DataType) -> bool:
+    """Lists of numbers; Arrow would also make numbers of truth values and of text."""
+    value = getattr(kind, "value_type", kind)
+    numbers = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal, pa.types.is_null)
+    return any(is_kind(value) for is_kind in numbers)
+
+
 def _conform(table: pa.Table, source: str) -> pa.Table:
     """Bring columns to the schema's types and order; complain about a column that cannot be."""
     absent = [name for name in REQUIRED if name not in table.column_names]
@@ -417,6 +424,8 @@ def _conform(table: pa.Table, source: str) -> pa.Table:
             wanted = pa.int64() if pa.types.is_integer(column.type) else pa.string()
             if not (pa.types.is_integer(column.type) or _is_text(column.type)):
                 raise UnpriorError(f"{source}: column pair_id is {column.type}, it must be whole numbers or text")
+        if field.name in ("image_scores", "prior_scores") and not _are_numbers(column.type):
+            raise UnpriorError(f"{source}: column {field.name} is {column.type}, it must be lists of numbers")
         try:
             columns[field.name] = column.cast(wanted)
         except (pa.ArrowException, UnicodeError) as error:
