@@ -12,7 +12,7 @@ from real_data import real_data
 from unprior import UnpriorError
 from unprior.benchmarks import cdh_bench
 from unprior.benchmarks.schema import LETTERS, Benchmark, Example
-from unprior.engines.prompts import YES_NO
+from unprior.engines.prompts import YES_NO, parse_answer
 from unprior.evaluation import Share
 from unprior.evaluation.raw_answers import evaluate_answers
 
@@ -41,6 +41,19 @@ def test_a_real_model_s_answers_give_the_known_counts() -> None:
     claim = evaluate_answers(answers, relabelled, split="test").tasks[1].metrics
     assert claim is not None
     assert (claim.cf, claim.cs, claim.ccr) == (Share(142, 230), Share(224, 230), Share(88, 88))
+
+
+def test_all_pairs_of_a_real_model_s_answers() -> None:
+    """The first letter counts even where options are listed before the answer: pair 77, which is a development pair."""
+    folder = real_data("cdh-bench")
+    answers = folder / "answers.Qwen3-VL-32B-Instruct.jsonl"
+    choice, claim = (task.metrics for task in evaluate_answers(answers, cdh_bench.load(folder)).tasks)
+    assert choice is not None
+    assert claim is not None
+    assert (choice.cf, choice.ccr) == (Share(138, 300), Share(137, 162))
+    texts = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+    listed = [row["text"] for row in texts if str(row["pair_id"]).endswith("77") and len(row["text"] or "") > 20]
+    assert any("(A. 6 wheels" in text and parse_answer(text, LETTERS) == "A" for text in listed)
 
 
 @pytest.fixture
