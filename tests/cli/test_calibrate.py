@@ -270,6 +270,8 @@ def test_pairs_are_checked_before_fitting_and_evaluating(run: Callable, rewrite:
 
 
 def test_few_pairs_and_a_guessing_model_bring_warnings(run: Callable, rewrite: Callable, files: Any) -> None:
+    one = rewrite(files.scores, "one.jsonl", lambda rows: [row for row in rows if row["pair_id"] in (1, 6)])
+    run("fit", one, "--out", "cal.json").refused("one.jsonl: task mc has 1 development pair; at least 2 are needed")
     few = rewrite(files.scores, "few.jsonl", lambda rows: [row for row in rows if row["pair_id"] <= 60])
     fitted = run("fit", few, "--out", "cal.json", "--json")
     assert "task mc has only 15 pairs" in fitted.json["warnings"][0]

@@ -250,7 +250,7 @@ def broken(folder: Path, name: str, content: bytes) -> Path:
     [
         ("config.json", b"", "config.json is damaged or incomplete"),
         ("config.json", b"[]", "config.json holds a list where an object is needed"),
-        ("config.json", b"[" * 100_000, "config.json is damaged or incomplete (RecursionError"),
+        ("config.json", b"[" * 100_000, "config.json is damaged or incomplete (nested too deeply"),
         ("config.json", b'{"model_type": [1]}', "cannot be loaded: TypeError: unhashable"),
         ("config.json", b'{"model_type": "llava", "text_config": 3}', "cannot be loaded: "),
         ("tokenizer.json", b"\xff\xfe", "tokenizer.json is damaged or incomplete (UnicodeDecodeError"),

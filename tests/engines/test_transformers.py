@@ -18,6 +18,7 @@ from engine_fixtures import official_inputs
 from unprior import UnpriorError
 from unprior.engines import _forward, _loading
 from unprior.engines._loading import load_processor
+from unprior.engines._source import Source
 from unprior.engines._tokens import PromptEncoder
 from unprior.engines.prompts import PromptLayout, is_cut_off, parse_answer
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
@@ -252,7 +253,7 @@ def test_a_thinking_block_that_the_template_opens_belongs_to_the_answer(
 
 
 def test_tags_of_thinking_that_are_special_tokens_stay(model_folder: Callable[[str], Path]) -> None:
-    encoder = PromptEncoder(load_processor(str(model_folder("llava")), None), PromptLayout())
+    encoder = PromptEncoder(load_processor(Source(str(model_folder("llava")))), PromptLayout())
     tokenizer = encoder.tokenizer
     tokenizer.add_special_tokens({"additional_special_tokens": ["◁think▷", "◁/think▷", "<|box|>"]})
     encoder = PromptEncoder(encoder.processor, PromptLayout())

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from small_tables import Row, twelve_pairs
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, evaluate, read_scores, synthesize
-from unprior.scores.pairs import Fault, PairProblem, check_pairs, sound_pairs, table_pairs, warnings_about
+from unprior.scores.pairs import (
+    Fault,
+    PairProblem,
+    check_pairs,
+    pairs_by_task,
+    refuse_too_few,
+    sound_pairs,
+    table_pairs,
+    warnings_about,
+)
 
 
 def rows() -> list[Row]:
@@ -190,8 +199,8 @@ def test_any_kind_of_pair_id(kind: Callable[[int], Any]) -> None:
 
 def test_one_pair_is_too_few_to_fit_on() -> None:
     one = ScoreTable.from_rows([row for row in rows() if row["pair_id"] == 1])
-    with pytest.raises(UnpriorError, match="task mc has 1 development pair; at least 2 are needed"):
-        SelectivePriorCalibrator().fit(one)
+    with pytest.raises(UnpriorError, match="one: task mc has 1 development pair; at least 2 are needed"):
+        refuse_too_few("one", pairs_by_task(one))
 
 
 def test_few_pairs_bring_a_warning_that_says_what_it_means() -> None:

@@ -39,7 +39,7 @@ from unprior.calibration.selection import (
 from unprior.calibration.strength import Standardisation, StrengthFit, StrengthObjective, fit_strengths
 from unprior.errors import InvalidScoresError, UnpriorError
 from unprior.scores import Block, ScoreTable
-from unprior.scores.pairs import pairs_by_task, refuse_too_few, refuse_unsound
+from unprior.scores.pairs import refuse_unsound
 from unprior.scores.provenance import Differences, Provenance, compare_provenance
 from unprior.scores.schema import SIDES, IntArray
 from unprior.scores.table import FloatArray
@@ -459,7 +459,6 @@ def development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
     chosen = table.take(rows)
     refuse_unfit(chosen)
     refuse_unsound(table, rows)
-    refuse_too_few(chosen.source or "score table", pairs_by_task(chosen))
     return chosen
 
 

@@ -46,7 +46,7 @@ def fit(
     """Learn the correction strength and choose the gate on development rows."""
     from unprior.calibration import SelectivePriorCalibrator
     from unprior.calibration.calibrator import refuse_unfit
-    from unprior.scores.pairs import warnings_about
+    from unprior.scores.pairs import pairs_by_task, refuse_too_few, warnings_about
     from unprior.scores.provenance import Differences, mixed_provenance
 
     refuse_overwriting(out, scores)
@@ -61,6 +61,7 @@ def fit(
             f"score with vLLM 0.26 or newer, or take them with --allow-censored"
         )
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
+    refuse_too_few(str(scores), pairs_by_task(development))
     mixed = Differences(mixed_provenance(development.provenance), ())
     tell_differences(f"{scores}: the rows were not all made alike", mixed, force=force)
     calibrator.fit(development, split=None)

@@ -78,6 +78,8 @@ class DistributedRun:
                 self.shards.merge(self.store)
         failures: list[Failure] = []
         censored = cut_off = 0
+        if self._missing:
+            self.store.note_date()
         for rows in self.rows.parts():
             failures += rows.failures
             censored += rows.censored

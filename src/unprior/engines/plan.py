@@ -12,7 +12,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
@@ -197,7 +196,6 @@ def engine_provenance(engine: Described, resize_to: int | None) -> Provenance:
         image_size=resize_to or 0,
         prior="text",
         versions=_versions(identity),
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
         **told,
     )
 

@@ -227,6 +227,8 @@ def compute_missing(
         failed += sum(result.failure is not None for result in results)
         if report:
             report(Progress(done, len(jobs), failed, reused=reused))
+    if missing:
+        store.note_date()
     return len(missing)
 
 

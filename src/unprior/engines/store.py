@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ _PUT = (
     "INSERT INTO result (key, value, failure) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE"
     " SET value = excluded.value, failure = excluded.failure WHERE result.value IS NULL"
 )
+_SCORED = "scored"
 _DAMAGED = "this score store is damaged; move it away and run again, or restore a copy"
 _UNREADABLE = "the stored result is damaged; the same command computes it again"
 _NOT_A_STORE = "this is not a score store; choose another path, or move the file away"
@@ -148,6 +150,15 @@ class ScoreStore(AbstractContextManager["ScoreStore"]):
         """Note where the results come from (model, versions); other names keep their values."""
         with self._transaction("IMMEDIATE") as connection:
             connection.executemany("REPLACE INTO info (name, value) VALUES (?, ?)", list(info.items()))
+
+    def note_date(self) -> None:
+        """Note that results were computed now; a table that is only written again keeps the earlier date."""
+        self.set_info({_SCORED: datetime.now(UTC).isoformat(timespec="seconds")})
+
+    @property
+    def date(self) -> str | None:
+        """When results were computed last, in UTC; stores of version 0.1.0 do not say."""
+        return self.info().get(_SCORED)
 
     def info(self) -> dict[str, str]:
         """Return the notes on where the results come from, by name."""

@@ -69,7 +69,6 @@ class StoredRows:
     def __init__(self, plan: ScoringPlan, store: ScoreStore, *, allow_censored: bool = False) -> None:
         """Keep what is needed."""
         self.plan, self.store, self.allow_censored = plan, store, allow_censored
-        self.provenance = plan.provenance()
         self.thinking: bool | None = None
         """Whether the answers are those of a thinking model; None until all of them were looked at."""
         # Parts of one table must agree on the type of their pair ids.
@@ -105,7 +104,8 @@ class StoredRows:
                 | {"censored": _marks(values.values(), len(planned.example.labels)) if hidden else None}
             )
         cut_off = sum(is_cut_off(row["original_text"], thinking=bool(self.thinking)) for row in rows)
-        return PartRows(rows, failures, censored, cut_off, self.provenance)
+        made = self.plan.provenance().model_copy(update={"date": self.store.date})
+        return PartRows(rows, failures, censored, cut_off, made)
 
     def parts(self) -> Iterator[PartRows]:
         """Collect the rows of all parts, one after the other."""

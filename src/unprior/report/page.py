@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +106,7 @@ def report_record(
     settings = calibrator.settings_
     return {
         "unprior": unprior.__version__,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "date": max(filter(None, (record.date for record in table.provenance)), default=None),
         "provenance": [record.record() for record in table.provenance],
         "title": _default_title(decisions.table),
         "headline": headline(evaluation, abstains=settings is None),
@@ -152,7 +151,7 @@ def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[t
         ("Fitted on", f"{calibrator.development_rows_:,} development rows"),
         ("Tested on", f"{len(decisions):,} rows of {pairs:,} pairs"),
         *provenance_facts(decisions.table),
-        ("Report", f"{datetime.now(UTC):%Y-%m-%d}, unprior {unprior.__version__}"),
+        ("Report made by", f"unprior {unprior.__version__}"),
     ]
 
 
