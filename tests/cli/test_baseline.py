@@ -138,14 +138,14 @@ def test_pairs_without_splits_are_compared_without_spc(run: Callable, tmp_path: 
 
 
 def test_a_picture_that_cannot_be_read_does_not_stop_the_comparison(run: Callable, tmp_path: Path, model: Path) -> None:
-    questions = write_benchmark(tmp_path, pairs=4)
-    (tmp_path / "2-cf.png").write_bytes(b"")
-    (tmp_path / "3-cs.png").unlink()
+    questions = write_benchmark(tmp_path, pairs=5, development=2)
+    (tmp_path / "3-cf.png").write_bytes(b"")
+    (tmp_path / "4-cs.png").unlink()
     common = ("--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--cost-examples", 3)
     told = run("baseline", "nolan", *common)
     assert told.code == 1  # as in scoring: some examples have no result
     assert "NoLan" in told.out
-    assert told.err.count("2-cf-mc") == 1
+    assert told.err.count("3-cf-mc") == 1
     told = run("run", *common, "--baselines", "NoLan,VCD")
     assert told.code == 1
     assert "VCD" in told.out

@@ -11,7 +11,7 @@ from PIL import Image
 PAIRS = 3
 
 
-def write_benchmark(folder: Path, pairs: int = PAIRS) -> Path:
+def write_benchmark(folder: Path, pairs: int = PAIRS, development: int = 1) -> Path:
     """Pairs of images with a choice and a yes/no question each: four examples per pair."""
     generator = np.random.default_rng(0)
     rows = []
@@ -20,7 +20,7 @@ def write_benchmark(folder: Path, pairs: int = PAIRS) -> Path:
             name = f"{pair}-{side}.png"
             pixels = generator.integers(0, 256, (40 + 8 * pair, 48, 3), dtype=np.uint8)
             Image.fromarray(pixels).save(folder / name)
-            common = {"image": name, "pair": pair, "side": side, "split": "dev" if pair == 0 else "test"}
+            common = {"image": name, "pair": pair, "side": side, "split": "dev" if pair < development else "test"}
             options = ["five", "six", "seven", "four"]
             question = f"How many fingers does hand {pair} have?"
             rows.append(common | {"question": question, "options": options, "answer": "six", "id": f"{pair}-{side}-mc"})
