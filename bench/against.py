@@ -24,33 +24,33 @@ _HERE = Path(__file__).resolve().parent.parent
 Work = Callable[[Path], None]
 
 
-def _fit(folder: Path) -> None:
-    from unprior import SelectivePriorCalibrator, read_scores
+def _command(*arguments: object) -> None:
+    from unprior.cli import main
 
-    SelectivePriorCalibrator().fit(read_scores(folder / "scores.parquet"), split=None).save(folder / "calibrator.json")
+    try:
+        main([str(argument) for argument in arguments])
+    except SystemExit as ended:
+        if ended.code:
+            raise
+
+
+def _fit(folder: Path) -> None:
+    _command("fit", folder / "scores.parquet", "--split", "all", "--out", folder / "calibrator.json", "--json")
 
 
 def _apply(folder: Path) -> None:
-    from unprior import SelectivePriorCalibrator, read_scores
-
-    calibrator = SelectivePriorCalibrator.load(folder / "calibrator.json")
-    calibrator.predict(read_scores(folder / "scores.parquet", require_answers=False))
+    decisions = folder / "decisions.parquet"
+    _command("apply", folder / "calibrator.json", folder / "scores.parquet", "--out", decisions, "--json")
 
 
 def _score(folder: Path) -> None:
-    from unprior.cli import main
-
     with tempfile.TemporaryDirectory(dir=folder) as out:
-        try:
-            main(["score", "--model", "embedded", "--benchmark", "microworld", "--out", out, "--json"])
-        except SystemExit as ended:
-            if ended.code:
-                raise
+        _command("score", "--model", "embedded", "--benchmark", "microworld", "--out", out, "--json")
 
 
 WORK: dict[str, tuple[str, Work]] = {
-    "fit": (f"read and fit, {_ROWS:,} rows", _fit),
-    "apply": (f"read and apply, {_ROWS:,} rows", _apply),
+    "fit": (f"`unprior fit`, {_ROWS:,} rows", _fit),
+    "apply": (f"`unprior apply`, {_ROWS:,} rows", _apply),
     "score": ("`unprior score`, embedded model, 1,200 examples", _score),
 }
 
