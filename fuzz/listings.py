@@ -6,6 +6,7 @@ import http.client
 import io
 import json
 import os
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -22,8 +23,9 @@ from fuzz.proxy import TRANSPORT, Proxy, Reply, Request, spoil_transport
 
 _NAME = "cdh-bench"
 _COSTLY = ("bomb", "endless")  # a slow connection alone is no fault, progress is shown
+_ELSEWHERE = Path(tempfile.gettempdir()) / "unprior-outside"
 _PATHS = (
-    "", ".", "..", "/", "../outside", "/tmp/outside", "a/../../outside", "data", "data/", "data/benchmark.jsonl/x",
+    "", ".", "..", "/", "../outside", str(_ELSEWHERE), "a/../../outside", "data", "data/", "data/benchmark.jsonl/x",
     "a" * 300, "a\x00b", "\ud800", "con", "download.json", "questions.jsonl", "data/benchmark.jsonl.part", "-rf", "~",
     "data//x", "./x", "data\\x", "é", "%2e%2e/x", "a?b#c", "\x1b[31m",
 )  # fmt: skip
@@ -83,7 +85,7 @@ class _Listings:
         beside = [path for path in case.folder.rglob("*") if path.is_file() and not path.is_relative_to(out)]
         beside = [path for path in beside if path.parent != case.folder]
         require(not beside, f"files were written beside the folder: {beside}")
-        require(not Path("/tmp/outside").exists(), "a file was written to /tmp/outside")
+        require(not _ELSEWHERE.exists(), f"a file was written to {_ELSEWHERE}")
         if ran.accepted and strict:
             self._same(out, "accepted")
 

@@ -16,12 +16,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from unprior._locks import fcntl  # None on Windows: leftovers stay there, for nobody can tell whether they are in use
 from unprior.errors import UnpriorError
-
-try:
-    import fcntl
-except ImportError:  # Windows: leftovers of killed processes stay, because nobody can tell whether they are in use
-    fcntl = None  # type: ignore[assignment]
 
 MOST_BYTES = 1 << 28
 """Of a file, or a line, that is read into memory as one piece; whatever is larger is no JSON of ours."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import IO, Any
 
+__all__ = ["fcntl", "lock_at_once"]
+
 try:
     import fcntl
 except ImportError:  # Windows
