@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from unprior._files import replacing
 from unprior.baselines.answers import read_answers, read_references
-from unprior.benchmarks.pairs import development_pairs, refuse_unsound
+from unprior.benchmarks.pairs import development_pairs, refuse_unsound_questions
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError
 from unprior.evaluation import Evaluation, evaluate
@@ -27,7 +27,7 @@ FILES = ("scores.parquet", "calibrator.json", "decisions.jsonl", "report.html", 
 def check_benchmark(benchmark: Benchmark, epsilon_cs: float | None = None) -> list[str]:
     """Refuse a benchmark that cannot be calibrated and judged, before anything is computed; returns what to mind."""
     _check({example.split for example in benchmark}, {example.side for example in benchmark})
-    refuse_unsound(benchmark)
+    refuse_unsound_questions(benchmark)
     pairs = development_pairs(benchmark)
     return [sentence for task, count in pairs.items() for sentence in few_pairs(task, count, epsilon_cs)]
 

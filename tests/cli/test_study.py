@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import tiny_models
@@ -100,12 +99,16 @@ def test_a_broken_file_is_left_aside(run: Callable, scored: Path) -> None:
     run("study", "main", "--run", scored).refused("scores.parquet", "not a Parquet file")
 
 
-def test_half_a_pair_is_told(run: Callable, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    table = synthesize(seed=3)
-    table.take(np.arange(len(table) - 1)).write(folder / "scores.parquet")
-    assert "1 test pairs lack" in run("study", "main", "--run", folder).err
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_half_a_pair_is_left_out_and_told(run: Callable, tmp_path: Path, split: str) -> None:
+    table = synthesize(seed=0)
+    pair = 1 if split == "dev" else 6
+    half = table.mask(pair_id=pair, side="cf")
+    table.take(~half).write(tmp_path / "scores.parquet")
+    told = run("study", "main", "--run", tmp_path)
+    assert told.code == 0
+    assert "left aside: 2 pairs of" in told.err
+    assert f"pair {pair} (mc): has no counterfactual (cf) side" in " ".join(told.err.split())
 
 
 def test_a_table_without_splits_is_told_what_it_lacks(run: Callable, tmp_path: Path) -> None:

@@ -33,17 +33,17 @@ def check_questions(benchmark: Benchmark) -> PairCheck:
             task=codes(*(example.task for example in examples)),
             is_cf=np.array([example.side == "cf" for example in examples], dtype=np.bool_),
             is_paired=paired,
-            options=lambda: codes(*(repr(example.texts or example.labels) for example in examples)),
+            options=codes(*(repr(example.texts or example.labels) for example in examples)),
             identity=identity,
             split=codes(*(str(example.split) for example in examples)),
             describe=lambda row: (str(examples[row].pair_id), examples[row].task),
             line=lambda row: examples[row].line,
-            question=lambda: codes(*(_asked(example) for example in examples)),
+            question=codes(*(_asked(example) for example in examples)),
         )
     )
 
 
-def refuse_unsound(benchmark: Benchmark) -> None:
+def refuse_unsound_questions(benchmark: Benchmark) -> None:
     """Raise an error that names the pairs that are not sound."""
     check_questions(benchmark).refuse(benchmark.source or f"benchmark {benchmark.name}")
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from unprior.calibration.decisions import Decision, Decisions
+from unprior.calibration.development import development_rows
 from unprior.calibration.features import Observation, observe
 from unprior.calibration.gate import (
     REASONS,
@@ -39,9 +40,8 @@ from unprior.calibration.selection import (
 from unprior.calibration.strength import Standardisation, StrengthFit, StrengthObjective, fit_strengths
 from unprior.errors import InvalidScoresError, UnpriorError
 from unprior.scores import Block, ScoreTable
-from unprior.scores.pairs import refuse_unsound
 from unprior.scores.provenance import Differences, Provenance, compare_provenance
-from unprior.scores.schema import SIDES, IntArray
+from unprior.scores.schema import IntArray
 from unprior.scores.table import FloatArray
 
 _ROWS_AT_ONCE = 1 << 14
@@ -451,43 +451,6 @@ class SelectivePriorCalibrator:
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise UnpriorError("this calibrator is not fitted; call fit(table) or load(path) first")
-
-
-def development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
-    """Rows to fit on; refuses what cannot support the ΔCF/ΔCS trade-off."""
-    rows = table.mask(split=split)
-    chosen = table.take(rows)
-    refuse_unfit(chosen)
-    refuse_unsound(table, rows)
-    return chosen
-
-
-def refuse_unfit(chosen: ScoreTable) -> None:
-    """Refuse rows of several models, without answers or sides, or with one side of a task only."""
-    models = sorted(str(model) for model in chosen.values_of("model"))
-    if len(models) > 1:
-        raise UnpriorError(
-            f"the rows come from {len(models)} models ({', '.join(models)}); a calibrator belongs to one model. "
-            f"Choose it with table.where(model=...) (command line: --model NAME)."
-        )
-    if (chosen.answer < 0).any():
-        raise UnpriorError("some rows have no answer; fitting needs the correct answer of every row")
-    if not chosen.is_paired.all():
-        raise UnpriorError(
-            f"{int((~chosen.is_paired).sum())} of {len(chosen)} rows do not say their side (cf or cs); calibration "
-            f"weighs repair on cf against retention on cs and needs it in every row"
-        )
-    tasks = {task: chosen.mask(task=task) for task in sorted(chosen.values_of("task"))}
-    present = {
-        (task, side) for task, rows in tasks.items() for side in SIDES if (chosen.is_cf[rows] == (side == "cf")).any()
-    }
-    for task in tasks:
-        for side, name in (("cf", "counterfactual"), ("cs", "commonsense")):
-            if (task, side) not in present:
-                raise UnpriorError(
-                    f"task {task} has no {name} ({side}) row among the {len(chosen)} rows to fit on. Calibration "
-                    f"weighs repair on cf against retention on cs: score both images of each pair."
-                )
 
 
 def _gain(block: Block, proposal: IntArray) -> IntArray:

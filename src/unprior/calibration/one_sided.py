@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from unprior.calibration.calibrator import SelectivePriorCalibrator, development_rows
+from unprior.calibration.calibrator import SelectivePriorCalibrator
+from unprior.calibration.development import development_rows
 from unprior.calibration.selection import Grid, Ties
 from unprior.scores import ScoreTable
 

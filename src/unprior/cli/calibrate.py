@@ -45,7 +45,7 @@ def fit(
 ) -> None:
     """Learn the correction strength and choose the gate on development rows."""
     from unprior.calibration import SelectivePriorCalibrator
-    from unprior.calibration.calibrator import refuse_unfit
+    from unprior.calibration.development import refuse_unfit
     from unprior.scores.pairs import pairs_by_task, refuse_too_few, warnings_about
     from unprior.scores.provenance import Differences, mixed_provenance
 

@@ -112,7 +112,7 @@ def score(
 
     Results are stored as they come; the same command again computes only what is missing.
     """
-    from unprior.benchmarks.pairs import refuse_unsound
+    from unprior.benchmarks.pairs import refuse_unsound_questions
 
     urls = tuple(base_url or ())
     options = ModelOptions(
@@ -126,7 +126,7 @@ def score(
     cluster.check()
     record = RunRecord.of(options, benchmark, variant, seed, data_dir, resize, allow_censored=allow_censored)
     whole = prepare(benchmark, out, seed, variant, data_dir)
-    refuse_unsound(whole)
+    refuse_unsound_questions(whole)
     questions = _part(whole, limit, shard)
     report_missing_images(questions)
     chosen = tuple(view.strip() for view in views.split(",") if view.strip())

@@ -108,9 +108,6 @@ def _refuse_other_tables(inputs: StudyInputs, run: Path) -> None:
             f"{run}: the score table lacks {' and '.join(lacking)}; studies fit on development pairs and judge on test "
             f"pairs of a cf and a cs image. Mark them in the benchmark and score it again."
         )
-    halves = inputs.incomplete_pairs
-    if halves:
-        warn(f"{halves:,} test pairs lack the question to one of their images; the sides are not quite the same pairs")
 
 
 def _lacks(study: Study, needs: Sequence[str], inputs: StudyInputs, run: Path) -> str:

@@ -100,7 +100,7 @@ class PairColumns:
     is_cf: BoolArray
     is_paired: BoolArray
     """Rows that belong to no pair are left alone."""
-    options: Callable[[], IntArray]
+    options: IntArray
     """Rows with the same options have the same code."""
     identity: Callable[[IntArray], Sequence[IntArray]]
     """Codes for some rows; rows of one side of a pair that share any of them are one example that stands twice."""
@@ -109,7 +109,7 @@ class PairColumns:
     """Pair and task of a row, for people."""
     line: Callable[[int], int | None]
     """Where a row stands, if it stands in a file of lines."""
-    question: Callable[[], IntArray] | None = None
+    question: IntArray | None = None
     """Rows with the same question have the same code; a pair may have several questions."""
     splits_of: BoolArray | None = None
     """Rows in which a pair must not stand in another split; by default those that belong to a pair."""
@@ -123,8 +123,7 @@ class PairColumns:
         size = int(unit.max(initial=0)) + 1
         sides = [np.bincount(unit[self.is_paired & side], minlength=size) for side in (self.is_cf, ~self.is_cf)]
         simple = (sides[0] == 1) & (sides[1] == 1)
-        question = self.question()
-        finer = unit * (int(question.max(initial=0)) + 1) + question
+        finer = unit * (int(self.question.max(initial=0)) + 1) + self.question
         return _compact(np.where(simple[unit], unit, size + finer))
 
 
@@ -145,8 +144,8 @@ def check_pairs(columns: PairColumns, *, complete: bool = True) -> PairCheck:
         bad[Fault.REPEATED] = present & (counts[0] > 0) & (counts[1] > 0) & (counts[0] != counts[1])
     balanced = present & (counts[0] == counts[1])
     # Sums of codes agree exactly when both sides have the same options, whatever the number of their rows.
-    weight = np.random.default_rng(0).integers(1, 1 << 40, int((codes := columns.options()).max(initial=0)) + 1)
-    signed = np.where(cf, weight[codes], -weight[codes])
+    weight = np.random.default_rng(0).integers(1, 1 << 40, int(columns.options.max(initial=0)) + 1)[columns.options]
+    signed = np.where(cf, weight, -weight)
     total = np.zeros(size, dtype=np.int64)
     np.add.at(total, unit[rows], signed[rows])
     bad[Fault.OPTIONS] = balanced & (total != 0)
@@ -212,11 +211,9 @@ def table_pairs(table: ScoreTable, rows: BoolArray | None = None) -> PairColumns
     arrow = table.arrow
     paired = table.is_paired if rows is None else table.is_paired & rows
 
-    def options() -> IntArray:
-        # Answers are compared by their names, so the order of the candidates does not matter here.
-        flat = codes_of(table.candidate_lists.flatten())
-        weights = np.random.default_rng(1).integers(1, 1 << 60, int(flat.max(initial=0)) + 1)
-        return _compact(np.add.reduceat(weights[flat], table.offsets[:-1]))
+    # Answers are compared by their names, so the order of the candidates does not matter here.
+    flat = codes_of(table.candidate_lists.flatten())
+    weights = np.random.default_rng(1).integers(1, 1 << 60, int(flat.max(initial=0)) + 1)
 
     def identity(some: IntArray) -> list[IntArray]:
         names = arrow.column("example_id").take(pa.array(some)).combine_chunks()
@@ -232,7 +229,7 @@ def table_pairs(table: ScoreTable, rows: BoolArray | None = None) -> PairColumns
         task=codes_of(arrow.column("task")),
         is_cf=table.is_cf,
         is_paired=paired,
-        options=options,
+        options=_compact(np.add.reduceat(weights[flat], table.offsets[:-1])),
         identity=identity,
         split=codes_of(arrow.column("split")),
         describe=lambda row: (str(arrow.column("pair_id")[row].as_py()), str(arrow.column("task")[row].as_py())),

@@ -15,6 +15,7 @@ from unprior.calibration.selection import Ties
 from unprior.errors import UnpriorError
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable, read_scores
+from unprior.scores.pairs import PairCheck, sound_pairs
 
 VARIANTS = "variants"
 EXTERNAL = "external"
@@ -78,7 +79,11 @@ class StudyInputs:
             raise UnpriorError(f"{folder}: this is a file; give the folder of a run")
         if not path.exists():
             raise UnpriorError(f"{folder}: there is no scores.parquet; `unprior run --out {folder}` makes one")
-        inputs = cls(_read_table(path), **settings)
+        table, check = sound_pairs(_read_table(path))
+        if len(table) == 0:
+            check.refuse(str(path))
+        inputs = cls(table, **settings)
+        inputs._note(path, check)
         answers = folder / "baselines.parquet"
         if answers.exists() and "test" in inputs.table.column("split"):
             with inputs._reading():
@@ -86,7 +91,8 @@ class StudyInputs:
                 inputs.costs = read_references(answers)
         for each in sorted((folder / VARIANTS).glob("*.parquet")):
             with inputs._reading():
-                inputs.variants[each.stem] = _read_table(each)
+                inputs.variants[each.stem], check = sound_pairs(_read_table(each))
+                inputs._note(each, check)
         for each in sorted((folder / EXTERNAL).glob("*/scores.parquet")):
             with inputs._reading():
                 scores, others = judged_rows(_read_table(each)), each.parent / "baselines.parquet"
@@ -101,6 +107,11 @@ class StudyInputs:
             yield
         except UnpriorError as error:
             self.problems.append(str(error))
+
+    def _note(self, path: Path, check: PairCheck) -> None:
+        """Pairs that lost a side, because an image of theirs could not be scored, are left out of every study."""
+        if check.total:
+            self.problems.append(f"{check.total:,} pairs of {path} that are not sound, such as {check.problems[0]}")
 
     @property
     def development(self) -> ScoreTable:
@@ -127,15 +138,6 @@ class StudyInputs:
     def decisions(self, epsilon: float | None = None, *, uncertainty: bool = False) -> Decisions:
         """What SPC decides about the test rows."""
         return self.fitted(epsilon, uncertainty=uncertainty).predict(self.test)
-
-    @property
-    def incomplete_pairs(self) -> int:
-        """Test pairs that have the question to only one of their images, counted by task."""
-        _, labels = self.test.codes("task", "pair_id", "side")
-        sides: dict[tuple[Any, Any], set[Any]] = {}
-        for task, pair, side in labels:
-            sides.setdefault((task, pair), set()).add(side)
-        return sum(len(found) < len(("cf", "cs")) for found in sides.values())
 
     def missing(self, need: str) -> tuple[str, ...]:
         """What is lacking for a need of a study; nothing when it is met."""

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from unprior.calibration import SelectivePriorCalibrator, TaskChange
-from unprior.calibration.calibrator import development_rows
 from unprior.calibration.choice import choose
+from unprior.calibration.development import development_rows
 from unprior.calibration.selection import Groups
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
