@@ -26,7 +26,7 @@ from client_memory import Used, measure_memory, show_bytes
 from instant_server import MODEL, running_instant_server
 from markdown import markdown, publish
 from unprior.embedded import FOLDER, NAME
-from unprior.engines.http import HttpEngine
+from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.protocol import Query, QueryFailure
 from vllm_server import VARIABLE, running_vllm
 

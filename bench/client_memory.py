@@ -15,10 +15,10 @@ from PIL import Image
 
 from instant_server import MODEL
 from unprior.benchmarks.user_file import read_questions
-from unprior.engines.http import HttpEngine
-from unprior.engines.scoring import ScoringRun
-from unprior.engines.store import ScoreStore
+from unprior.engines.openai.engine import HttpEngine
 from unprior.scores.files import read_scores, writing_scores
+from unprior.scoring.run import ScoringRun
+from unprior.scoring.store import ScoreStore
 
 _PICTURES = 50
 _SIDE = 32

@@ -22,9 +22,9 @@ from PIL import Image
 
 import tiny_models
 from markdown import markdown, publish
-from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, Query
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
+from unprior.prompts import PromptLayout
 
 QUESTIONS = (
     "How many fingers does the hand in the picture have?",

@@ -21,12 +21,12 @@ from markdown import markdown, publish
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.cli.benchmarks import prepare
 from unprior.embedded import FOLDER, NAME
-from unprior.engines.cost import Cost, Sizes, predict, sample
-from unprior.engines.http import HttpEngine
-from unprior.engines.images import open_image
+from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.protocol import Query
-from unprior.engines.scoring import ScoringRun
-from unprior.engines.store import ScoreStore
+from unprior.images import open_image
+from unprior.scoring.cost import Cost, Sizes, predict, sample
+from unprior.scoring.run import ScoringRun
+from unprior.scoring.store import ScoreStore
 from vllm_server import running_vllm
 
 EVERY = 6

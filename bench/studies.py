@@ -17,8 +17,8 @@ from pathlib import Path
 from markdown import markdown, replace_section
 from unprior import synthesize
 from unprior.calibration import SelectivePriorCalibrator
-from unprior.studies.catalogue import STUDIES
 from unprior.studies.inputs import StudyInputs
+from unprior.studies.registry import STUDIES
 
 SLOWEST = 5
 FITS = 40

@@ -17,7 +17,7 @@ from PIL import Image
 from fuzz.case import Case, Target, require
 from fuzz.mutate import changed_bytes
 from unprior import UnpriorError
-from unprior.engines.images import decode_image, open_image
+from unprior.images import decode_image, open_image
 
 _SIZE = (23, 17)
 

@@ -18,7 +18,7 @@ from fuzz.commands import command
 from fuzz.mutate import changed_bytes, changed_json, dumps
 from unprior.embedded import FOLDER
 from unprior.engines.protocol import Answered, Query, QueryFailure
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 _WEIGHTS = "model.safetensors"
 _TEMPLATES = (

@@ -16,10 +16,10 @@ from fuzz.mutate import changed_bytes, changed_json, dumps
 from fuzz.proxy import COSTLY, TRANSPORT, Proxy, Reply, Request, spoil_transport
 from replayed_vllm import MODEL, ReplayedVllm
 from tiny_models import build
-from unprior.engines._http_client import Patience
-from unprior.engines.http import HttpEngine
+from unprior.engines.openai.client import Patience
+from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.protocol import Answered, CandidateScores, Query, QueryFailure
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 _MODES: dict[str, dict[str, Any]] = {
     "any token": {},

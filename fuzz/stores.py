@@ -18,10 +18,10 @@ from fuzz.case import Case, Target, require
 from fuzz.mutate import change_at, changed_bytes, dumps, some_place
 from hand_questions import write_benchmark
 from unprior.benchmarks.user_file import read_questions
-from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
-from unprior.engines.scoring import ScoringRun
-from unprior.engines.store import ScoreStore
+from unprior.prompts import PromptLayout
+from unprior.scoring.run import ScoringRun
+from unprior.scoring.store import ScoreStore
 
 
 def make(folder: Path) -> Target:

@@ -16,8 +16,8 @@ from hypothesis import settings
 from small_tables import few_pairs
 from study_inputs import every_input
 from unprior import ScoreTable, synthesize
-from unprior.studies.catalogue import STUDIES
 from unprior.studies.inputs import StudyInputs
+from unprior.studies.registry import STUDIES
 from unprior.studies.result import StudyResult
 
 settings.register_profile("unprior", deadline=None, print_blob=True)

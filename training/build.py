@@ -22,7 +22,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from unprior.engines.prompts import PromptLayout
+from unprior.prompts import PromptLayout
 
 CHAT_TEMPLATE = (
     "{%- for message in messages -%}"

@@ -16,7 +16,7 @@ from select_default import PACKAGE
 from vision import tower_accuracy
 
 from unprior.benchmarks.taxonomy import SUBCATEGORIES
-from unprior.report.style import LIGHT
+from unprior.plots.style import LIGHT
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "bench"))

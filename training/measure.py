@@ -18,12 +18,12 @@ from unprior.benchmarks.microworld import microworld, pairs
 from unprior.benchmarks.microworld.benchmark import image_path
 from unprior.benchmarks.microworld.pairs import SIDES
 from unprior.benchmarks.microworld.world import CONCEPTS
-from unprior.engines.images import open_image
-from unprior.engines.scoring import ScoringRun
-from unprior.engines.store import ScoreStore
-from unprior.engines.transformers import TransformersEngine
-from unprior.pipeline import Run
+from unprior.engines.transformers.engine import TransformersEngine
+from unprior.images import open_image
+from unprior.runs.run import Run
 from unprior.scores import ScoreTable
+from unprior.scoring.run import ScoringRun
+from unprior.scoring.store import ScoreStore
 from unprior.studies import fixed_strength_answers
 
 

@@ -12,7 +12,7 @@ from unprior.benchmarks.microworld.benchmark import presence_question
 from unprior.benchmarks.microworld.concepts import Concept
 from unprior.benchmarks.microworld.world import CONCEPTS, OBJECTS, absent_objects
 from unprior.benchmarks.schema import LETTERS
-from unprior.engines.prompts import YES_NO, PromptLayout
+from unprior.prompts import YES_NO, PromptLayout
 
 CAPTION_REQUEST = "Describe the image."
 _LAYOUT = PromptLayout()

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from unprior.benchmarks.microworld import CONCEPTS, render
 from unprior.benchmarks.taxonomy import SUBCATEGORIES
-from unprior.report.style import LIGHT
+from unprior.plots.style import LIGHT
 
 _SHOWN = {
     "Animal Parts": "rabbit ears", "Plant Structure": "clover leaves", "Everyday Objects": "bicycle wheels",

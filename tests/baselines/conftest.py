@@ -9,7 +9,7 @@ import pytest
 
 import tiny_models
 from engine_fixtures import engine, llava, model_folder, pictures  # noqa: F401
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from transformers.models.llama import modeling_llama
 from unprior import UnpriorError
 from unprior.baselines.attention_edit import attend, edited_attention, image_columns
 from unprior.engines.protocol import Query
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 QUESTIONS = ("Is it red?", "How many legs does the animal in the picture have? Count them and answer with one number.")
 

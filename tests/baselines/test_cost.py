@@ -13,7 +13,7 @@ from unprior.baselines.mfcd import MFCD
 from unprior.baselines.nolan import NoLan
 from unprior.baselines.vcd import VCD
 from unprior.benchmarks.user_file import read_questions
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 
 def test_images_and_passes_are_those_of_the_streams(

@@ -18,7 +18,7 @@ from unprior.baselines.revis.directions import LayerChoice
 from unprior.baselines.revis.method import REVIS
 from unprior.baselines.revis.vectors import RevisVectors
 from unprior.baselines.vcd import VCD
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 TEXTS = (
     "How many fingers does the hand have?\nA. five\nB. six\nAnswer with a single letter (A or B).",

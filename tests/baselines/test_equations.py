@@ -18,7 +18,7 @@ from unprior.baselines.nolan import NoLan
 from unprior.baselines.pai import PAI
 from unprior.baselines.plain import Plain
 from unprior.baselines.vcd import VCD, diffuse, diffusion_coefficients
-from unprior.engines.prompts import PromptLayout
+from unprior.prompts import PromptLayout
 
 DECODERS: tuple[Method, ...] = (VCD(), MFCD(), PAI(), NoLan())
 

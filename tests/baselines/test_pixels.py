@@ -21,7 +21,7 @@ from unprior.baselines.decoding import Question, decode, view_inputs
 from unprior.baselines.method import Tensor
 from unprior.baselines.pixels import InseparableError, placed, still_frames, with_noise
 from unprior.baselines.vcd import VCD
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 TEXTS = ("Is it red?\nAnswer with yes or no.", "How many legs are there?", "What is in the picture?")
 CLEAR, NOISY = VCD().views

@@ -32,12 +32,12 @@ from unprior.baselines.run import BaselineRun
 from unprior.baselines.vcd import VCD
 from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.user_file import read_questions
-from unprior.engines._forward import append_tokens
-from unprior.engines.images import open_image
-from unprior.engines.prompts import parse_answer
-from unprior.engines.scoring import Progress
-from unprior.engines.store import ScoreStore
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
+from unprior.engines.transformers.forward import append_tokens
+from unprior.images import open_image
+from unprior.prompts import parse_answer
+from unprior.scoring.run import Progress
+from unprior.scoring.store import ScoreStore
 
 METHODS: tuple[Method, ...] = (FocusOnVision(), VCD(), NoLan())
 

@@ -15,7 +15,7 @@ from unprior.baselines.activity import GateActivity
 from unprior.baselines.method import IMAGE, Pass
 from unprior.baselines.steering import recorded, steered
 from unprior.engines.protocol import Query
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 
 class Doubling(torch.nn.Module):

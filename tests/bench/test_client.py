@@ -9,7 +9,7 @@ import pytest
 from client import Load, ask, bare_loop, make_queries, record
 from client_memory import score
 from instant_server import MODEL, running_instant_server
-from unprior.engines.http import HttpEngine
+from unprior.engines.openai.engine import HttpEngine
 
 
 @pytest.mark.parametrize("clients", [1, 4])

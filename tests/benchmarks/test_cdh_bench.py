@@ -15,7 +15,7 @@ from unprior import UnpriorError
 from unprior.benchmarks import cdh_bench
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.benchmarks.taxonomy import SUBCATEGORIES
-from unprior.engines.images import open_image
+from unprior.images import open_image
 
 REPAIRED = {
     56: ("2 centers", "1 center", "3 centers", "4 centers"),

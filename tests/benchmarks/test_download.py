@@ -19,7 +19,7 @@ from unprior.benchmarks.download import MANIFEST, Fetched, download, fetch, read
 from unprior.benchmarks.entry import Entry
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.benchmarks.sources import GitHubFiles, HubDataset, NamedImages, RemoteFile, Source
-from unprior.engines.prompts import YES_NO
+from unprior.prompts import YES_NO
 
 CONTENT = bytes(range(256)) * 1000
 SHA = hashlib.sha256(CONTENT).hexdigest()

@@ -18,8 +18,8 @@ from unprior import UnpriorError
 from unprior.benchmarks import conflict_vis, hallusion_bench, pope, pope_v2, visual_counterfact
 from unprior.benchmarks.splits import split_by_seed
 from unprior.benchmarks.user_file import read_questions, write_questions
-from unprior.engines.images import open_image
-from unprior.engines.prompts import PromptLayout
+from unprior.images import open_image
+from unprior.prompts import PromptLayout
 
 
 def test_hallusionbench() -> None:

@@ -24,7 +24,7 @@ from unprior.benchmarks.splits import (
     split_by_seed,
 )
 from unprior.benchmarks.taxonomy import SUBCATEGORIES
-from unprior.engines.prompts import YES_NO
+from unprior.prompts import YES_NO
 
 
 def pairs() -> Iterator[Example]:

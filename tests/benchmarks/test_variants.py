@@ -14,7 +14,7 @@ from unprior.benchmarks.microworld import microworld
 from unprior.benchmarks.registry import load_benchmark
 from unprior.benchmarks.schema import LETTERS, Benchmark, Example
 from unprior.benchmarks.variants import OPTION_ORDERS, Claims, ask_claims, reorder_options
-from unprior.engines.prompts import YES_NO
+from unprior.prompts import YES_NO
 
 TEXTS = ("Green", "Yellow", "Blue", "Red")
 

@@ -14,7 +14,7 @@ import pytest
 from small_tables import twelve_pairs
 from unprior import UnpriorError
 from unprior.cli.model import ModelOptions
-from unprior.cli.run_record import RunRecord
+from unprior.runs.folder import RunRecord
 
 
 def test_names_that_are_too_long(run: Callable, files: Any) -> None:

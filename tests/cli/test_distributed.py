@@ -21,7 +21,7 @@ from faulty_server import FaultyServer
 from hand_questions import write_benchmark
 from replayed_vllm import MODEL, ReplayedVllm
 from unprior import read_scores
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 PAIRS = 40
 RESULTS = 6 * PAIRS

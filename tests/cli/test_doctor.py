@@ -11,7 +11,7 @@ from PIL import Image
 from broken_engines import MixesUpImages, Wrapped
 from unprior.cli.model import ModelOptions
 from unprior.embedded import FOLDER
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from unprior.cli.estimate import print_estimate
-from unprior.engines.cost import Cost
+from unprior.scoring.cost import Cost
 
 COST = Cost(200, 527, 35_554, 13_888, 697, 76_313_828, 601_940, 79_172.4)
 

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 import tiny_models
 from unprior.cli.model import ModelOptions
-from unprior.cli.run_record import RunRecord
+from unprior.runs.folder import RunRecord
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CODE = """

@@ -22,9 +22,9 @@ import tiny_models
 from unprior import ScoreTable, SelectivePriorCalibrator, read_scores, synthesize
 from unprior.cli.score import Scored
 from unprior.engines.protocol import Query
-from unprior.engines.scoring import Summary
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 from unprior.scores.provenance import Provenance
+from unprior.scoring.run import Summary
 
 
 @pytest.fixture(scope="module")

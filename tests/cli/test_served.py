@@ -15,9 +15,9 @@ import tiny_models
 from faulty_server import FaultyServer
 from replayed_vllm import MODEL, ReplayedVllm
 from unprior import read_scores
-from unprior.cli.prepare import Preparation
-from unprior.cli.run_record import RunRecord
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
+from unprior.runs.folder import RunRecord
+from unprior.runs.prepare import Preparation
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import pytest
 import tiny_models
 from hand_questions import write_benchmark
 from unprior import synthesize
-from unprior.studies.catalogue import STUDIES
 from unprior.studies.inputs import NEEDS
+from unprior.studies.registry import STUDIES
 from unprior.studies.study import QUESTIONS
 
 

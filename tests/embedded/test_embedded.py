@@ -15,10 +15,10 @@ from unprior.benchmarks.microworld import CONCEPTS, microworld, render
 from unprior.benchmarks.schema import LETTERS
 from unprior.embedded import FOLDER, model_folder
 from unprior.engines.protocol import Query
-from unprior.engines.scoring import ScoringRun
-from unprior.engines.store import ScoreStore
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 from unprior.scores import ScoreTable
+from unprior.scoring.run import ScoringRun
+from unprior.scoring.store import ScoreStore
 from unprior.studies import study_attraction
 
 

@@ -32,10 +32,10 @@ from unprior.embedded import FOLDER
 from unprior.engines.doctor import Examination, Finding, examine
 from unprior.engines.doctor.probes import PROBES
 from unprior.engines.doctor.trial import Trial
-from unprior.engines.http import HttpEngine
-from unprior.engines.prompts import PromptLayout
+from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Engine, Query, QueryFailure
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
+from unprior.prompts import PromptLayout
 
 EQUALITIES = ("prefix reuse", "text-only after image", "batch invariance")
 

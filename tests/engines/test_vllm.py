@@ -16,10 +16,10 @@ import in_process_vllm
 from embedded_queries import embedded_queries
 from unprior import UnpriorError
 from unprior.embedded import FOLDER
-from unprior.engines._load_errors import explaining
-from unprior.engines._loading import stores_single_precision
-from unprior.engines._source import Source
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
+from unprior.engines.transformers.load_errors import explaining
+from unprior.engines.transformers.loading import stores_single_precision
+from unprior.engines.transformers.source import Source
 from unprior.engines.vllm import VllmEngine
 from vllm_server import vllm_python, vllm_variables
 

@@ -22,15 +22,15 @@ from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.benchmarks.schema import Benchmark
 from unprior.cli.benchmarks import prepare
 from unprior.embedded import FOLDER, NAME
-from unprior.engines._http_client import Patience
-from unprior.engines._probe import probe_texts, prompt_digest
 from unprior.engines.doctor import examine
 from unprior.engines.doctor.trial import Trial
-from unprior.engines.http import HttpEngine
+from unprior.engines.openai.client import Patience
+from unprior.engines.openai.engine import HttpEngine
+from unprior.engines.probe import probe_texts, prompt_digest
 from unprior.engines.protocol import Answered, CandidateScores, Query
-from unprior.engines.scoring import ScoringRun
-from unprior.engines.store import ScoreStore
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
+from unprior.scoring.run import ScoringRun
+from unprior.scoring.store import ScoreStore
 from vllm_server import running_vllm
 
 pytestmark = pytest.mark.engines

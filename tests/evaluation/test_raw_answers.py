@@ -12,9 +12,9 @@ from real_data import real_data
 from unprior import UnpriorError
 from unprior.benchmarks import cdh_bench
 from unprior.benchmarks.schema import LETTERS, Benchmark, Example
-from unprior.engines.prompts import YES_NO, parse_answer
 from unprior.evaluation import Share
 from unprior.evaluation.raw_answers import evaluate_answers
+from unprior.prompts import YES_NO, parse_answer
 
 
 def test_a_real_model_s_answers_give_the_known_counts() -> None:

@@ -16,7 +16,7 @@ from unprior.benchmarks import cdh_bench
 from unprior.benchmarks.card import Card, Flaw
 from unprior.benchmarks.schema import LETTERS, Benchmark, Example
 from unprior.benchmarks.variants import ask_claims
-from unprior.engines.prompts import YES_NO
+from unprior.prompts import YES_NO
 from unprior.report.browse import write_gallery
 
 CATEGORIES = (("Counting", "Fingers"), ("Counting", "Toes"), ("Color", "Fruit"), ("Color", "Sky & <sea>"))

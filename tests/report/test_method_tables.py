@@ -15,8 +15,8 @@ from unprior.evaluation.comparison import SideResult, TaskResult
 from unprior.evaluation.metrics import Change, Metrics, Share
 from unprior.evaluation.statistics import mcnemar
 from unprior.report import cost_table, methods_table
-from unprior.report.html_tables import from_terminal
 from unprior.studies import MethodRow, Methods, study_methods
+from unprior.tables.html import from_terminal
 
 
 def lines(table: Table, width: int = 160) -> list[str]:

@@ -8,9 +8,9 @@ import io
 import pytest
 from rich.console import Console
 
-from unprior.report.html_tables import from_terminal
 from unprior.report.result_tables import as_csv, as_latex, as_rich, escape_latex
 from unprior.studies.result import ResultRow, ResultSection, ResultTable
+from unprior.tables.html import from_terminal
 
 TABLE = ResultTable(
     "Changes & more (ε = 4 %)",

@@ -18,7 +18,7 @@ from browser_page import opened
 from small_tables import few_pairs
 from study_inputs import every_input
 from unprior.report.study_page import FinishedStudy, write_study, write_study_page
-from unprior.studies.catalogue import STUDIES
+from unprior.studies.registry import STUDIES
 from unprior.studies.result import StudyResult
 
 

@@ -24,7 +24,7 @@ from unprior.reproduction import (
 )
 from unprior.reproduction.cells import OwnCell
 from unprior.scores.table import concatenate
-from unprior.studies.held_out import HeldOut, study_held_out
+from unprior.studies.rq4.held_out import HeldOut, study_held_out
 
 QWEN, LLAVA, MOE = MODELS
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from PIL import Image
 
-from unprior.engines.prompts import PromptLayout
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 from unprior.errors import UnpriorError
+from unprior.prompts import PromptLayout
 
 
 class Wrapped:

@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 import tiny_models
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 torch.set_num_threads(1)  # tests run in several processes already
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from PIL import Image
 
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 MODEL = "tiny"
 

@@ -12,10 +12,10 @@ import pytest
 
 from faulty_server import FaultyServer, Plan
 from replayed_vllm import MODEL
-from unprior.engines._http_client import Patience
-from unprior.engines.http import HttpEngine
+from unprior.engines.openai.client import Patience
+from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.protocol import Answered, CandidateScores, Query, QueryFailure
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 SHORT, LONG = (" A", " B", " yes"), (" seventeen zebras", " seventeen", " seven cats", " no")
 QUESTION = "Is this a zebra?\nAnswer with yes or no."
@@ -56,7 +56,7 @@ class TimeLimits:
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("unprior.engines._http_client._time_limit", self._begin)
+        monkeypatch.setattr("unprior.engines.openai.client._time_limit", self._begin)
         self.asked: list[float] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._last: asyncio.Timeout | None = None

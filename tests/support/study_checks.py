@@ -6,8 +6,8 @@ import json
 
 from small_tables import Row, count_changes
 from unprior import ScoreTable, SelectivePriorCalibrator
+from unprior.studies.common.trade_off import TradeOff
 from unprior.studies.result import StudyResult
-from unprior.studies.trade_off import TradeOff
 
 
 def is_plain(result: StudyResult) -> bool:

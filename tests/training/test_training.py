@@ -19,7 +19,7 @@ from vision import CLASSES, Tower, picture, to_pixels, train_tower
 from unprior.benchmarks.microworld.world import CONCEPTS
 from unprior.benchmarks.schema import LETTERS
 from unprior.engines.protocol import Query
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 
 _SHORT = Stage(steps=4, batch=4, matrix_rate=1e-3, other_rate=1e-3, warmup=1)
 _RECIPE = Recipe(vision=_SHORT, text=_SHORT, pool_pictures=6, reuse=1, pictures_per_state=1)

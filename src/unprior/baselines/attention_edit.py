@@ -19,7 +19,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMa
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, AttentionInterface
 
 from unprior.baselines.decoder import find_decoder
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 from unprior.errors import UnpriorError
 
 Tensor: TypeAlias = Any  # torch.Tensor; torch is too large to type-check against

@@ -12,9 +12,9 @@ from unprior.baselines.answers import Cost
 from unprior.baselines.decoding import Question, decode_texts
 from unprior.baselines.method import Method
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines.images import open_image, resize
 from unprior.engines.protocol import Query
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
+from unprior.images import open_image, resize
 
 COSTED_EXAMPLES = 16
 

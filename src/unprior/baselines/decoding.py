@@ -14,10 +14,10 @@ from unprior.baselines.activity import GateActivity
 from unprior.baselines.method import Method, Pass, Tensor, View
 from unprior.baselines.pixels import InseparableError, with_noise
 from unprior.baselines.steering import GateCounter
-from unprior.engines._forward import Rereader, TokenReader, decode_together
-from unprior.engines._tokens import PromptTokens
 from unprior.engines.protocol import Query
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
+from unprior.engines.transformers.forward import Rereader, TokenReader, decode_together
+from unprior.engines.transformers.tokens import PromptTokens
 
 
 @dataclass(frozen=True, slots=True)

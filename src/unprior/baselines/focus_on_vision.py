@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from unprior.baselines.method import Method
-from unprior.engines.prompts import PromptLayout
+from unprior.prompts import PromptLayout
 
 # The paper's own wording; another one would be another baseline.
 GROUNDING = (

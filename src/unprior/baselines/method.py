@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from PIL import Image
 
-from unprior.engines.prompts import PromptLayout
+from unprior.prompts import PromptLayout
 from unprior.scores.table import FloatArray
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from unprior.engines.transformers import TransformersEngine
+    from unprior.engines.transformers.engine import TransformersEngine
 
 Tensor: TypeAlias = Any  # torch.Tensor; torch is too large to type-check against
 

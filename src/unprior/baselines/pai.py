@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from unprior.baselines.method import IMAGE, TEXT, BeforePass, Method, Pass, Tensor, View, keep_probable
 
 if TYPE_CHECKING:
-    from unprior.engines.transformers import TransformersEngine
+    from unprior.engines.transformers.engine import TransformersEngine
 
 
 @dataclass(frozen=True, slots=True)

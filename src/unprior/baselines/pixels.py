@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from unprior.baselines.method import Tensor, View
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 from unprior.errors import UnpriorError
 
 _SAME_PLACE = 1e-2

@@ -12,16 +12,16 @@ from unprior.baselines.decoding import Decoded, Question, decode_observed
 from unprior.baselines.method import Method
 from unprior.baselines.plain import Plain
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines._batches import work_in_parts
-from unprior.engines.images import open_image, resize
-from unprior.engines.plan import digest_images
-from unprior.engines.prompts import parse_answer, thinks
+from unprior.engines.batches import work_in_parts
 from unprior.engines.protocol import QueryFailure
-from unprior.engines.scoring import Progress, compute_missing
-from unprior.engines.store import ScoreStore, StoredResult
-from unprior.engines.stored_rows import Failure
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 from unprior.errors import UnpriorError
+from unprior.images import open_image, resize
+from unprior.prompts import parse_answer, thinks
+from unprior.scoring.plan import digest_images
+from unprior.scoring.rows import Failure
+from unprior.scoring.run import Progress, compute_missing
+from unprior.scoring.store import ScoreStore, StoredResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from unprior.baselines.method import Method
 from unprior.baselines.names import DECODED
 from unprior.baselines.run import BaselineRun
 from unprior.benchmarks.schema import Benchmark
-from unprior.engines.scoring import Progress
-from unprior.engines.store import ScoreStore
-from unprior.engines.stored_rows import Failure
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
 from unprior.errors import UnpriorError
+from unprior.scoring.rows import Failure
+from unprior.scoring.run import Progress
+from unprior.scoring.store import ScoreStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from unprior.benchmarks.schema import LETTERS, Benchmark, Example
 from unprior.benchmarks.sources import HubDataset
 from unprior.benchmarks.splits import split_by_rule
 from unprior.benchmarks.variants import Claims, constructed, relabelled
-from unprior.engines.prompts import YES_NO
 from unprior.errors import UnpriorError
+from unprior.prompts import YES_NO
 
 _SIDES = {"cf": "counterfactual", "cs": "commonsense"}
 _MARKER = re.compile(r"(?:^|[\s•]+)([A-D])\.\s+")

@@ -15,8 +15,8 @@ from unprior.benchmarks.hub_rows import UNPACKED, unpacking_into
 from unprior.benchmarks.pairs import check_questions
 from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.user_file import read_questions
-from unprior.engines.images import ImageError, open_image
 from unprior.errors import UnpriorError
+from unprior.images import ImageError, open_image
 from unprior.scores.pairs import PairCheck
 
 

@@ -15,8 +15,8 @@ from unprior.benchmarks.entry import Entry, Report
 from unprior.benchmarks.hub_rows import read_images, read_rows, shards, unpacked, write_image
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.benchmarks.sources import HubDataset
-from unprior.engines.prompts import YES_NO, parse_answer
 from unprior.errors import UnpriorError
+from unprior.prompts import YES_NO, parse_answer
 
 _TASKS = {"YN": "qa", "MC": "mc"}
 _OPTION = re.compile(r"\(([A-Z])\)")

@@ -11,8 +11,8 @@ from unprior.benchmarks.card import Card, Flaw
 from unprior.benchmarks.entry import Entry, Report
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.benchmarks.sources import GitHubFiles
-from unprior.engines.prompts import YES_NO
 from unprior.errors import UnpriorError
+from unprior.prompts import YES_NO
 
 _GROUP = ("category", "subcategory", "set_id", "question_id", "question")
 _EASY, _HARD = "1", "2"

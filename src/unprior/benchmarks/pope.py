@@ -9,8 +9,8 @@ from unprior.benchmarks.card import Card, Flaw
 from unprior.benchmarks.entry import Entry, Report
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.benchmarks.sources import GitHubFiles, NamedImages
-from unprior.engines.prompts import YES_NO
 from unprior.errors import UnpriorError
+from unprior.prompts import YES_NO
 
 SETS = ("random", "popular", "adversarial")
 

@@ -11,8 +11,8 @@ from unprior.benchmarks.card import Card, Flaw
 from unprior.benchmarks.entry import Entry, Report
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.benchmarks.sources import NamedImages
-from unprior.engines.prompts import YES_NO
 from unprior.errors import UnpriorError
+from unprior.prompts import YES_NO
 
 SEED, IMAGES = 20260711, 70
 """The paper's choice: the first 70 image ids after shuffling with this seed."""

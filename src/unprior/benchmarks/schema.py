@@ -14,7 +14,7 @@ from unprior.benchmarks.card import Card
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
-    from unprior.engines.prompts import PromptLayout
+    from unprior.prompts import PromptLayout
 
 LETTERS = ("A", "B", "C", "D")
 

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from unprior._files import open_to_read, read_lines, replacing
 from unprior._validation import describe_validation_error
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines.prompts import YES_NO
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
+from unprior.prompts import YES_NO
 from unprior.scores.schema import Name
 
 

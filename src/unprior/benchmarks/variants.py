@@ -9,8 +9,8 @@ from typing import NamedTuple
 from unprior.benchmarks.entry import Variant
 from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS, ask_claim
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines.prompts import YES_NO
 from unprior.errors import UnpriorError
+from unprior.prompts import YES_NO
 
 OPTION_ORDERS: tuple[tuple[int, ...], ...] = ((1, 2, 3, 0), (2, 3, 0, 1), (3, 2, 1, 0))
 """The paper's three orders: which old option stands at each new place."""

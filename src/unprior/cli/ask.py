@@ -60,11 +60,11 @@ def ask(
 ) -> None:
     """Ask one question about one picture, and show how the candidates score with and without it."""
     from unprior.calibration import SelectivePriorCalibrator
-    from unprior.engines.images import open_image
-    from unprior.engines.images import resize as to_square
-    from unprior.engines.plan import engine_provenance
-    from unprior.engines.prompts import YES_NO, is_cut_off, parse_answer
     from unprior.engines.protocol import LEAST_MASS, Query, QueryFailure
+    from unprior.images import open_image
+    from unprior.images import resize as to_square
+    from unprior.prompts import YES_NO, is_cut_off, parse_answer
+    from unprior.scoring.plan import engine_provenance
 
     fitted = None if calibrator is None else SelectivePriorCalibrator.load(calibrator)
     texts = None if options is None else _split_options(options)

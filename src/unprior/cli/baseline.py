@@ -35,19 +35,19 @@ from unprior.cli.model import (
     TrustRemoteCode,
 )
 from unprior.cli.progress import progress
-from unprior.cli.run_record import RunRecord
 from unprior.cli.score import print_failures, score_benchmark
 from unprior.errors import UnpriorError
+from unprior.runs.folder import RunRecord
 
 if TYPE_CHECKING:
     from unprior.baselines.method import Method
     from unprior.baselines.revis.data import RevisData
     from unprior.benchmarks.schema import Benchmark
-    from unprior.engines.stored_rows import Failure
-    from unprior.engines.transformers import TransformersEngine
+    from unprior.engines.transformers.engine import TransformersEngine
     from unprior.scores import ScoreTable
-    from unprior.studies.changes import Changes
-    from unprior.studies.methods import Methods
+    from unprior.scoring.rows import Failure
+    from unprior.studies.rq2.changes import Changes
+    from unprior.studies.rq2.methods import Methods
 
 ANSWERS = "baselines.parquet"
 VECTORS = "revis.safetensors"
@@ -183,8 +183,8 @@ def compare(table: ScoreTable, answers: Path, controls: Sequence[str], epsilon_c
     """Compare methods with SPC on the test pairs; without development rows or pairs with the original answers alone."""
     from unprior.baselines.answers import read_answers, read_references
     from unprior.calibration import SelectivePriorCalibrator
-    from unprior.studies.changes import study_changes
-    from unprior.studies.methods import compare_methods, study_methods
+    from unprior.studies.rq2.changes import study_changes
+    from unprior.studies.rq2.methods import compare_methods, study_methods
 
     judged = table.where(split="test") if "test" in table.column("split") else table
     path = fitting_answers(answers, table)
@@ -206,7 +206,7 @@ def compare(table: ScoreTable, answers: Path, controls: Sequence[str], epsilon_c
 def print_comparison(compared: Methods | Changes) -> None:
     """The tables of a comparison."""
     from unprior.report.method_tables import accuracy_table
-    from unprior.studies.methods import Methods
+    from unprior.studies.rq2.methods import Methods
 
     if isinstance(compared, Methods):
         print_methods(compared)
@@ -230,8 +230,8 @@ def answer_with_methods(
     """
     from unprior.baselines.names import ALL, choose_methods
     from unprior.baselines.suite import answer_benchmark, available_methods, judged_part
-    from unprior.engines.scoring import Progress
-    from unprior.engines.store import ScoreStore
+    from unprior.scoring.run import Progress
+    from unprior.scoring.store import ScoreStore
 
     path = path or out / ANSWERS
     before = _answered_before(path, engine, whole)

@@ -21,7 +21,7 @@ from unprior.scores.files import table_format
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator
     from unprior.scores import ScoreTable
-    from unprior.studies.methods import Methods
+    from unprior.studies.rq2.methods import Methods
 
 Scores = Annotated[
     Path, typer.Argument(metavar="SCORES", help="Score table (.jsonl or .parquet, or a published per-example file).")
@@ -147,7 +147,7 @@ def evaluate(
     from unprior.evaluation.answers import read_final_answers
     from unprior.report import changes_table, evaluation_record, metrics_table
     from unprior.scores.pairs import warnings_about
-    from unprior.studies.methods import compare_methods
+    from unprior.studies.rq2.methods import compare_methods
 
     table = read_table(scores, skip_invalid=skip_invalid)
     rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)

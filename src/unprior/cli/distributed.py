@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
     from unprior.cli.model import ModelOptions
     from unprior.cli.score import Scored
-    from unprior.engines.cluster import Pool
     from unprior.engines.protocol import EngineDescription
+    from unprior.scoring.ray.cluster import Pool
 
 RayAddress = Annotated[
     str | None,
@@ -73,7 +73,7 @@ class RayOptions:
 
     def pool(self, model: ModelOptions) -> Pool:
         """The workers: as many as asked for, or as there are servers or GPUs."""
-        from unprior.engines.cluster import LOCAL, Pool, cluster_resources
+        from unprior.scoring.ray.cluster import LOCAL, Pool, cluster_resources
 
         there = cluster_resources()
         if model.engine == "openai":
@@ -107,9 +107,9 @@ def score_on_cluster(
 ) -> Scored:
     """Score questions, a part of the whole benchmark, on a cluster; see :func:`~unprior.cli.score.score_benchmark`."""
     from unprior.cli.score import SHARDS, write_run
-    from unprior.engines.cluster import LOCAL, connected
-    from unprior.engines.distributed import DistributedRun
-    from unprior.engines.store import ScoreStore
+    from unprior.scoring.ray.cluster import LOCAL, connected
+    from unprior.scoring.ray.run import DistributedRun
+    from unprior.scoring.store import ScoreStore
 
     # Workers may start in another folder.
     elsewhere = replace(model, folder=str(Path(model.model).resolve())) if Path(model.model).is_dir() else model
@@ -132,8 +132,8 @@ def score_on_cluster(
 
 def _describe(model: ModelOptions, pool: Pool) -> EngineDescription:
     """A server is asked from here; other models are loaded where the workers are."""
-    from unprior.engines.cluster import describe_remotely
     from unprior.engines.protocol import EngineDescription
+    from unprior.scoring.ray.cluster import describe_remotely
 
     if model.engine == "openai":
         return EngineDescription.of(model.load())

@@ -48,7 +48,7 @@ def doctor(
     Exit code 1 says that something failed; warnings do not count.
     """
     from unprior.engines.doctor import examine
-    from unprior.engines.images import open_image
+    from unprior.images import open_image
 
     urls = tuple(base_url or ())
     options = ModelOptions(

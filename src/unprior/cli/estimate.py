@@ -12,8 +12,8 @@ from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
-    from unprior.engines.cost import Cost
     from unprior.engines.protocol import Engine
+    from unprior.scoring.cost import Cost
 
 _PICTURES, _TEXTS = 16, 64
 _LINES = {
@@ -36,11 +36,11 @@ def estimate(
     servers: int = 1,
 ) -> Cost:
     """Predict the cost of scoring questions, from a few of them."""
-    from unprior.engines.cost import Cost, predict, sample
-    from unprior.engines.http import HttpEngine
-    from unprior.engines.images import open_image
-    from unprior.engines.images import resize as to_square
+    from unprior.engines.openai.engine import HttpEngine
     from unprior.engines.protocol import Query
+    from unprior.images import open_image
+    from unprior.images import resize as to_square
+    from unprior.scoring.cost import Cost, predict, sample
 
     if not isinstance(engine, HttpEngine):
         raise UnpriorError("only requests to a server can be counted before; use --engine openai")
@@ -62,8 +62,8 @@ def not_stored(
     engine: Engine, whole: Benchmark, questions: Benchmark, store: Path, views: tuple[str, ...], resize: int | None
 ) -> Benchmark:
     """The questions that lack a result; what one of them has already is counted as if it had nothing."""
-    from unprior.engines.plan import ScoringPlan
-    from unprior.engines.store import ScoreStore
+    from unprior.scoring.plan import ScoringPlan
+    from unprior.scoring.store import ScoreStore
 
     plan = ScoringPlan(engine, questions, views=views, resize_to=resize, whole=whole)
     if not store.exists():

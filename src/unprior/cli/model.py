@@ -13,7 +13,7 @@ from unprior.errors import UnpriorError, did_you_mean
 
 if TYPE_CHECKING:
     from unprior.engines.protocol import Engine
-    from unprior.engines.transformers import TransformersEngine
+    from unprior.engines.transformers.engine import TransformersEngine
 
 ModelName = Annotated[
     str, typer.Option("--model", help="embedded (comes with the package), or a folder or hub id of a model.")
@@ -108,7 +108,7 @@ class ModelOptions:
         if self.engine != "transformers" and (given := [name for name, value in chosen.items() if value is not None]):
             raise UnpriorError(f"{', '.join(given)}: --engine {self.engine} decides that itself; leave it out")
         if self.trust_remote_code:
-            from unprior.engines._source import Source
+            from unprior.engines.transformers.source import Source
 
             Source(self._source, self.revision, self.trust_remote_code)  # refuses code that nothing pins
 
@@ -118,7 +118,7 @@ class ModelOptions:
         if self.engine == "transformers":
             return self.load_transformers()
         if self.engine == "openai":
-            from unprior.engines.http import HttpEngine
+            from unprior.engines.openai.engine import HttpEngine
 
             with errors.status(f"Asking {self.base_urls[0]} …"):
                 server = HttpEngine(
@@ -152,7 +152,7 @@ class ModelOptions:
 
     def load_transformers(self) -> TransformersEngine:
         """Load the model for methods that look inside."""
-        from unprior.engines.transformers import TransformersEngine
+        from unprior.engines.transformers.engine import TransformersEngine
 
         self.check(looks_inside=True)
         with errors.status(f"Loading {self.model} …"):

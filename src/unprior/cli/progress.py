@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from unprior.cli.console import errors
 
 if TYPE_CHECKING:
-    from unprior.engines.scoring import Progress
+    from unprior.scoring.run import Progress
 
 _PLAIN_SECONDS = 10.0
 

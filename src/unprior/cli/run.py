@@ -50,12 +50,12 @@ from unprior.cli.model import (
     TrustRemoteCode,
     looking_inside,
 )
-from unprior.cli.run_record import RunRecord
 from unprior.cli.score import print_failures, score_benchmark
+from unprior.runs.folder import RunRecord
 
 if TYPE_CHECKING:
-    from unprior.engines.scoring import Summary
-    from unprior.pipeline import Run
+    from unprior.runs.run import Run
+    from unprior.scoring.run import Summary
 
 _PETRI_DISH = (
     "The embedded model is a petri dish: trained on drawings to believe its prior, so that the method can be watched "
@@ -104,7 +104,7 @@ def run(
     from unprior.baselines.names import choose_methods
     from unprior.calibration import SelectivePriorCalibrator
     from unprior.embedded import NAME
-    from unprior.pipeline import Run, check_benchmark
+    from unprior.runs.run import Run, check_benchmark
 
     options = MethodOptions.of([baselines], revis_data, revis_strength, cost_examples)
     urls = tuple(base_url or ())

@@ -44,17 +44,17 @@ from unprior.cli.model import (
     TrustRemoteCode,
 )
 from unprior.cli.progress import progress
-from unprior.cli.run_record import RunRecord
 from unprior.cli.thinking import warn_about_cut_off
 from unprior.errors import UnpriorError
+from unprior.runs.folder import RunRecord
 
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
-    from unprior.engines.distributed import DistributedRun
     from unprior.engines.protocol import Engine
-    from unprior.engines.scoring import ScoringRun, Summary
-    from unprior.engines.stored_rows import Failure
     from unprior.scores import ScoreTable
+    from unprior.scoring.ray.run import DistributedRun
+    from unprior.scoring.rows import Failure
+    from unprior.scoring.run import ScoringRun, Summary
 
 SHARDS = "shards"
 
@@ -194,9 +194,9 @@ def score_benchmark(
 
     The store lies in ``out``, and so does the table unless it has a ``path`` of its own.
     """
-    from unprior.engines.scoring import ScoringRun
-    from unprior.engines.shards import ShardFolder
-    from unprior.engines.store import ScoreStore
+    from unprior.scoring.ray.shards import ShardFolder
+    from unprior.scoring.run import ScoringRun
+    from unprior.scoring.store import ScoreStore
 
     with ScoreStore(out / "store.sqlite") as store:
         run = ScoringRun(
@@ -210,7 +210,7 @@ def score_benchmark(
 
 def write_run(run: ScoringRun | DistributedRun, whole: Benchmark, path: Path, doing: str) -> Scored:
     """Run, and write the table of everything that is stored for the whole benchmark, so that parts add up to one."""
-    from unprior.engines.stored_rows import StoredRows
+    from unprior.scoring.rows import StoredRows
 
     everything = len(run.plan.benchmark) == len(whole)
     with writing_table(path) as written:

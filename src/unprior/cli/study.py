@@ -48,8 +48,8 @@ def study(
     """
     from unprior.report.page import provenance_facts
     from unprior.report.study_page import PAGE, write_study, write_study_page
-    from unprior.studies.catalogue import choose_studies
     from unprior.studies.inputs import StudyInputs
+    from unprior.studies.registry import choose_studies
 
     if names == ["list"]:
         _print_list(run, as_json)
@@ -60,7 +60,7 @@ def study(
     inputs = StudyInputs.of_run(run, **settings)
     _refuse_other_tables(inputs, run)
     if prepare:
-        from unprior.cli.prepare import prepare_inputs
+        from unprior.runs.prepare import prepare_inputs
 
         prepare_inputs(run, chosen, revis_data=revis_data, batch_size=batch_size, trust_remote_code=trust_remote_code)
         inputs = StudyInputs.of_run(run, **settings)
@@ -119,8 +119,8 @@ def _lacks(study: Study, needs: Sequence[str], inputs: StudyInputs, run: Path) -
 
 def _print_list(run: Path, as_json: bool) -> None:
     from unprior.report import plain_table
-    from unprior.studies.catalogue import STUDIES
     from unprior.studies.inputs import NEEDS, StudyInputs
+    from unprior.studies.registry import STUDIES
 
     # Without a run there is still a list to show, unless somebody asked for one that is not there.
     inputs = StudyInputs.of_run(run) if (run / "scores.parquet").exists() or run != _RUN else None

@@ -24,7 +24,7 @@ def warn_about_cut_off(count: int, total: int) -> None:
 
 def count_cut_off(table: ScoreTable) -> tuple[int, int]:
     """Rows whose text ends before the model's thinking does: without an original answer, and with one all the same."""
-    from unprior.engines.prompts import is_cut_off, thinks
+    from unprior.prompts import is_cut_off, thinks
 
     if table.arrow.column("original_text").null_count == len(table):
         return 0, 0

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from PIL import Image
 
-from unprior.engines.prompts import PromptLayout
+from unprior.prompts import PromptLayout
 
 LEAST_MASS = 0.5
 """Candidates that hold less of the probability are not what the model would say; people are warned."""

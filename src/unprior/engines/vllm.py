@@ -13,15 +13,15 @@ from typing import Any
 
 from PIL import Image
 
-from unprior.engines._batches import work_in_parts
-from unprior.engines._candidate_tree import Beginning, NextTokens, branch_points, sum_up
-from unprior.engines._http_answers import MOST_NAMED_TOKENS
-from unprior.engines._precision import explained_difference
-from unprior.engines._source import Source
-from unprior.engines._tokens import PromptEncoder, PromptTokens
-from unprior.engines.prompts import PromptLayout
+from unprior.engines.batches import work_in_parts
+from unprior.engines.candidate_tree import Beginning, NextTokens, branch_points, sum_up
+from unprior.engines.openai.answers import MOST_NAMED_TOKENS
+from unprior.engines.precision import explained_difference
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
+from unprior.engines.transformers.source import Source
+from unprior.engines.transformers.tokens import PromptEncoder, PromptTokens
 from unprior.errors import UnpriorError
+from unprior.prompts import PromptLayout
 
 MOST_NEW_TOKENS = 64
 _BATCH = 64
@@ -74,8 +74,8 @@ class VllmEngine:
             raise UnpriorError(
                 f"--engine vllm needs vLLM ({error.name} is not installed): pip install 'vllm>=0.26'"
             ) from None
-        from unprior.engines._load_errors import explaining
-        from unprior.engines._loading import load_processor, quiet, stores_single_precision
+        from unprior.engines.transformers.load_errors import explaining
+        from unprior.engines.transformers.loading import load_processor, quiet, stores_single_precision
 
         self._layout, self._name = layout or PromptLayout(), name or str(model)
         self.most_new_tokens = most_new_tokens
@@ -193,7 +193,7 @@ class VllmEngine:
     def _describe(self, source: Source, options: dict[str, Any]) -> dict[str, str]:
         import vllm
 
-        from unprior.engines._loading import describe
+        from unprior.engines.transformers.loading import describe
 
         config = self.llm.llm_engine.model_config
         known = describe(source, config.hf_config, str(config.dtype), self.encoder.processor)

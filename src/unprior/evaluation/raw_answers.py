@@ -11,10 +11,10 @@ import numpy as np
 
 from unprior._files import open_to_read, parse_json, read_lines
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines.prompts import YES_NO, is_cut_off, parse_answer, thinks
 from unprior.errors import UnpriorError, did_you_mean
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Metrics, Share, correct, measure
+from unprior.prompts import YES_NO, is_cut_off, parse_answer, thinks
 from unprior.scores import ScoreTable
 
 _SHOWN = 5

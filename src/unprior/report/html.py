@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from unprior._files import replacing
+from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.report.figures import task_name
-from unprior.report.style import DARK, LIGHT, FigureStyle
 
 
 def write_page(path: Path, template: str, **values: Any) -> None:
@@ -33,7 +33,7 @@ def write_page(path: Path, template: str, **values: Any) -> None:
 
 def embed_image(path: Path, side: int, quality: int) -> tuple[str | None, str | None]:
     """A small copy of an image as a data URI, or the reason why there is none."""
-    from unprior.engines.images import ImageError, open_image
+    from unprior.images import ImageError, open_image
 
     try:
         image = open_image(path)

@@ -12,7 +12,7 @@ from unprior.evaluation import TaskResult
 from unprior.report.figures import task_name
 from unprior.report.tables import format_p, plain_table
 from unprior.studies import MethodRow, Methods
-from unprior.studies.changes import Changes
+from unprior.studies.rq2.changes import Changes
 
 _MARKS = "†‡§¶"
 
@@ -83,7 +83,7 @@ def accuracy_table(changes: Changes) -> Table:
     """What methods change where images are not paired: accuracy before and after.
 
     >>> from unprior import synthesize
-    >>> from unprior.studies.changes import study_changes
+    >>> from unprior.studies.rq2.changes import study_changes
     >>> accuracy_table(study_changes(synthesize(seed=0), [])).row_count
     0
     """

@@ -12,11 +12,11 @@ from unprior.evaluation import Evaluation
 from unprior.report.gallery import OUTCOMES, choose_gallery
 from unprior.report.headline import headline, tiles
 from unprior.report.html import write_page
-from unprior.report.html_tables import from_terminal
 from unprior.report.sections import figure_sections
 from unprior.report.tables import components_table, evaluation_record, metrics_table
 from unprior.scores import ScoreTable
 from unprior.studies import Studies, run_studies
+from unprior.tables.html import from_terminal
 
 
 def write_report(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from unprior.evaluation import Evaluation
+from unprior.plots.style import DARK, LIGHT, FigureStyle, as_svg
 from unprior.report.figures import (
     AttractionDisplay,
     Display,
@@ -17,12 +18,11 @@ from unprior.report.figures import (
     StrengthsDisplay,
     task_name,
 )
-from unprior.report.html_tables import HtmlTable, from_records, from_terminal
 from unprior.report.method_tables import cost_table, methods_table
-from unprior.report.style import DARK, LIGHT, FigureStyle, as_svg
 from unprior.report.tables import attraction_table, changes_table
 from unprior.studies import Attraction, Frontier, Methods, Ranges, Strengths, Studies
-from unprior.studies.ranges import TaskRanges
+from unprior.studies.rq3.stable_ranges import TaskRanges
+from unprior.tables.html import HtmlTable, from_records, from_terminal
 
 Draw = Callable[[FigureStyle], Display]
 

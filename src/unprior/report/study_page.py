@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unprior._files import replacing
+from unprior.plots.style import DARK, LIGHT, FigureStyle, as_svg
 from unprior.report.html import write_page
-from unprior.report.html_tables import HtmlTable, from_records, from_terminal
 from unprior.report.result_tables import as_csv, as_latex, as_rich
-from unprior.report.style import DARK, LIGHT, FigureStyle, as_svg
 from unprior.studies.result import StudyResult
 from unprior.studies.study import QUESTIONS, Study
+from unprior.tables.html import HtmlTable, from_records, from_terminal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,8 +13,8 @@ from unprior.calibration import Decisions
 from unprior.errors import UnpriorError
 from unprior.evaluation import Change, Evaluation, Metrics, evaluate
 from unprior.scores import ScoreTable
+from unprior.studies.common.trade_off import TradeOff, trade_offs
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.trade_off import TradeOff, trade_offs
 
 
 @dataclass(frozen=True, slots=True)

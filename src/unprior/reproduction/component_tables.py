@@ -13,10 +13,10 @@ from unprior.evaluation.comparison import group_rows
 from unprior.reproduction.cells import Cells, OwnCell, delta_cells, evaluated, once, trade_off_cells
 from unprior.reproduction.main_tables import changes
 from unprior.reproduction.paper import MODELS
-from unprior.studies.components import study_components
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.ranges import fitted_ranges
-from unprior.studies.repairs import Repairs, study_repairs
+from unprior.studies.rq3.components import study_components
+from unprior.studies.rq3.repairs import Repairs, study_repairs
+from unprior.studies.rq3.stable_ranges import fitted_ranges
 
 _COMPONENTS = {
     "no_subtraction": "No prior subtraction",

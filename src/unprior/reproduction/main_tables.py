@@ -11,9 +11,9 @@ from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import measure
 from unprior.reproduction.cells import Cells, OneModel, OwnCell, change_cells, count_cells, evaluated, metric_cells
 from unprior.reproduction.paper import MODELS
-from unprior.studies.answer_directions import study_answer_directions
-from unprior.studies.attraction import study_attraction
 from unprior.studies.inputs import StudyInputs
+from unprior.studies.rq1.attraction import study_attraction
+from unprior.studies.rq5.answer_directions import study_answer_directions
 
 _SETTINGS = ("ρ", "λ_max", "m_min", "τ_D", "τ_A", "d_max")
 

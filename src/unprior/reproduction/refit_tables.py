@@ -7,16 +7,16 @@ import numpy as np
 from unprior.errors import UnpriorError
 from unprior.reproduction.cells import Cells, OwnCell, change_cells, count_cells, once, trade_off_cells
 from unprior.scores import ScoreTable
-from unprior.studies.development_size import study_development_size
-from unprior.studies.held_out import HeldOut, study_held_out
+from unprior.studies.common.spread import Spread
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.joint_fitting import study_joint_fitting
-from unprior.studies.less_or_shifted import METHODS, study_less_or_shifted
-from unprior.studies.paired_fitting import PairedFitting, study_paired_fitting
-from unprior.studies.prior_controls import study_prior_controls
-from unprior.studies.repeated_splits import study_repeated_splits
-from unprior.studies.spread import Spread
-from unprior.studies.support_conditions import AGAIN, study_support_conditions
+from unprior.studies.rq3.development_size import study_development_size
+from unprior.studies.rq3.joint_fitting import study_joint_fitting
+from unprior.studies.rq3.less_or_shifted import METHODS, study_less_or_shifted
+from unprior.studies.rq3.paired_fitting import PairedFitting, study_paired_fitting
+from unprior.studies.rq3.prior_controls import study_prior_controls
+from unprior.studies.rq3.support_conditions import AGAIN, study_support_conditions
+from unprior.studies.rq4.held_out import HeldOut, study_held_out
+from unprior.studies.rq4.repeated_splits import study_repeated_splits
 
 _PRIORS = {
     "none": "No prior subtraction",

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from unprior._files import is_parquet, open_to_read, read_lines, replacing
 from unprior._validation import describe_validation_error
-from unprior.engines.prompts import is_cut_off, thinks
 from unprior.errors import RowProblem, UnpriorError
+from unprior.prompts import is_cut_off, thinks
 from unprior.scores.provenance import FIELD, METADATA_KEY, Provenance, from_values, merge_provenance, to_json
 from unprior.scores.published import is_published, row_from_published
 from unprior.scores.schema import SCHEMA, ScoreRow, rows_to_arrow

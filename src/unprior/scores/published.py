@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unprior.engines.prompts import is_cut_off, parse_answer
 from unprior.errors import UnpriorError
+from unprior.prompts import is_cut_off, parse_answer
 
 _SIDES = {"counterfactual": "cf", "commonsense": "cs"}
 

@@ -12,7 +12,7 @@ from unprior.evaluation import Change
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from unprior.report.style import FigureStyle
+    from unprior.plots.style import FigureStyle
 
 EQUAL = 1e-12
 """Values that differ by less are the same; sums of shares are not exact."""

@@ -38,7 +38,7 @@ class Study:
     def explained(self, epsilon: float = 0.04, wide_epsilon: float = 0.10) -> str:
         """How the numbers are computed, with the limits of commonsense loss in place.
 
-        >>> from unprior.studies.catalogue import STUDIES
+        >>> from unprior.studies.registry import STUDIES
         >>> STUDIES["support-conditions"].explained(wide_epsilon=0.2)[:22]
         'Standard SPC, ε = 0.20'
         """

@@ -10,12 +10,12 @@ from unprior.baselines.answers import Cost, MethodAnswers
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
-from unprior.studies.attraction import Attraction, study_attraction
-from unprior.studies.components import Components, study_components
-from unprior.studies.frontier import Frontier, study_frontier
-from unprior.studies.methods import Methods, study_methods
-from unprior.studies.ranges import Ranges, study_ranges
-from unprior.studies.strengths import Strengths, study_strengths
+from unprior.studies.rq1.attraction import Attraction, study_attraction
+from unprior.studies.rq2.methods import Methods, study_methods
+from unprior.studies.rq3.components import Components, study_components
+from unprior.studies.rq3.frontier import Frontier, study_frontier
+from unprior.studies.rq3.stable_ranges import Ranges, study_ranges
+from unprior.studies.rq3.strengths import Strengths, study_strengths
 
 
 @dataclass(frozen=True, slots=True)

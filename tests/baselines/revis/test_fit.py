@@ -17,9 +17,9 @@ from unprior.baselines.revis.directions import cosine, risk
 from unprior.baselines.revis.fit import fit_revis
 from unprior.baselines.revis.vectors import RevisVectors
 from unprior.embedded import FOLDER
-from unprior.engines.prompts import YES_NO, parse_answer
 from unprior.engines.protocol import Query
-from unprior.engines.transformers import TransformersEngine
+from unprior.engines.transformers.engine import TransformersEngine
+from unprior.prompts import YES_NO, parse_answer
 
 
 @pytest.fixture(scope="module")

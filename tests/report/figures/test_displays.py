@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from finished_run import Finished
 from small_tables import hand_made_rows, hand_made_table, hopeless_table, twelve_pairs
 from unprior import ScoreTable, SelectivePriorCalibrator, evaluate
+from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.report.figures import (
     AttractionDisplay,
     FrontierDisplay,
@@ -21,7 +22,6 @@ from unprior.report.figures import (
     StrengthsDisplay,
 )
 from unprior.report.figures.ranges import SHOWN_UP_TO
-from unprior.report.style import DARK, LIGHT, FigureStyle
 from unprior.studies import study_attraction, study_frontier, study_ranges
 
 

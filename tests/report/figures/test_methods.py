@@ -8,9 +8,9 @@ from matplotlib.text import Annotation
 
 from finished_run import Finished
 from made_up_methods import made_up
+from unprior.plots.labels import place_labels
+from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.report.figures import MethodsDisplay
-from unprior.report.figures._labels import place_labels
-from unprior.report.style import DARK, LIGHT, FigureStyle
 from unprior.studies import Methods, study_methods
 
 

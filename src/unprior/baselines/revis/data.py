@@ -17,8 +17,8 @@ from unprior._validation import describe_validation_error
 from unprior.benchmarks.microworld import SELECTION_SEEDS, pairs, render
 from unprior.benchmarks.microworld.benchmark import IMAGE_SIZE, presence_question
 from unprior.benchmarks.microworld.pairs import SIDES, Pair
-from unprior.engines.images import open_image, read_image_file
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
+from unprior.images import open_image, read_image_file
 
 MOST_CAPTIONS = 100
 MOST_QUESTIONS = 300

@@ -17,14 +17,14 @@ from PIL import Image
 from unprior.baselines.revis.data import PresenceExample, RevisData, picture
 from unprior.baselines.revis.directions import CaptionStates, choose_layer, directions, risk, separation
 from unprior.baselines.revis.vectors import RevisVectors
-from unprior.engines._batches import work_in_parts
-from unprior.engines.prompts import YES_NO, parse_answer, thinks
+from unprior.engines.batches import work_in_parts
 from unprior.engines.protocol import Query, QueryFailure
 from unprior.errors import UnpriorError
+from unprior.prompts import YES_NO, parse_answer, thinks
 
 if TYPE_CHECKING:
-    from unprior.engines._tokens import PromptTokens
-    from unprior.engines.transformers import TransformersEngine
+    from unprior.engines.transformers.engine import TransformersEngine
+    from unprior.engines.transformers.tokens import PromptTokens
 
 REQUEST = "Describe the image."
 UNKNOWN = "No image is given."
@@ -164,7 +164,7 @@ class _Fitting:
         return list(np.moveaxis(states, 1, 0))
 
     def _turns(self, texts: Sequence[str], images: Sequence[Image.Image]) -> dict[str, Any]:
-        from unprior.engines._forward import pad_left
+        from unprior.engines.transformers.forward import pad_left
 
         encoder = self.engine.encoder
         asked = encoder.render(bool(images), REQUEST)
@@ -181,7 +181,7 @@ class _Fitting:
     def _answer(self, prompts: list[PromptTokens]) -> list[tuple[States, str]]:
         """For every prompt the states (layers, size) at its last token, and the answer if the cache can be trusted."""
         from unprior.baselines.steering import recorded
-        from unprior.engines._forward import decode_greedily
+        from unprior.engines.transformers.forward import decode_greedily
 
         engine = self.engine
         with recorded(engine.model) as layers:

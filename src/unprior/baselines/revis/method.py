@@ -12,7 +12,7 @@ from unprior.baselines.method import BeforePass, Method
 from unprior.baselines.revis.vectors import RevisVectors
 
 if TYPE_CHECKING:
-    from unprior.engines.transformers import TransformersEngine
+    from unprior.engines.transformers.engine import TransformersEngine
 
 RELEASED_STRENGTH = 2.5
 """α by default in the authors' released code; the paper reports other values for each model."""

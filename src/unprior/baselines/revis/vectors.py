@@ -17,7 +17,7 @@ from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
     from unprior.baselines.steering import GateCounter
-    from unprior.engines.transformers import TransformersEngine
+    from unprior.engines.transformers.engine import TransformersEngine
 
 FORMAT = "unprior.revis"
 VERSION = 1

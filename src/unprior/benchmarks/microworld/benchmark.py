@@ -17,8 +17,8 @@ from unprior.benchmarks.microworld.pairs import SIDES, Pair, pairs
 from unprior.benchmarks.microworld.render import render
 from unprior.benchmarks.schema import LETTERS, Benchmark, Example
 from unprior.benchmarks.variants import ask_claims, constructed
-from unprior.engines.prompts import YES_NO
 from unprior.errors import UnpriorError
+from unprior.prompts import YES_NO
 
 IMAGE_SIZE = 288
 _SIDE_NAMES = {"cf": "counterfactual", "cs": "commonsense"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from unprior.engines._chat_template import beyond_the_picture
-from unprior.engines._precision import HALF, SINGLE
 from unprior.engines.doctor.finding import Probe, Verdict
 from unprior.engines.doctor.scores import exact_scores, mass_on_candidates, tokens_of_candidates
 from unprior.engines.doctor.surroundings import versions
 from unprior.engines.doctor.trial import LETTERS, Trial, difference
-from unprior.engines.prompts import YES_NO, is_cut_off, parse_answer
+from unprior.engines.precision import HALF, SINGLE
 from unprior.engines.protocol import Query
+from unprior.engines.transformers.chat_template import beyond_the_picture
+from unprior.prompts import YES_NO, is_cut_off, parse_answer
 
 
 def scoring(trial: Trial) -> Verdict:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from unprior.engines._precision import HALF
 from unprior.engines.doctor.finding import Verdict
 from unprior.engines.doctor.trial import LETTERS, Trial
-from unprior.engines.prompts import YES_NO
+from unprior.engines.precision import HALF
 from unprior.engines.protocol import LEAST_MASS, CandidateScores, Query
+from unprior.prompts import YES_NO
 
 _ROUNDING = 1.01
 _STARTS = ("A", "yes", "zebra")

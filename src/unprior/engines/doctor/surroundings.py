@@ -7,10 +7,10 @@ import re
 
 import PIL
 
-from unprior.engines._load_errors import listed
 from unprior.engines.doctor.finding import Verdict
 from unprior.engines.doctor.trial import Trial
 from unprior.engines.protocol import Engine
+from unprior.engines.transformers.load_errors import listed
 
 _OLDEST = {"torch": (2, 6), "transformers": (5, 3), "vllm": (0, 26)}
 _NAMES = {"dtype": "precision", "root": "loaded from", "longest": "longest prompt", "version": "server"}

@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from PIL import Image
 
-from unprior.engines._precision import HALF
-from unprior.engines.prompts import YES_NO
+from unprior.engines.precision import HALF
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
 from unprior.errors import UnpriorError
+from unprior.prompts import YES_NO
 
 Result = TypeVar("Result", CandidateScores, Answered)
 

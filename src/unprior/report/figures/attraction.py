@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from unprior.report.figures._display import Display
-from unprior.report.style import LIGHT, FigureStyle
+from unprior.plots.display import Display
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.studies import Attraction
 
 if TYPE_CHECKING:

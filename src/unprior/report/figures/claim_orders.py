@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from unprior.benchmarks.forms import CLAIM_ORDERS
-from unprior.report.figures._display import Display, side_by_side
-from unprior.report.style import LIGHT, FigureStyle
-from unprior.studies.claim_effects import Effect, effect_of
+from unprior.plots.display import Display, side_by_side
+from unprior.plots.style import LIGHT, FigureStyle
+from unprior.studies.rq5.claim_effects import Effect, effect_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

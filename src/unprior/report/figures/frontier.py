@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from unprior.report.figures._display import Display, limits, task_name
-from unprior.report.figures._labels import NEAR, Place, place_labels
-from unprior.report.style import LIGHT, FigureStyle
+from unprior.plots.display import Display, limits, task_name
+from unprior.plots.labels import NEAR, Place, place_labels
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.studies import Frontier
-from unprior.studies.frontier import FrontierPoint
+from unprior.studies.rq3.frontier import FrontierPoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

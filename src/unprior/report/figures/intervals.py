@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from unprior.evaluation import Evaluation
-from unprior.report.figures._display import Display
-from unprior.report.style import LIGHT, FigureStyle
+from unprior.plots.display import Display
+from unprior.plots.style import LIGHT, FigureStyle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

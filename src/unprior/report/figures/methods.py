@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from unprior.report.figures._display import Display, limits, task_name
-from unprior.report.figures._labels import NEAR, place_labels
-from unprior.report.style import LIGHT, FigureStyle
+from unprior.plots.display import Display, limits, task_name
+from unprior.plots.labels import NEAR, place_labels
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.studies import Methods
 
 if TYPE_CHECKING:

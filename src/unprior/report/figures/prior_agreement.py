@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from unprior.report.figures._display import Display
+from unprior.plots.display import Display
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.report.figures.attraction import readable_on
-from unprior.report.style import LIGHT, FigureStyle
-from unprior.studies.prior_agreement import PriorAgreement
+from unprior.studies.rq3.prior_agreement import PriorAgreement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

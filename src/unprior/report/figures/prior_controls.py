@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from unprior.report.figures._display import Display, task_name
-from unprior.report.style import LIGHT, FigureStyle
-from unprior.studies.prior_control import CONTROLS
-from unprior.studies.prior_controls import PriorControls
+from unprior.plots.display import Display, task_name
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.studies.result import limit
+from unprior.studies.rq3.prior_control import CONTROLS
+from unprior.studies.rq3.prior_controls import PriorControls
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

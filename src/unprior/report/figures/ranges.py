@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from unprior.report.figures._display import Display, task_name
-from unprior.report.style import LIGHT, FigureStyle
+from unprior.plots.display import Display, task_name
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores.schema import BoolArray
 from unprior.scores.table import FloatArray
-from unprior.studies.ranges import TaskRanges
+from unprior.studies.rq3.stable_ranges import TaskRanges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from unprior.report.figures._display import Display, task_name
-from unprior.report.style import LIGHT, FigureStyle
-from unprior.studies.development_size import DevelopmentSize
-from unprior.studies.spread import Spread
+from unprior.plots.display import Display, task_name
+from unprior.plots.style import LIGHT, FigureStyle
+from unprior.studies.common.spread import Spread
+from unprior.studies.rq3.development_size import DevelopmentSize
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from unprior.report.figures._display import Display, task_name
-from unprior.report.style import LIGHT, FigureStyle
-from unprior.studies.repeated_splits import RepeatedSplits
-from unprior.studies.spread import TaskSpread
+from unprior.plots.display import Display, task_name
+from unprior.plots.style import LIGHT, FigureStyle
+from unprior.studies.common.spread import TaskSpread
+from unprior.studies.rq4.repeated_splits import RepeatedSplits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

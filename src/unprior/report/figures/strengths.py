@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from unprior.report.figures._display import Display, task_name
-from unprior.report.style import LIGHT, FigureStyle
+from unprior.plots.display import Display, task_name
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores.table import FloatArray
 from unprior.studies import Strengths
 

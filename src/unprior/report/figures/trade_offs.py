@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from unprior.report.figures._display import Display, side_by_side, task_name
-from unprior.report.style import LIGHT, FigureStyle
-from unprior.studies.trade_off import TradeOff
+from unprior.plots.display import Display, side_by_side, task_name
+from unprior.plots.style import LIGHT, FigureStyle
+from unprior.studies.common.trade_off import TradeOff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from unprior.report.figures._display import Display, task_name
+from unprior.plots.display import Display, task_name
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.report.figures.trade_offs import draw_changes
-from unprior.report.style import LIGHT, FigureStyle
-from unprior.studies.variants import Variants
+from unprior.studies.common.variants import Variants
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,361 @@
+"""Requests that survive a busy or faulty server: bounded in time and size, retried, and believed only after a check."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import random
+import re
+import time
+import zlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+import httpx
+
+from unprior.engines.openai.images import write_body
+from unprior.engines.openai.secrets import Mask
+from unprior.errors import UnpriorError
+
+KEY_VARIABLES = ("UNPRIOR_API_KEY", "OPENAI_API_KEY")
+"""Environment variables that may hold the API key, the first one set counts."""
+_PASSING = (408, 409, 425, 429)  # besides 5xx: the same request may succeed later
+_LONGEST_MESSAGE = 300
+_HIGHEST_PORT = 65535
+_MOST_OTHER_PROMPTS = 2
+_MOST_BYTES = 16 * 2**20  # of one reply; the tokens of a prompt of a million tokens take half of it
+_MOST_OF_A_MESSAGE = 2**16  # of an error's text that is looked at
+
+# Tests put their own clock here.
+_sleep = asyncio.sleep
+_time_limit = asyncio.timeout
+
+Checked = TypeVar("Checked")
+
+
+class RefusedError(UnpriorError):
+    """The server does not accept the request; trying again would not help."""
+
+
+class UnreachableError(UnpriorError):
+    """The server did not answer although it was asked again and again."""
+
+
+class BrokenServerError(UnreachableError):
+    """The server answered every time that something inside it went wrong."""
+
+
+class OtherPromptError(UnpriorError):
+    """The server read another prompt than the one that was meant."""
+
+
+class WrongAnswerError(Exception):
+    """An answer that is not what was asked for; it is asked for again and never used."""
+
+
+class WrongPromptError(WrongAnswerError):
+    """An answer to another prompt; asked for once more only, because a chat template does not change its mind."""
+
+
+class _PassingError(Exception):
+    """A fault that may pass; the server may say how long to wait."""
+
+    def __init__(self, reason: str, wait: float = 0.0) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+class _SilenceError(_PassingError):
+    """Nobody answers; the server should be left alone for a while."""
+
+
+class _InnerError(_PassingError):
+    """The server says that something inside it went wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait, and how often to try again.
+
+    >>> Patience().delay(3, chance=1.0)
+    4.0
+    """
+
+    attempts: int = 8
+    """Tries of one request altogether."""
+    first_delay: float = 0.5
+    """Longest pause before the second try in seconds; it doubles with every further one."""
+    longest_delay: float = 30.0
+    """No pause of our own is longer."""
+    longest_wait: float = 600.0
+    """No pause that a server asks for (Retry-After) is longer."""
+    timeout: float = 300.0
+    """Seconds that one request may take altogether, from connecting to the last byte of the answer."""
+    rest: float = 30.0
+    """Seconds that a server which cannot be reached is left alone, where there are others."""
+
+    def delay(self, tries: int, chance: float | None = None) -> float:
+        """Seconds to wait after so many tries; drawn by lot, so that many clients do not come back at once."""
+        longest = min(self.first_delay * 2.0**tries, self.longest_delay)
+        return longest * (random.uniform(0.5, 1.0) if chance is None else chance)
+
+
+class HttpClient:
+    """JSON requests to one or several equal servers; what one cannot do, the next is asked for.
+
+    Parameters
+    ----------
+    base_urls
+        Servers with the same model; ``/v1`` at the end may be left out.
+    patience
+        Timeouts and retries.
+    """
+
+    def __init__(self, base_urls: Sequence[str], patience: Patience) -> None:
+        """Check the addresses and take the key from the environment."""
+        if not base_urls:
+            raise UnpriorError("a server needs an address, e.g. --base-url http://localhost:8000")
+        self.base_urls = tuple(_checked_url(url) for url in base_urls)
+        self.patience = patience
+        self.requests = 0
+        """Requests sent so far, repeated ones included."""
+        self._key = _key_of_environment()
+        self.mask = Mask(self._key)
+        """Takes the key out of what servers say."""
+        self._turns, self._others = itertools.count(), itertools.count()
+        self._rests_until = [0.0] * len(self.base_urls)
+        self._certificates = httpx.create_ssl_context()  # shared: loading them takes longer than many requests
+        self._lanes: list[httpx.AsyncClient] = []
+        self._free: list[httpx.AsyncClient] = []
+
+    async def close(self) -> None:
+        """Give up the connections."""
+        for lane in self._lanes:
+            await lane.aclose()
+
+    def turn(self) -> int:
+        """A server for the next query: all get equally many, those that rest get none."""
+        awake = self._awake()
+        return awake[next(self._turns) % len(awake)]
+
+    async def get(self, path: str, check: Callable[[Any], Checked], *, server: int, attempts: int) -> Checked:
+        """Ask one server for something; ``check`` turns the answer into what is used, or says that it is wrong."""
+        return await self._ask("GET", path, None, check, server, attempts, attempts, only=server)
+
+    async def post(
+        self,
+        path: str,
+        body: dict[str, Any],
+        check: Callable[[Any], Checked],
+        *,
+        picture: bytes | None = None,
+        server: int | None = None,
+        only: int | None = None,
+        most_wrong: int | None = None,
+        attempts: int | None = None,
+    ) -> Checked:
+        """Send something that may be sent again, and check the answer; so many wrong ones are enough.
+
+        Requests that share a picture go to one ``server``, which has then read it already; without, to any. Retries go
+        to the next, unless ``only`` one server is meant.
+        """
+        content, attempts = write_body(body, picture), attempts or self.patience.attempts
+        if only is not None:
+            server = only
+        first = next(self._others) % len(self.base_urls) if server is None else server
+        return await self._ask("POST", path, content, check, first, attempts, most_wrong or attempts, only=only)
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        check: Callable[[Any], Checked],
+        server: int,
+        attempts: int,
+        most_wrong: int,
+        *,
+        only: int | None = None,
+    ) -> Checked:
+        wrong, other_prompts, refused = 0, 0, set[int]()
+        last: type[UnpriorError]
+        for tries in itertools.count(1):
+            awake = [only] if only is not None else self._awake(refused)
+            server = next((other for other in awake if other >= server), awake[0])
+            url = self.base_urls[server] + path
+            try:
+                return _checked(check, await self._send(method, url, body))
+            except _PassingError as error:
+                reason, wait = str(error), error.wait
+                last = BrokenServerError if isinstance(error, _InnerError) else UnreachableError
+                if isinstance(error, _SilenceError):
+                    self._rests_until[server] = time.monotonic() + self.patience.rest
+            except RefusedError:
+                refused.add(server)
+                if only is not None or len(refused) == len(self.base_urls):
+                    raise
+                continue  # perhaps only this one does not know the key or the model
+            except WrongAnswerError as error:
+                reason, wait, last = f"a wrong answer: {error}", 0.0, UnpriorError
+                wrong += 1
+                if isinstance(error, WrongPromptError):
+                    last, other_prompts = OtherPromptError, other_prompts + 1
+            if tries >= attempts or wrong >= most_wrong or other_prompts >= _MOST_OTHER_PROMPTS:
+                told = self.mask(f"{url}: {reason}")
+                raise last(f"{told} (try {tries} of {attempts}); check the server and run again")
+            await _sleep(max(self.patience.delay(tries - 1), min(wait, self.patience.longest_wait)))
+            server += 1
+        raise AssertionError("the loop above ends")
+
+    def _open_lane(self) -> httpx.AsyncClient:
+        """A client for one request at a time; there are as many as the caller has requests in flight.
+
+        A shared one compares all idle connections with each other whenever a request begins or ends (httpcore 1.0),
+        which at 64 connections takes several times as long as the request itself.
+        """
+        lane = httpx.AsyncClient(
+            headers={"Content-Type": "application/json", "Accept-Encoding": "identity"}
+            | ({} if self._key is None else {"Authorization": f"Bearer {self._key}"}),
+            timeout=httpx.Timeout(None, connect=min(10.0, self.patience.timeout)),  # the whole has a limit of its own
+            verify=self._certificates,
+        )
+        self._lanes.append(lane)
+        return lane
+
+    def _awake(self, refused: Collection[int] = ()) -> list[int]:
+        """Servers that do not rest and have not refused; those that rest when there are no others."""
+        now = time.monotonic()
+        willing = [server for server in range(len(self.base_urls)) if server not in refused]
+        return [server for server in willing if self._rests_until[server] <= now] or willing
+
+    async def _send(self, method: str, url: str, body: bytes | None) -> Any:
+        self.requests += 1
+        lane = self._free.pop() if self._free else self._open_lane()
+        try:
+            async with _time_limit(self.patience.timeout), lane.stream(method, url, content=body) as response:
+                content = await _read(response)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise _SilenceError(f"the connection failed ({type(error).__name__})") from None
+        except (httpx.TimeoutException, TimeoutError):
+            raise _SilenceError(f"no whole answer within {self.patience.timeout:g} seconds") from None
+        except httpx.TransportError as error:
+            raise _PassingError(f"the connection failed ({type(error).__name__})") from None
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            raise _PassingError(f"the answer cannot be read ({type(error).__name__})") from None
+        finally:
+            self._free.append(lane)
+        status = response.status_code
+        if status in _PASSING or status >= 500:
+            wait = _asked_to_wait(response.headers.get("Retry-After"))
+            raise (_InnerError if status == 500 else _PassingError)(f"status {status}", wait)
+        if status != 200:
+            said = self.mask(_message(content) or response.reason_phrase)
+            if response.is_redirect:
+                said = f"it sends requests on to {self.mask(response.headers['Location'])}; give the last address"
+            raise RefusedError(f"{self.mask(url)}: status {status}: {said[:_LONGEST_MESSAGE]}")
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError):
+            raise _PassingError("the answer is not whole or not JSON") from None
+
+
+async def _read(response: httpx.Response) -> bytes:
+    """What a reply holds, unpacked; never more than is sensible, whatever the server packed or promised."""
+    parts, size = [], 0
+    async for part in response.aiter_raw():
+        size += len(part)
+        if size > _MOST_BYTES:
+            raise _PassingError(f"the answer is larger than {_MOST_BYTES // 2**20} MB")
+        parts.append(part)
+    content = parts[0] if len(parts) == 1 else b"".join(parts)
+    packed = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if packed in {"identity", ""}:
+        return content
+    if packed not in {"gzip", "x-gzip", "deflate"}:  # nothing was asked for; these can be unpacked within a limit
+        raise _PassingError("the answer is packed in a way that was not asked for")
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    try:
+        content = unpacker.decompress(content, _MOST_BYTES)
+    except zlib.error:
+        raise _PassingError("the answer cannot be unpacked") from None
+    if unpacker.unconsumed_tail:
+        raise _PassingError(f"the answer is larger than {_MOST_BYTES // 2**20} MB")
+    return content
+
+
+def _checked(check: Callable[[Any], Checked], answer: Any) -> Checked:
+    """What a check makes of an answer; one that it cannot make sense of at all is wrong, too."""
+    try:
+        return check(answer)
+    except (WrongAnswerError, UnpriorError):
+        raise
+    except Exception as error:
+        raise WrongAnswerError(f"it is not understood ({type(error).__name__})") from None
+
+
+def _key_of_environment() -> str | None:
+    for name in KEY_VARIABLES:
+        key = os.environ.get(name)
+        if key and not (key.isascii() and key.isprintable()):
+            raise UnpriorError(f"{name} holds characters that no key has, such as a line end; set it again")
+        if key:
+            return key
+    return None
+
+
+def _checked_url(url: str) -> str:
+    """The address without ``/v1``; one that holds a secret would end up in records and messages.
+
+    >>> _checked_url("http://localhost:8000/v1/")
+    'http://localhost:8000'
+    """
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        parsed = httpx.URL("")
+    if parsed.scheme not in {"http", "https"} or not parsed.host or (parsed.port or 0) > _HIGHEST_PORT:
+        # Without what may be a password or a key, even where it is not a proper address.
+        shown = re.sub(r"^([a-z]+://)?.*@", r"\1***@", re.split(r"[?#]", url)[0], flags=re.IGNORECASE)
+        raise UnpriorError(f"--base-url {shown!r}: give an address such as http://localhost:8000")
+    if parsed.userinfo or parsed.query or parsed.fragment:
+        raise UnpriorError(
+            f"--base-url for {parsed.host}: leave passwords and keys out of the address; the key is read from "
+            f"{KEY_VARIABLES[0]}"
+        )
+    return url.rstrip("/").removesuffix("/v1")
+
+
+def _asked_to_wait(header: str | None) -> float:
+    """Seconds of a Retry-After header, which gives a number or a date.
+
+    >>> _asked_to_wait("7"), _asked_to_wait(None), _asked_to_wait("soon")
+    (7.0, 0.0, 0.0)
+    """
+    if not header:
+        return 0.0
+    if header.isascii() and header.strip().isdigit():
+        return float(header)
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, OverflowError, TypeError, IndexError, OSError):  # dates have many ways to be wrong
+        return 0.0
+
+
+def _message(content: bytes) -> str:
+    """What the server says about it, on one line and fit for a terminal.
+
+    >>> _message(b'{"error": {"message": "no such  model"}}')
+    'no such model'
+    """
+    text = content[:_MOST_OF_A_MESSAGE].decode(errors="replace")
+    try:
+        told = json.loads(text)
+        error = told.get("error", told) if isinstance(told, dict) else told
+        text = str(error.get("message", error) if isinstance(error, dict) else error)
+    except (ValueError, RecursionError):
+        pass
+    return "".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split()))

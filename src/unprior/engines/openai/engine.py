@@ -1,0 +1,351 @@
+"""The HTTP engine: a model behind a server that speaks OpenAI's protocol, such as vLLM."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+from PIL import Image
+
+from unprior.engines.candidate_tree import Token
+from unprior.engines.openai.answers import NamedModel, prompt_tokens, written_text
+from unprior.engines.openai.branches import BranchReader
+from unprior.engines.openai.client import HttpClient, Patience, UnreachableError, WrongAnswerError
+from unprior.engines.openai.images import encode_picture, user_content
+from unprior.engines.openai.server import examine, question
+from unprior.engines.openai.sizes import SizesProbe
+from unprior.engines.openai.tokens import CandidateTokens, Continuation, ServerTokenizer
+from unprior.engines.probe import probe_texts, prompt_digest
+from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
+from unprior.errors import UnpriorError
+from unprior.prompts import PromptLayout, opens_block
+from unprior.scoring.cost import SAME_END, Sizes
+
+MOST_NEW_TOKENS = 64
+_CHAT = "/v1/chat/completions"
+_BATCH_PER_SLOT = 4  # queries handed over at once for every one in flight: the last of a batch wait for few
+_MOST_ENDS = 1000  # ends whose tokens are kept; nearly always there are a few
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The picture of a query, and who sees it: one server, which then has read it for all requests of the query."""
+
+    picture: bytes | None
+    server: int
+    in_full: bool = False
+    """Past the server's cache of prompts."""
+
+
+class HttpEngine:
+    """Original answers and candidate scores from a served model.
+
+    Scores are exact where the server tells the log-probability of any token it is asked for (vLLM 0.26 and newer).
+    Where it shows only the most probable tokens, candidates outside are censored: their score is an upper bound and
+    marked. What a server can do is found out by asking it. Every answer is checked; a wrong one is asked for again and
+    never becomes a score. The API key is read from ``UNPRIOR_API_KEY`` or ``OPENAI_API_KEY``.
+
+    The fingerprint covers what the server tells: model and what replies call it, what it was loaded from, longest
+    prompt, version, and the tokens of a question behind its chat template. It cannot notice other weights behind the
+    same name. A reply that names another model than those before ends the run.
+
+    Parameters
+    ----------
+    model
+        The model's name on the server.
+    base_urls
+        One or more equal servers. Queries take turns; all requests of one query go to one server.
+    concurrency
+        Queries in flight.
+    layout
+        The wording around questions.
+    patience
+        Timeouts and retries.
+    name
+        What score tables call the model; by default its name on the server.
+    most_new_tokens
+        Longest original answer, in tokens; a thinking model needs more than the paper's 64.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_urls: Sequence[str],
+        *,
+        concurrency: int = 16,
+        layout: PromptLayout | None = None,
+        patience: Patience | None = None,
+        name: str | None = None,
+        most_new_tokens: int = MOST_NEW_TOKENS,
+    ) -> None:
+        """Find out what the servers are and can do."""
+        if concurrency < 1:
+            raise UnpriorError(f"the concurrency is {concurrency}, it must be at least 1")
+        self._client = HttpClient(base_urls, patience or Patience())
+        self._name, self._layout, self.concurrency = name or model, layout or PromptLayout(), concurrency
+        self.most_new_tokens = most_new_tokens
+        """Longest original answer."""
+        self._loop = asyncio.new_event_loop()
+        # Our own thread, so that the engine also works where an event loop is running already, as in notebooks.
+        thread = threading.Thread(target=self._loop.run_forever, name="unprior-http", daemon=True)
+        thread.start()
+        self._close = weakref.finalize(self, _stop, self._loop, thread, self._client)
+        self._encoded: dict[tuple[str, tuple[str, ...]], CandidateTokens] = {}
+        self._encoding: weakref.WeakValueDictionary[Any, asyncio.Lock] = weakref.WeakValueDictionary()
+        try:
+            self.served = self._run(examine(self._client, model))
+            self._tokenizer = self._new_tokenizer()
+            self._prompt = self._run(self._probe_prompt())
+            self.remarks = self._run(self._find_remarks())
+            """What people should know about this server, found out when it was asked first."""
+        except BaseException:
+            self.close()
+            raise
+        self._named = NamedModel(self._client.mask, self.served.served_model)
+        self._branches = BranchReader(self.served)
+
+    def close(self) -> None:
+        """Give up the connections; the engine cannot be used any more."""
+        self._close()
+
+    @property
+    def name(self) -> str:
+        """What score tables call the model."""
+        return self._name
+
+    @property
+    def model_type(self) -> str | None:
+        """The architecture, as far as the model's name tells it."""
+        for name in (self.served.root, self.served.model):
+            if "qwen3-vl" in name.lower().replace("_", "-"):
+                return "qwen3_vl"
+        return None
+
+    @property
+    def layout(self) -> PromptLayout:
+        """The wording around questions."""
+        return self._layout
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the server was seen to do."""
+        top_k = self.served.top_k
+        return Capabilities(top_k is None, top_k, batch_size=_BATCH_PER_SLOT * self.concurrency)
+
+    @property
+    def requests(self) -> int:
+        """Requests sent so far, repeated ones included."""
+        return self._client.requests
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What the fingerprint is made of, for people."""
+        from unprior import __version__
+
+        served = {key: self._client.mask(str(value)) for key, value in asdict(self.served).items()}
+        prompt = {} if self._prompt is None else {"prompt": self._prompt}
+        return {"engine": "openai", **served, **prompt, "unprior": __version__}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes with what the server tells about its model and itself, and with the layout."""
+        content = {**self.identity, "layout": repr(self._layout), "most_new_tokens": self.most_new_tokens}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def original_answer(self, image: Image.Image | None, question: str) -> str:
+        """Greedy answer to one question."""
+        return self._run(self._original(self._shown(image), question))
+
+    def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
+        """Scores of candidate answers to one question."""
+        return self._run(self._score(Query(image, question, tuple(candidates)), self._shown(image)))
+
+    def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
+        """Scores for many queries."""
+        return self._run(self._all(queries, self._score))
+
+    def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
+        """Original answers and scores for many queries."""
+        return self._run(self._all(queries, self._answer))
+
+    @property
+    def score_in_full(self) -> Callable[[Query], CandidateScores] | None:
+        """Scores past the server's cache of prompts, for ``unprior doctor``; None where that cannot be asked for."""
+        if not self.served.tells_prompt or self.served.top_k is not None:
+            return None
+        return lambda query: self._run(self._score(query, self._shown(query.image, in_full=True)))
+
+    def candidate_tokens(self, query: Query) -> list[list[tuple[Token, str]]] | None:
+        """Number and text of every token of the candidates; None if the server does not tell."""
+
+        async def tell() -> list[list[tuple[Token, str]]]:
+            found = await self._tokens(query.text + self._layout.scoring_suffix, query.candidates)
+            text = self._tokenizer.text_of
+            return [[(token, await text([token])) for token in each] for each in found.candidates]
+
+        return self._run(tell()) if self.served.tokenizes else None
+
+    def prompt_as_read(self, image: Image.Image | None, text: str) -> str | None:
+        """The prompt of a question as the model read it, tokens of the image included; None if that is not told."""
+
+        def check(answer: Any) -> list[int]:
+            tokens = prompt_tokens(answer)
+            if tokens is None:
+                raise WrongAnswerError("it does not repeat the prompt")
+            return tokens
+
+        async def tell() -> str:
+            tokens = await self._post(self._shown(image), text, None, {"return_token_ids": True}, check)
+            return await self._tokenizer.text_of(tokens)
+
+        return self._run(tell()) if self.served.tells_prompt else None
+
+    def sizes(self, queries: Sequence[Query], texts: Sequence[str] = ()) -> Sizes:
+        """What the cost model must know: ask a few queries with pictures, and have further texts tokenised."""
+        probe = SizesProbe(
+            self._client, self._tokenizer, self.served, self._layout.scoring_suffix, self.most_new_tokens
+        )
+        return self._run(probe.sizes(queries, texts))
+
+    async def _all(
+        self, queries: Sequence[Query], work: Callable[[Query, _Shown], Awaitable[Result]]
+    ) -> list[Result | QueryFailure]:
+        """Work on all, so many at a time; a query that fails does not spoil the others."""
+        if self._named.changed is not None:  # seen in the batch before, whose good results are stored by now
+            raise self._named.changed
+        slots, gone = asyncio.Semaphore(self.concurrency), []
+        ahead = asyncio.Semaphore(2 * self.concurrency)  # pictures are encoded while the server works on others
+
+        async def one(query: Query) -> Result | QueryFailure:
+            async with ahead:
+                picture = None if query.image is None else await asyncio.to_thread(encode_picture, query.image)
+                async with slots:
+                    try:
+                        return await work(query, _Shown(picture, self._client.turn()))
+                    except UnpriorError as error:
+                        if isinstance(error, UnreachableError):
+                            gone.append(error)
+                        return QueryFailure(str(error))
+
+        results = await asyncio.gather(*(one(query) for query in queries))
+        if gone and len(gone) == len(queries):  # not one answer: going on would fail everything that is left
+            raise UnpriorError(f"the server is gone; what was scored so far is stored: {gone[0]}")
+        return results
+
+    def _shown(self, image: Image.Image | None, *, in_full: bool = False) -> _Shown:
+        return _Shown(encode_picture(image), self._client.turn(), in_full)
+
+    async def _answer(self, query: Query, shown: _Shown) -> Answered:
+        text = await self._original(shown, query.text)  # one after the other: servers keep what they have read of
+        return Answered(text, await self._score(query, shown))  # the picture for the next request
+
+    async def _original(self, shown: _Shown, text: str) -> str:
+        written = await self._post(shown, text, None, {"max_tokens": self.most_new_tokens}, written_text)
+        written = self._client.mask.in_answer(written)
+        return written if opens_block(written) else self.served.opened_block + written
+
+    async def _score(self, query: Query, shown: _Shown) -> CandidateScores:
+        text = query.text + self._layout.scoring_suffix
+        if self.served.tokenizes:
+            tokens = await self._tokens(text, query.candidates)
+        else:
+            tokens = CandidateTokens((), tuple((candidate,) for candidate in query.candidates), {})
+        return await self._branches.scores(tokens, partial(self._post, shown, text), picture=shown.picture is not None)
+
+    async def _post(
+        self,
+        shown: _Shown,
+        text: str,
+        continued: Continuation | None,
+        settings: dict[str, Any],
+        check: Callable[[Any], Result],
+    ) -> Result:
+        body = question(self.served.model, user_content(shown.picture, text), continued) | self.served.extras | settings
+        if shown.in_full:  # vLLM finds only prompts with the same salt in its cache
+            body["cache_salt"] = secrets.token_hex()
+        checking = self._named.checking(check)
+        return await self._client.post(_CHAT, body, checking, picture=shown.picture, server=shown.server)
+
+    async def _tokens(self, text: str, candidates: tuple[str, ...]) -> CandidateTokens:
+        """Tokens of the candidates; they are the same behind every prompt with the same end, which answers repeat."""
+        if not self.served.tells_prompt:
+            return await self._tokenizer.encode(text, candidates)
+        key = (text[-SAME_END:], candidates)
+        async with self._encoding.setdefault(key, asyncio.Lock()):  # others with this end wait for the first one
+            if key not in self._encoded:
+                encoded = await self._tokenizer.encode(text, candidates)
+                if len(self._encoded) >= _MOST_ENDS:
+                    self._encoded.clear()
+                self._encoded[key] = encoded
+            return self._encoded[key]
+
+    def _new_tokenizer(self, only: int | None = None) -> ServerTokenizer:
+        served = self.served
+        return ServerTokenizer(
+            self._client, served.model, adds_start=served.adds_start, settings=served.template_settings, only=only
+        )
+
+    async def _probe_prompt(self) -> str | None:
+        """What tells one chat template from another: the tokens of a fixed question; None if the server has none."""
+        if not self.served.tokenizes:
+            return None
+        found = set()
+        for server in range(len(self._client.base_urls)):
+            asked = self._new_tokenizer(only=server)
+            found.add(prompt_digest([await asked.chat(text) for text in probe_texts(self._layout)]))
+        if len(found) > 1:
+            raise UnpriorError(
+                f"the servers lay out one question for {self.served.model} in different ways; give only servers with "
+                f"the same chat template"
+            )
+        return found.pop()
+
+    async def _find_remarks(self) -> tuple[str, ...]:
+        served, remarks = self.served, []
+        if served.served_model not in {"", served.model}:
+            remarks.append(
+                f"{served.model}: the server answers as {self._client.mask(served.served_model)!r}; this is recorded, "
+                f"and an answer under yet another name will end the run"
+            )
+        if served.opened_block:
+            remarks.append(
+                f"{served.model}: the chat template opens a thinking block that cannot be left out, so candidates are "
+                f"scored as the first words of a thought; serve the model with a template that opens none"
+            )
+        if served.tokenizes:
+            beginning = self._layout.continuations(("yes",))[0]
+            if not await self._tokenizer.continues(probe_texts(self._layout)[1], beginning):
+                remarks.append(
+                    f"{served.model}: the chat template does not leave words such as {beginning!r} as they are, so "
+                    f"only candidates of one token can be scored exactly; serve the model with a template that does"
+                )
+        return tuple(remarks)
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # an interrupted run leaves no requests behind
+            raise
+
+
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, client: HttpClient) -> None:
+    closing = asyncio.run_coroutine_threadsafe(client.close(), loop)
+    if threading.current_thread() is thread:  # the collector may run anywhere, also in the loop it would wait for
+        closing.add_done_callback(lambda _: loop.stop())
+        return
+    closing.result(5)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(5)
+    loop.close()

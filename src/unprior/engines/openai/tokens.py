@@ -1,0 +1,219 @@
+"""Tokens of candidates, as the server's own tokenizer makes them behind its own chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from unprior.engines.candidate_tree import Beginning, branch_points
+from unprior.engines.openai.answers import token_list
+from unprior.engines.openai.client import BrokenServerError, HttpClient, UnreachableError, WrongAnswerError
+from unprior.errors import UnpriorError
+
+_TAIL = 4  # tokens at the end of the prompt that must be the same for tokens of candidates to be used again
+_PROBE = "Yes"
+_TRIES = 10
+_FEW_TRIES = 3  # of a request that the chat template may not take
+
+Checked = TypeVar("Checked")
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """How to go on after a user's turn.
+
+    Some templates change what an assistant has said already: they trim it, or leave out a block that they open for a
+    new answer. Then the user's turn is what goes on, over its own end and the opening of the answer, as the template
+    writes them.
+    """
+
+    said: str | None = None
+    """What the assistant has said."""
+    appended: str | None = None
+    """What goes on after the user's words."""
+    written: int | None = None
+    """One more token, which the model itself is made to write: white space that every template trims at an end."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The part of a request that makes the model write the token; what it tells of probabilities stays as it is."""
+        if self.written is None:
+            return {}
+        return {"max_tokens": 2, "allowed_token_ids": [self.written], "ignore_eos": True}
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateTokens:
+    """Tokens of candidates behind one prompt."""
+
+    tail: tuple[int, ...]
+    """The last tokens of the prompt."""
+    candidates: tuple[Beginning, ...]
+    ways: dict[Beginning, tuple[Continuation, ...]]
+    """How a prompt is continued by a beginning; nothing for one that the chat template does not reproduce."""
+
+
+class ServerTokenizer:
+    """Asks a vLLM server how it tokenises."""
+
+    def __init__(
+        self,
+        client: HttpClient,
+        model: str,
+        *,
+        adds_start: bool,
+        settings: Mapping[str, Any] | None = None,
+        most_wrong: int | None = None,
+        only: int | None = None,
+    ) -> None:
+        """``adds_start``: whether a start token is added to what the chat template gives.
+
+        ``settings`` are passed on to the template; ``only`` names the one server to ask.
+        """
+        self.client, self.model, self.adds_start = client, model, adds_start
+        self.settings, self.most_wrong, self.only = dict(settings or {}), most_wrong, only
+        self._known_lead: tuple[str | None] | None = None
+
+    async def chat(self, text: str) -> list[int]:
+        """Tokens of a user's turn and what opens the assistant's."""
+        return await self._agreed(self._conversation(text, None))
+
+    async def raw(self, text: str) -> list[int]:
+        """Tokens of a text that is laid out already."""
+        body = {"model": self.model, "prompt": text, "add_special_tokens": False}
+        return await self._agreed(body)
+
+    async def text_of(self, tokens: Sequence[int | str]) -> str:
+        """The text of tokens."""
+        body = {"model": self.model, "tokens": list(tokens)}
+        return await self._ask("/detokenize", body, _text)
+
+    async def encode(self, text: str, candidates: Sequence[str]) -> CandidateTokens:
+        """Tokenise candidates together with the prompt they continue."""
+        prompt = await self.chat(text)
+        shown = await self.text_of(prompt)
+        lead = await self._lead(text, shown)
+        found = [tuple(await self._continuation(text, prompt, shown, lead, candidate)) for candidate in candidates]
+        ways: dict[Beginning, tuple[Continuation, ...]] = {}
+        for beginning in branch_points(found):
+            if beginning:
+                wanted = [*prompt, *(token for token in beginning if isinstance(token, int))]
+                written = (await self.text_of(wanted)).removeprefix(shown)
+                ways[beginning] = await self._ways(text, shown, lead, written, wanted)
+                if not ways[beginning]:
+                    shorter = ways.get(beginning[:-1], (Continuation(),))
+                    ways[beginning] = tuple(replace(way, written=wanted[-1]) for way in shorter if way.written is None)
+        return CandidateTokens(tuple(prompt[-_TAIL:]), tuple(found), ways)
+
+    async def continues(self, text: str, beginning: str) -> bool:
+        """Whether a prompt can be continued at all: whether candidates of several tokens can be scored."""
+        prompt = await self.chat(text)
+        shown = await self.text_of(prompt)
+        lead = await self._lead(text, shown)
+        wanted = [*prompt, *await self._continuation(text, prompt, shown, lead, beginning)]
+        return bool(await self._ways(text, shown, lead, beginning, wanted))
+
+    async def _ways(
+        self, text: str, shown: str, lead: str | None, written: str, wanted: list[int]
+    ) -> tuple[Continuation, ...]:
+        """Those ways of going on that give the tokens that are wanted."""
+        users = text.strip()
+        place = shown.rfind(users)
+        over = Continuation(appended=shown[place + len(users) :] + written) if place >= 0 else None
+        if lead is not None and written.startswith(lead) and written != lead:
+            said = Continuation(said=written.removeprefix(lead))
+            if await self._continued(text, said) == wanted:
+                return (said,) if over is None else (said, over)
+        if over is not None and await self._continued(text, over) == wanted:
+            return (over,)
+        return ()
+
+    def _conversation(self, text: str, continued: Continuation | None) -> dict[str, Any]:
+        asked = conversation([{"type": "text", "text": text}], continued)
+        return {"model": self.model, **asked, "add_special_tokens": self.adds_start, **self.settings}
+
+    async def _continued(self, text: str, continued: Continuation) -> list[int] | None:
+        """Tokens of a user's turn that goes on; None where the chat template does not take it."""
+        try:
+            return await self._agreed(self._conversation(text, continued), attempts=_FEW_TRIES)
+        except BrokenServerError:  # so some servers say that the template failed
+            return None
+        except UnreachableError:
+            raise
+        except UnpriorError:
+            return None
+
+    async def _agreed(self, body: dict[str, Any], attempts: int | None = None) -> list[int]:
+        """Tokens that the server gave twice: a single wrong list could not be told from a right one."""
+        seen: list[list[int]] = []
+        for _ in range(_TRIES):
+            tokens = await self._ask("/tokenize", body, token_list, attempts)
+            if tokens in seen:
+                return tokens
+            seen.append(tokens)
+        raise UnpriorError(f"the server tokenised one text in {_TRIES} different ways; check it")
+
+    async def _ask(
+        self, path: str, body: dict[str, Any], check: Callable[[Any], Checked], attempts: int | None = None
+    ) -> Checked:
+        return await self.client.post(path, body, check, most_wrong=self.most_wrong, only=self.only, attempts=attempts)
+
+    async def _lead(self, text: str, shown: str) -> str | None:
+        """What the template itself puts before an assistant's words, such as a space; None when it moves them."""
+        if self._known_lead is None:  # a property of the template: asked for once
+            tokens = await self._continued(text, Continuation(said=_PROBE))
+            continued = "" if tokens is None else await self.text_of(tokens)
+            kept = continued.startswith(shown) and continued.endswith(_PROBE)
+            self._known_lead = (continued[len(shown) : -len(_PROBE)] if kept else None,)
+        return self._known_lead[0]
+
+    async def _continuation(
+        self, text: str, prompt: list[int], shown: str, lead: str | None, candidate: str
+    ) -> list[int]:
+        if not candidate:
+            raise UnpriorError("an empty candidate tokenises to nothing")
+        joint: list[int] | None = None
+        if lead is not None and candidate.startswith(lead) and candidate != lead:
+            joint = await self._continued(text, Continuation(said=candidate.removeprefix(lead)))
+            if joint is not None and await self.text_of(joint) != shown + candidate:
+                joint = None  # the template trims what the assistant says
+        if joint is None:
+            if await self.raw(shown) != prompt:
+                raise UnpriorError(
+                    f"candidate {candidate!r} cannot be put behind the server's chat template; choose another "
+                    f"continuation in the prompt layout"
+                )
+            joint = await self.raw(shown + candidate)
+        if joint[: len(prompt)] != prompt:
+            raise UnpriorError(
+                f"candidate {candidate!r} changes how the end of the prompt is tokenised; choose another "
+                f"continuation in the prompt layout"
+            )
+        if len(joint) == len(prompt):
+            raise UnpriorError(f"candidate {candidate!r} tokenises to nothing")
+        return joint[len(prompt) :]
+
+
+def conversation(content: list[dict[str, Any]], continued: Continuation | None = None) -> dict[str, Any]:
+    """One user turn, whose words are the last part of its content, and how it goes on.
+
+    >>> conversation([{"type": "text", "text": "Red?"}], Continuation(appended="</s>ANSWER: n"))["messages"]
+    [{'role': 'user', 'content': [{'type': 'text', 'text': 'Red?</s>ANSWER: n'}]}]
+    """
+    messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
+    if continued is None or continued.said is continued.appended is None:
+        return {"messages": messages}
+    if continued.appended is not None:
+        words = content[-1]["text"].rstrip() + continued.appended
+        messages = [{"role": "user", "content": [*content[:-1], {"type": "text", "text": words}]}]
+    else:
+        messages.append({"role": "assistant", "content": continued.said})
+    return {"messages": messages, "add_generation_prompt": False, "continue_final_message": True}
+
+
+def _text(answer: Any) -> str:
+    text = answer.get("prompt") if isinstance(answer, dict) else None
+    if not isinstance(text, str):
+        raise WrongAnswerError("it is no text")
+    return text

@@ -1,0 +1,144 @@
+"""A model's chat template: rendered with one date for a whole run, and checked before anything is scored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any
+
+from unprior.engines.transformers.load_errors import told
+from unprior.errors import UnpriorError
+from unprior.prompts import PromptLayout
+
+_LABEL = re.compile(r"\W*(?:image|picture|photo|img)?\W*\d*\W*", re.IGNORECASE)
+"""What a template may write beside the placeholder of a picture, such as “Picture 1: ”."""
+_TAG = re.compile(r"<[^<>\s]+>|\[[A-Z_]+\]")
+_MOST_SHOWN = 120
+_REMEDY = "correct chat_template.jinja in a local copy of the model"
+
+
+class ChatTemplate:
+    """Lays out one user turn the way the model's own template does."""
+
+    def __init__(self, processor: Any) -> None:
+        """Refuse a processor without a chat template: prompts would be guesswork."""
+        self._processor = processor
+        self._loaded = _now()
+        if not self._source:
+            raise UnpriorError("the model has no chat template; prompts cannot be laid out as it was trained")
+
+    @property
+    def _source(self) -> str:
+        """The template's text; some models keep it with the tokenizer, and several under different names."""
+        owners = (self._processor, self._processor.tokenizer)
+        found = next((owner.chat_template for owner in owners if getattr(owner, "chat_template", None)), "")
+        return str(found.get("default") or "") if isinstance(found, dict) else str(found)
+
+    @property
+    def writes_date(self) -> bool:
+        """Whether prompts differ from day to day."""
+        return self._render(False, "?", self._loaded) != self._render(False, "?", datetime(1999, 12, 31, 1, 2, 3))
+
+    def render(self, with_image: bool, text: str) -> str:
+        """The prompt for one user turn, image first; “now” is when the model was loaded, however long a run takes."""
+        return self._render(with_image, text, self._loaded)
+
+    def _render(self, with_image: bool, text: str, moment: datetime) -> str:
+        content: list[dict[str, str]] = [{"type": "image"}] if with_image else []
+        content.append({"type": "text", "text": text})
+        messages = [{"role": "user", "content": content}]
+        try:
+            with _at(moment):
+                return str(
+                    self._processor.apply_chat_template(
+                        messages, chat_template=self._source, tokenize=False, add_generation_prompt=True
+                    )
+                )
+        except Exception as error:  # templates are programs: they may raise anything, also on purpose
+            picture = "with a picture" if with_image else "without a picture"
+            raise UnpriorError(
+                f"the chat template cannot lay out a question {picture} ({told(error)}); {_REMEDY}"
+            ) from None
+
+
+def _now() -> datetime:
+    return datetime.now()  # as templates see it: the local time
+
+
+@contextmanager
+def _at(moment: datetime) -> Iterator[None]:
+    """Let templates see one moment as now; the library offers them a clock, and takes no other one."""
+    from transformers.utils import chat_template_utils
+
+    before = chat_template_utils.datetime
+    chat_template_utils.datetime = SimpleNamespace(now=lambda: moment)
+    try:
+        yield
+    finally:
+        chat_template_utils.datetime = before
+
+
+def check_prompts(render: Callable[[bool, str], str], layout: PromptLayout, special: Iterable[str]) -> None:
+    """Refuse a template that loses a part of a question, or lays it out differently beside a picture.
+
+    A score and its prior are compared, so their prompts may differ by the picture alone: its placeholder with the
+    ``special`` tokens, white space and label around it.
+    """
+    text = layout.user_text("How many stripes does the zebra have?", ("A", "B"), ("twelve", "thirteen"))
+    text += layout.scoring_suffix
+    plain, pictured = render(False, text), render(True, text)
+    for prompt, picture in ((plain, "without"), (pictured, "beside")):
+        lost = [line.strip() for line in text.splitlines() if line.strip() not in prompt]
+        if lost:
+            raise UnpriorError(
+                f"the chat template leaves out a part of the question {picture} a picture: {_shown(lost[0])}; {_REMEDY}"
+            )
+    if plain == pictured:
+        raise UnpriorError(f"the chat template has no place for a picture; {_REMEDY}")
+    difference = beyond_the_picture(plain, pictured, special)
+    if difference is not None:
+        raise UnpriorError(
+            f"the chat template {difference}; the prompts may differ by the picture alone, or the prior is that of "
+            f"another question; {_REMEDY}"
+        )
+
+
+def beyond_the_picture(plain: str, pictured: str, special: Iterable[str] = ()) -> str | None:
+    """What else differs between prompts without and with a picture; None if it is the picture alone.
+
+    >>> beyond_the_picture("USER: Red?", "USER: <image>\\nRed?")
+    >>> beyond_the_picture("Today is Monday. Red?", "<image> Red?")
+    "writes '<image>' with a picture, where it writes 'Today is Monday.' without one"
+    """
+    without, block = _differing(plain, pictured)
+    rest = block
+    for token in sorted(special, key=len, reverse=True):
+        rest = rest.replace(token, " ")
+    if not without.strip() and _LABEL.fullmatch(_TAG.sub(" ", rest)):
+        return None
+    return f"writes {_shown(block)} with a picture, where it writes {_shown(without)} without one"
+
+
+def _differing(first: str, second: str) -> tuple[str, str]:
+    """What is left of two texts without their common beginning and end.
+
+    >>> _differing("USER: How many?", "USER: <image> How many?")
+    ('', '<image> ')
+    """
+    start = _alike(first, second)
+    first, second = first[start:], second[start:]
+    end = _alike(first[::-1], second[::-1])
+    return first[: len(first) - end], second[: len(second) - end]
+
+
+def _alike(first: str, second: str) -> int:
+    """Characters that two texts have in common, from the start."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((place for place, (one, two) in pairs if one != two), min(len(first), len(second)))
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…") if text else "nothing"

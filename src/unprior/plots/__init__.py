@@ -1,0 +1,1 @@
+"""The style of all figures, and what they are composed of."""

@@ -1,0 +1,1 @@
+"""Whole runs: their configuration, their folder, and the way from a model to a report."""

@@ -1,0 +1,247 @@
+"""What scoring a benchmark through a server takes: requests, tokens, bytes, before anything is asked.
+
+Per example: one request for the original answer and one for every branch of its candidates. Per question and view: one
+for every branch, shared by all images of the question. Candidates are tokenised once for all prompts that end alike.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from operator import add, attrgetter
+
+from unprior.benchmarks.schema import Benchmark, Example
+from unprior.engines.candidate_tree import Beginning, branch_points
+from unprior.engines.openai.answers import MOST_NAMED_TOKENS
+from unprior.errors import UnpriorError
+from unprior.prompts import PromptLayout
+
+SAME_END = 24
+"""Characters at the end of a prompt that decide how what follows is tokenised."""
+REQUEST_HEAD, ANSWER_HEAD = 250, 127
+"""Bytes of HTTP around a request and around an answer of vLLM; a key adds its own length."""
+_TOKENIZE, _TOKENIZED = 150, 50  # JSON around the text or the tokens
+# Seen in stores of 100,000 results: a key in the table and in its index; the JSON of a result, a candidate, a text.
+_KEY, _RESULT, _CANDIDATE, _TEXT = 164, 29, 21.7, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What some examples take.
+
+    >>> per_example = Cost(1, requests=2.5, prompt_tokens=1500)
+    >>> per_example.scaled(1_000_000).requests, (per_example + per_example).prompt_tokens
+    (2500000.0, 3000)
+    """
+
+    examples: float = 0
+    requests: float = 0
+    """Successful ones; faults come on top."""
+    prompt_tokens: float = 0
+    """Tokens of all prompts, pictures included."""
+    cached_tokens: float = 0
+    """Those among them that the server has read before and keeps."""
+    generated_tokens: float = 0
+    sent_bytes: float = 0
+    """From the client to the servers, HTTP included."""
+    received_bytes: float = 0
+    stored_bytes: float = 0
+    """Size of the score store."""
+
+    @property
+    def computed_tokens(self) -> float:
+        """Prompt tokens that pass through the model."""
+        return self.prompt_tokens - self.cached_tokens
+
+    def __add__(self, other: Cost) -> Cost:
+        """Both together."""
+        return Cost(*map(add, _values(self), _values(other)))
+
+    def scaled(self, examples: float) -> Cost:
+        """The same for another number of such examples."""
+        return Cost(*(value * examples / self.examples for value in _values(self)))
+
+
+_values = attrgetter(*(field.name for field in fields(Cost)))  # a million examples are added up
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateTree:
+    """The branches of some candidates.
+
+    >>> CandidateTree.of([(7, 1), (7, 2), (9,)], encoding_requests=16)
+    CandidateTree(branches=((0, 2), (1, 2)), encoding_requests=16)
+    """
+
+    branches: tuple[tuple[int, int], ...]
+    """Tokens before each branch, and tokens that may follow."""
+    encoding_requests: int
+    """Requests that tokenise the candidates behind one prompt."""
+
+    @classmethod
+    def of(cls, candidates: Sequence[Beginning], encoding_requests: int) -> CandidateTree:
+        """From the tokens of the candidates."""
+        points = branch_points(candidates).items()
+        return cls(tuple((len(start), len(following)) for start, following in points), encoding_requests)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What must be known of a served model and its pictures; `HttpEngine.sizes` finds it out from a few examples."""
+
+    image_tokens: float
+    """Tokens that a picture adds to a prompt."""
+    text_tokens: float
+    """Tokens of a prompt without text: with `tokens_per_character` the line that fits the prompts best."""
+    tokens_per_character: float
+    answer_tokens: float
+    """Tokens of an original answer, its end included."""
+    image_bytes: float
+    """A picture as a data URL: four thirds of its size as PNG."""
+    trees: Mapping[tuple[str, ...], CandidateTree]
+    """Branches of candidates."""
+    blank_bytes: float = 1_000.0
+    """A blank picture as a data URL."""
+    cache_block: int = 16
+    """Tokens that a server keeps or forgets together."""
+    lead_tokens: float = 4.0
+    """Tokens of a prompt before the picture or the text."""
+    tail_tokens: float = 4.0
+    """Tokens of a prompt behind the user's text."""
+    answer_characters: float = 3.0
+    image_id_bytes: float = 6.0
+    """Digits of a token of a picture, with a comma: servers repeat the prompt."""
+    text_id_bytes: float = 6.0
+    """The same of a text."""
+    request_bytes: float = 550.0
+    """A request without picture, text and named tokens."""
+    answer_bytes: float = 810.0
+    """An original answer."""
+    scored_bytes: float = 920.0
+    """An answer to a request for scores, without the tokens of the prompt and the named tokens."""
+    named_bytes: float = 110.0
+    """What one named token adds to it."""
+
+    def tokens(self, text: str, *, image: bool) -> float:
+        """Tokens of a prompt."""
+        return self.text_tokens + self.tokens_per_character * len(text) + (self.image_tokens if image else 0.0)
+
+    def tree(self, candidates: tuple[str, ...]) -> CandidateTree:
+        """The branches of some candidates; unknown ones count as the middle one of those that are known."""
+        if not self.trees:
+            raise UnpriorError("no candidates are known; examine at least one question")
+        if candidates in self.trees:
+            return self.trees[candidates]
+        return sorted(self.trees.values(), key=lambda tree: len(tree.branches))[len(self.trees) // 2]
+
+    def cached(self, shared: float) -> float:
+        """Tokens found in the cache when so many were read before: whole blocks."""
+        return math.floor(max(shared, 0.0) / self.cache_block) * self.cache_block
+
+
+def predict(
+    benchmark: Benchmark,
+    sizes: Sizes,
+    *,
+    layout: PromptLayout | None = None,
+    views: Sequence[str] = (),
+    resized: bool = False,
+    servers: int = 1,
+) -> Cost:
+    """What scoring a benchmark takes when nothing is stored yet; pictures are told apart by their paths.
+
+    ``resized``: images are brought to one size, so blank ones are the same for all. Of several ``servers`` only the one
+    that has read a picture has it in its cache.
+    """
+    layout, total = layout or PromptLayout(), Cost()
+    seen: set[object] = set()
+
+    def new(*what: object) -> bool:
+        before = len(seen)
+        seen.add(what)
+        return len(seen) > before
+
+    for example in benchmark:
+        text, candidates = example.user_text(layout), layout.continuations(example.labels)
+        scoring = text + layout.scoring_suffix
+        tree = sizes.tree(candidates)
+        if new(scoring[-SAME_END:], candidates):
+            total += _encoding(sizes, scoring, tree)
+        picture = sizes.lead_tokens + sizes.image_tokens
+        if new("image", text, candidates, example.image):
+            known = 0.0 if new(example.image) else sizes.cached(picture) / servers
+            total += _original(sizes, text, max(known, sizes.cached(sizes.lead_tokens)))
+            read = sizes.tokens(text, image=True) - sizes.tail_tokens
+            total += _scores(sizes, scoring, tree, sizes.image_bytes, read)
+            total += _stored(len(candidates), _TEXT + sizes.answer_characters)
+        for view in ("text", *views):
+            own = example.image if view in {"white", "black"} and not resized else None
+            if not new("view", view, text, candidates, own):
+                continue
+            shown = {"text": 0.0, "mean": sizes.image_bytes}.get(view, sizes.blank_bytes)
+            known = sizes.lead_tokens if view == "text" else picture
+            if not new(view, text, candidates):  # the same blank picture again
+                known = sizes.tokens(scoring, image=True)
+            total += _scores(sizes, scoring, tree, shown, known)
+            total += _stored(len(candidates))
+    return replace(total, examples=len(benchmark))
+
+
+def sample(benchmark: Benchmark, most: int) -> list[Example]:
+    """Some examples, drawn at random but always the same ones: every n-th might be all of one kind."""
+    examples = list(benchmark)
+    return random.Random(0).sample(examples, min(most, len(examples)))
+
+
+def _original(sizes: Sizes, text: str, cached: float) -> Cost:
+    return Cost(
+        requests=1,
+        prompt_tokens=sizes.tokens(text, image=True),
+        cached_tokens=cached,
+        generated_tokens=sizes.answer_tokens,
+        sent_bytes=sizes.request_bytes + sizes.image_bytes + _quoted(text),
+        received_bytes=sizes.answer_bytes,
+    )
+
+
+def _scores(sizes: Sizes, text: str, tree: CandidateTree, image_bytes: float, known: float) -> Cost:
+    """Every branch with the tokens that may follow, so many at a time; each finds in the cache what its parent read."""
+    total, image = Cost(), image_bytes > 0
+    bare = sizes.tokens(text, image=image)
+    ids = bare * sizes.text_id_bytes + image * sizes.image_tokens * (sizes.image_id_bytes - sizes.text_id_bytes)
+    for depth, following in tree.branches:
+        requests, prompt = math.ceil(following / MOST_NAMED_TOKENS), bare + depth
+        shared = known if depth == 0 else prompt - 1
+        # In the middle of a candidate a model would rather write something else, which is listed, too.
+        listed = following + (depth > 0) * requests
+        total += Cost(
+            requests=requests,
+            prompt_tokens=requests * prompt,
+            cached_tokens=sizes.cached(min(shared, prompt - 1)) + (requests - 1) * sizes.cached(prompt - 1),
+            generated_tokens=requests,
+            sent_bytes=requests * (sizes.request_bytes + image_bytes + _quoted(text)) + following * sizes.text_id_bytes,
+            received_bytes=requests * (sizes.scored_bytes + ids) + listed * sizes.named_bytes,
+        )
+    return total
+
+
+def _encoding(sizes: Sizes, text: str, tree: CandidateTree) -> Cost:
+    """Two of three requests send the text and receive its tokens, the third the other way round."""
+    count, ids = tree.encoding_requests, sizes.tokens(text, image=False) * sizes.text_id_bytes
+    sent, received = (2 * _quoted(text) + ids) / 3 + _TOKENIZE, (2 * ids + _quoted(text)) / 3 + _TOKENIZED
+    return Cost(
+        requests=count,
+        sent_bytes=count * (REQUEST_HEAD + sent),
+        received_bytes=count * (ANSWER_HEAD + received),
+    )
+
+
+def _stored(candidates: int, text: float = 0.0) -> Cost:
+    return Cost(stored_bytes=_KEY + _RESULT + candidates * _CANDIDATE + text)
+
+
+def _quoted(text: str) -> int:
+    return len(json.dumps(text))

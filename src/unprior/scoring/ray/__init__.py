@@ -1,0 +1,1 @@
+"""A scoring run on a Ray cluster."""

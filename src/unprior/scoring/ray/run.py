@@ -1,0 +1,125 @@
+"""A scoring run on many machines: its workers hold the engine and write shards, which become one store and table."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PIL import Image
+
+from unprior.benchmarks.schema import Benchmark
+from unprior.engines.protocol import EngineDescription
+from unprior.scoring.plan import Job, ScoringPlan, batches
+from unprior.scoring.ray.cluster import Load, Pool, Task, finished_shards
+from unprior.scoring.ray.shards import ShardFolder
+from unprior.scoring.rows import Failure, StoredRows
+from unprior.scoring.run import Progress, Summary
+from unprior.scoring.store import ScoreStore
+
+if TYPE_CHECKING:
+    from unprior.scores import ScoreTable
+
+
+class DistributedRun:
+    """Scores a benchmark with engines on the workers of a Ray cluster, which must be joined already.
+
+    Results are the same as those of :class:`~unprior.scoring.run.ScoringRun`, and stored under the same keys.
+
+    Parameters
+    ----------
+    load, engine
+        How a worker loads the engine, and what the engine is.
+    benchmark, store
+        What is asked, and where results are kept in the end; only this process opens the store.
+    folder
+        Where workers put their shards; all machines reach it under this path, and the images under theirs.
+    pool
+        The workers.
+    views, resize_to, batch_size, whole, allow_censored
+        As for a scoring run on one machine.
+    """
+
+    def __init__(
+        self,
+        load: Load,
+        engine: EngineDescription,
+        benchmark: Benchmark,
+        store: ScoreStore,
+        folder: Path,
+        pool: Pool,
+        *,
+        views: Sequence[str] = (),
+        resize_to: int | None = None,
+        batch_size: int = 8,
+        whole: Benchmark | None = None,
+        allow_censored: bool = False,
+    ) -> None:
+        """Check the request."""
+        self.plan = ScoringPlan(engine, benchmark, views=views, resize_to=resize_to, whole=whole)
+        self.rows = StoredRows(self.plan, store, allow_censored=allow_censored)
+        self.store, self.shards, self.pool = store, ShardFolder(folder), pool
+        self.batch_size = max(batch_size, engine.capabilities.batch_size)
+        self._load, self._total, self._missing = load, 0, 0
+
+    def run(
+        self, report: Callable[[Progress], None] | None = None, keep: Callable[[ScoreTable], None] | None = None
+    ) -> Summary:
+        """Compute what is missing; stopping at any moment loses at most the batches in work.
+
+        ``keep`` is given the rows of every part of the table when all is computed.
+        """
+        with self.shards.locked():
+            self.shards.merge(self.store)  # of a job that was stopped
+            try:
+                self._work(self.shards.write_queue(self._queue()), report)
+            finally:
+                self.shards.merge(self.store)
+        failures: list[Failure] = []
+        censored = cut_off = 0
+        if self._missing:
+            self.store.note_date()
+        for rows in self.rows.parts():
+            failures += rows.failures
+            censored += rows.censored
+            cut_off += rows.cut_off
+            if keep and (table := rows.table()):
+                keep(table)
+        reused = self._total - self._missing
+        return Summary(len(self.plan.benchmark), self._missing, reused, tuple(failures), censored, cut_off)
+
+    def _queue(self) -> Iterator[list[Job]]:
+        self._total = self._missing = 0
+        for part in self.plan.parts():
+            missing = self.store.missing(part.jobs)
+            self._total += len(part.jobs)
+            self._missing += len(missing)
+            yield from batches((part.jobs[key] for key in missing), self.batch_size)
+
+    def _work(self, count: int, report: Callable[[Progress], None] | None) -> None:
+        """Let the workers do the batches of the queue, and store what they finish."""
+        examples, reused, failed = len(self.plan.benchmark), self._total - self._missing, 0
+        share = examples / max(self._total, 1)  # a result is a share of an example
+        done = reused
+
+        def tell() -> None:
+            if report:
+                report(Progress(round(share * done), examples, failed, reused=round(share * reused)))
+
+        tell()
+        if count == 0:
+            return
+        task = Task(self._load, self.shards, self.plan.engine.fingerprint, self.plan.resize_to, _png(self.plan.mean))
+        for name in finished_shards(task, count, self.pool):
+            now, failed_now = self.shards.take_in(name, self.store)
+            done, failed = done + now, failed + failed_now
+            tell()
+
+
+def _png(image: Image.Image | None) -> bytes | None:
+    if image is None:
+        return None
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()

@@ -1,0 +1,173 @@
+"""From stored results to the rows of a score table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from unprior.benchmarks.schema import Example
+from unprior.prompts import is_cut_off, parse_answer, thinks
+from unprior.scores import ScoreTable
+from unprior.scores.provenance import Provenance
+from unprior.scores.schema import LARGEST_SCORE
+from unprior.scoring.plan import Part, ScoringPlan
+from unprior.scoring.store import ScoreStore
+
+_CENSORED = (
+    "{hidden} of its candidates are not among the {top_k} tokens that the server shows, so their scores are only "
+    "bounds; serve the model with vLLM 0.26 or newer, or take the bounds with --allow-censored"
+)
+_MOST_LIKELY = 1e-2  # a log-probability of one, with room for rounding
+_SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character, which no file can hold
+_OTHER = "what was stored for it is no result and has been removed; the same command computes it again"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An example that has no scores, and why."""
+
+    example_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartRows:
+    """What is stored for some examples."""
+
+    rows: list[dict[str, Any]]
+    """Rows of the examples that have all their scores."""
+    failures: list[Failure]
+    """The other examples."""
+    censored: int
+    """Examples with a candidate that is only bounded, allowed or not."""
+    cut_off: int
+    """Rows whose answer was cut off while the model was thinking; they have no original answer."""
+    provenance: Provenance | None = None
+    """How the scores were made."""
+
+    def table(self) -> ScoreTable | None:
+        """The rows as a table, None if there are none."""
+        if not self.rows:
+            return None
+        made = () if self.provenance is None else (self.provenance,)
+        return ScoreTable.from_rows(self.rows, require_answers=False, provenance=made)
+
+
+class StoredRows:
+    """Rows of a plan's examples, made of what a store holds.
+
+    Parameters
+    ----------
+    plan, store
+        Which results belong to an example, and where they are.
+    allow_censored
+        Also take examples with candidates outside the tokens that a server shows; their scores are upper bounds.
+    """
+
+    def __init__(self, plan: ScoringPlan, store: ScoreStore, *, allow_censored: bool = False) -> None:
+        """Keep what is needed."""
+        self.plan, self.store, self.allow_censored = plan, store, allow_censored
+        self.thinking: bool | None = None
+        """Whether the answers are those of a thinking model; None until all of them were looked at."""
+        # Parts of one table must agree on the type of their pair ids.
+        self._number_ids = all(isinstance(_pair_id(example), int) for example in plan.benchmark)
+
+    def of(self, part: Part) -> PartRows:
+        """Collect the rows of a part; how its answers are read depends on ``thinking``."""
+        stored = self.store.get(key for planned in part.examples for key in planned.keys)
+        rows, failures, censored = [], [], 0
+        for planned in part.examples:
+            name = planned.example.example_id
+            reason = planned.unreadable
+            for key in planned.keys:
+                reason = reason or (stored[key].failure if key in stored else "not computed yet")
+            if reason is not None:
+                failures.append(Failure(name, reason))
+                continue
+            values: dict[str, Any] = {key: stored[key].value for key in planned.keys}
+            count = len(planned.example.labels)
+            if wrong := [key for key in planned.keys if not _is_result(values[key], count, key == planned.image_key)]:
+                self.store.discard(wrong)
+                failures.append(Failure(name, f"{self.store.path}: {_OTHER}"))
+                continue
+            hidden = max(sum(value.get("censored", ())) for value in values.values())
+            censored += hidden > 0
+            if hidden and not self.allow_censored:
+                top_k = self.plan.engine.capabilities.top_k
+                failures.append(Failure(name, _CENSORED.format(hidden=hidden, top_k=top_k)))
+                continue
+            views = {view: values[key]["scores"] for view, key in planned.view_keys.items()}
+            rows.append(
+                self._row(planned.example, values[planned.image_key], views)
+                | {"censored": _marks(values.values(), len(planned.example.labels)) if hidden else None}
+            )
+        cut_off = sum(is_cut_off(row["original_text"], thinking=bool(self.thinking)) for row in rows)
+        made = self.plan.provenance().model_copy(update={"date": self.store.date})
+        return PartRows(rows, failures, censored, cut_off, made)
+
+    def parts(self) -> Iterator[PartRows]:
+        """Collect the rows of all parts, one after the other."""
+        if self.thinking is None:  # one answer tells how all others are to be read, so it must be known before
+            self.thinking = any(map(self.shows_thinking, self.plan.parts()))
+        return map(self.of, self.plan.parts())
+
+    def shows_thinking(self, part: Part) -> bool:
+        """Whether a stored answer of a part has a tag of thinking."""
+        stored = self.store.get(planned.image_key for planned in part.examples if planned.unreadable is None)
+        values: list[Any] = [result.value for result in stored.values()]
+        texts = [value.get("text") for value in values if isinstance(value, dict)]
+        return thinks(text for text in texts if isinstance(text, str))
+
+    def _row(self, example: Example, answered: dict[str, Any], views: dict[str, list[float]]) -> dict[str, Any]:
+        pair = _pair_id(example)
+        return {
+            "model": self.plan.engine.name,
+            "benchmark": self.plan.benchmark.name,
+            "pair_id": pair if self._number_ids else str(pair),
+            "side": example.side,
+            "task": example.task,
+            "category": example.category,
+            "subcategory": example.subcategory,
+            "split": example.split,
+            "candidates": list(example.labels),
+            "image_scores": answered["scores"],
+            "prior_scores": views["text"],
+            "original": parse_answer(answered["text"], example.labels, thinking=bool(self.thinking)),
+            "answer": example.answer,
+            "views": {view: scores for view, scores in views.items() if view != "text"} or None,
+            "original_text": answered["text"],
+            "token_counts": answered["token_counts"],
+            "example_id": example.example_id,
+        }
+
+
+def _is_result(value: Any, candidates: int, answered: bool) -> bool:
+    """Whether a stored value is what a scoring run stores: scores, token counts, and an answer where one was asked."""
+    if not isinstance(value, dict) or (answered and not _is_text(value.get("text"))):
+        return False
+    tests: dict[str, Callable[[Any], bool]] = {
+        "scores": lambda entry: type(entry) in (int, float) and -LARGEST_SCORE <= entry <= _MOST_LIKELY,
+        "token_counts": lambda entry: type(entry) is int and 0 <= entry < 2**31,
+        "censored": lambda entry: type(entry) is bool,
+    }
+    lists = {name: value.get(name) for name in tests if name != "censored" or name in value}
+    return all(
+        isinstance(entries, list) and len(entries) == candidates and all(map(tests[name], entries))
+        for name, entries in lists.items()
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and _SURROGATE.search(value) is None
+
+
+def _marks(values: Iterable[dict[str, Any]], candidates: int) -> list[bool]:
+    """Candidates whose score is only a bound, with the image or without."""
+    marks = [value.get("censored", [False] * candidates) for value in values]
+    return [any(each) for each in zip(*marks, strict=True)]
+
+
+def _pair_id(example: Example) -> int | str:
+    return example.example_id if example.pair_id is None else example.pair_id

@@ -1,0 +1,278 @@
+"""A scoring run: computes what the store lacks, part by part, and makes the score table of what is stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from PIL import Image
+
+from unprior.benchmarks.schema import Benchmark
+from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
+from unprior.errors import UnpriorError
+from unprior.images import blank, open_image, resize
+from unprior.scores import ScoreTable
+from unprior.scores.table import concatenate
+from unprior.scoring.plan import Job, Part, ScoringPlan, batches
+from unprior.scoring.rows import Failure, StoredRows
+from unprior.scoring.store import ScoreStore, StoredResult
+
+AnyJob = TypeVar("AnyJob")
+Batch = TypeVar("Batch")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands."""
+
+    done: int
+    total: int
+    failed: int
+    doing: str | None = None
+    """What is going on, where that changes on the way."""
+    reused: int = 0
+    """Of what is done, how much was stored before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run did."""
+
+    examples: int
+    computed: int
+    """Results that were computed now: one per example and one per question and view."""
+    reused: int
+    """Results that were stored already."""
+    failures: tuple[Failure, ...]
+    censored: int = 0
+    """Examples with a candidate whose score is only a bound; failures unless they were allowed."""
+    cut_off: int = 0
+    """Answers that were cut off while the model was thinking; they are not read, and count as wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyBatch:
+    """Jobs of one kind whose images are read."""
+
+    jobs: list[Job]
+    queries: list[Query]
+    """One for each job."""
+    failed: list[StoredResult]
+    """Results of those whose images cannot be read."""
+
+
+class JobWorker:
+    """Computes results with an engine.
+
+    Parameters
+    ----------
+    engine
+        What is asked.
+    resize_to
+        Side of the square that images are brought to before the model's own processing; None leaves them.
+    mean
+        The mean image, for the view of that name.
+    """
+
+    def __init__(self, engine: Engine, resize_to: int | None, mean: Image.Image | None) -> None:
+        """Keep what is needed."""
+        self.engine, self.resize_to, self.mean = engine, resize_to, mean
+
+    def compute(self, batch: Sequence[Job]) -> list[StoredResult]:
+        """Results of jobs of one kind; a job that cannot be done has a failure as result."""
+        return self.ask(self.prepare(batch))
+
+    def prepare(self, batch: Sequence[Job]) -> ReadyBatch:
+        """Read the images of a batch."""
+        queries, ready, failed = [], [], []
+        for job in batch:
+            try:
+                queries.append(Query(self._shown(job), job.text, self.engine.layout.continuations(job.labels)))
+                ready.append(job)
+            except UnpriorError as error:
+                failed.append(StoredResult(job.key, failure=str(error)))
+        return ReadyBatch(ready, queries, failed)
+
+    def ask(self, batch: ReadyBatch) -> list[StoredResult]:
+        """Let the engine work on a batch."""
+        if not batch.jobs:
+            return batch.failed
+        ask = self.engine.answer_batch if batch.jobs[0].view is None else self.engine.score_batch
+        outcomes: Sequence[Answered | CandidateScores | QueryFailure] = ask(batch.queries)
+        results = [_stored(job.key, outcome) for job, outcome in zip(batch.jobs, outcomes, strict=True)]
+        return [*batch.failed, *results]
+
+    def _shown(self, job: Job) -> Image.Image | None:
+        """The image for a job: the example's own, a blank one, the mean, or none."""
+        if job.view == "text":
+            return None
+        if job.view == "mean":
+            if self.mean is None:
+                raise UnpriorError("no development image could be read for the mean image")
+            return self.mean
+        level = 255 if job.view == "white" else 0
+        if job.view is not None and self.resize_to:  # all images have one size, so this one need not be readable
+            return blank((self.resize_to, self.resize_to), level)
+        image = resize(open_image(job.image), self.resize_to)
+        return image if job.view is None else blank(image.size, level)
+
+
+class ScoringRun:
+    """Scores a benchmark with an engine, writing to a store as it goes.
+
+    Parameters
+    ----------
+    engine, benchmark, store
+        What asks, what is asked, and where results are kept.
+    views
+        Estimates of the prior besides ``text``: ``white``, ``black``, ``mean``.
+    resize_to
+        Side of the square that images are brought to before the model's own processing; None leaves them.
+    batch_size
+        Queries in one pass; results do not depend on it.
+    whole
+        The benchmark that the examples are a part of: the mean image is made of its development images.
+    allow_censored
+        Also take examples with candidates outside the tokens that a server shows; their scores are upper bounds.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        benchmark: Benchmark,
+        store: ScoreStore,
+        *,
+        views: Sequence[str] = (),
+        resize_to: int | None = None,
+        batch_size: int = 8,
+        whole: Benchmark | None = None,
+        allow_censored: bool = False,
+    ) -> None:
+        """Check the request."""
+        if batch_size < 1:
+            raise UnpriorError(f"the batch size is {batch_size}, it must be at least 1")
+        self.plan = ScoringPlan(engine, benchmark, views=views, resize_to=resize_to, whole=whole)
+        self.rows = StoredRows(self.plan, store, allow_censored=allow_censored)
+        self.store, self.batch_size = store, max(batch_size, engine.capabilities.batch_size)
+        self._worker = JobWorker(engine, resize_to, self.plan.mean)
+
+    def run(
+        self, report: Callable[[Progress], None] | None = None, keep: Callable[[ScoreTable], None] | None = None
+    ) -> Summary:
+        """Compute what is missing; stopping at any moment loses at most the batch in work.
+
+        ``keep`` is given the rows of every part of the table when all is computed: one answer may show that the model
+        thinks, and then all answers are read accordingly.
+        """
+        failures: list[Failure] = []
+        computed = reused = censored = cut_off = 0
+        thinking = False
+        where = Progress(0, len(self.plan.benchmark), 0)
+        for part in self.plan.parts():
+            now = compute_missing(
+                self.store,
+                part.jobs,
+                lambda jobs: _one_ahead(self._worker.prepare, batches(jobs, self.batch_size)),
+                self._worker.ask,
+                None if report is None else _in_examples(part, where, report),
+            )
+            computed += now
+            reused += len(part.jobs) - now
+            rows = self.rows.of(part)
+            failures += rows.failures
+            censored += rows.censored
+            thinking = thinking or self.rows.shows_thinking(part)
+            where = _after(part, where, len(failures), stored=len(part.jobs) - now)
+        self.rows.thinking = thinking
+        for rows in self.rows.parts() if keep or thinking else ():
+            cut_off += rows.cut_off
+            if keep and (table := rows.table()):
+                keep(table)
+        return Summary(where.done, computed, reused, tuple(failures), censored, cut_off)
+
+    def table(self) -> ScoreTable:
+        """The score table of every example that has all its scores."""
+        parts = list(self.rows.parts())
+        tables = [table for part in parts if (table := part.table())]
+        if not tables:
+            reasons = [failure.reason for part in parts for failure in part.failures]
+            first = reasons[0] if reasons else "nothing was scored"
+            raise UnpriorError(f"no example of {self.plan.benchmark.name} has scores; the first failure: {first}")
+        return concatenate(tables)
+
+
+def compute_missing(
+    store: ScoreStore,
+    jobs: Mapping[str, AnyJob],
+    batches: Callable[[list[AnyJob]], Iterable[Batch]],
+    compute: Callable[[Batch], list[StoredResult]],
+    report: Callable[[Progress], None] | None = None,
+) -> int:
+    """Compute the jobs whose keys the store lacks, batch by batch, storing each batch when it is done.
+
+    Returns how many were missing.
+    """
+    missing = store.missing(jobs)
+    done = reused = len(jobs) - len(missing)
+    failed = 0
+    if report:
+        report(Progress(done, len(jobs), failed, reused=reused))
+    for batch in batches([jobs[key] for key in missing]):
+        results = compute(batch)
+        store.put(results)
+        done += len(results)
+        failed += sum(result.failure is not None for result in results)
+        if report:
+            report(Progress(done, len(jobs), failed, reused=reused))
+    if missing:
+        store.note_date()
+    return len(missing)
+
+
+def _one_ahead(prepare: Callable[[list[Job]], ReadyBatch], items: Iterable[list[Job]]) -> Iterator[ReadyBatch]:
+    """Prepare every batch while the engine works on the one before, so that it need not wait for images."""
+    with ThreadPoolExecutor(1, "unprior-images") as helper:
+        waiting: Future[ReadyBatch] | None = None
+        for item in items:
+            following = helper.submit(prepare, item)
+            if waiting is not None:
+                yield waiting.result()
+            waiting = following
+        if waiting is not None:
+            yield waiting.result()
+
+
+def _in_examples(part: Part, before: Progress, report: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    """Reports on the results of a part, as reports on the examples of the run."""
+    unreadable = sum(planned.unreadable is not None for planned in part.examples)
+
+    def tell(where: Progress) -> None:
+        share = len(part.examples) / max(where.total, 1)
+        done, reused = before.done + round(share * where.done), before.reused + round(share * where.reused)
+        report(Progress(done, before.total, before.failed + unreadable + where.failed, reused=reused))
+
+    return tell
+
+
+def _after(part: Part, before: Progress, failed: int, stored: int) -> Progress:
+    share = len(part.examples) / max(len(part.jobs), 1)
+    return Progress(
+        before.done + len(part.examples), before.total, failed, reused=before.reused + round(share * stored)
+    )
+
+
+def _stored(key: str, outcome: Answered | CandidateScores | QueryFailure) -> StoredResult:
+    if isinstance(outcome, QueryFailure):
+        return StoredResult(key, failure=outcome.reason)
+    scored = outcome.scored if isinstance(outcome, Answered) else outcome
+    if not all(math.isfinite(score) for score in scored.scores):
+        return StoredResult(key, failure="the model gave a score that is not finite; try another dtype, e.g. float32")
+    value: dict[str, Any] = {"scores": list(scored.scores), "token_counts": list(scored.token_counts)}
+    if scored.censored is not None and any(scored.censored):
+        value["censored"] = list(scored.censored)
+    if isinstance(outcome, Answered):
+        value["text"] = outcome.text
+    return StoredResult(key, value=value)

@@ -1,0 +1,265 @@
+"""RQ1: do wrong answers on counterfactual images go where the prior points?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unprior.evaluation.comparison import group_rows
+from unprior.evaluation.metrics import Share, compare_with_partner, correct, prior_winners
+from unprior.scores import ScoreTable
+from unprior.studies.inputs import External
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, counted, listed, percent
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+_ENOUGH = 5
+_NONE = Share(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class AttractionCell:
+    """Wrong original answers to the counterfactual images of one group."""
+
+    task: str
+    category: str | None
+    """None for the whole task."""
+    subcategory: str | None
+    """None for the whole task."""
+    attracted: Share
+    """Wrong answers that are the prior's winner."""
+    chance: float
+    """Share to expect if every wrong answer fell on any of the wrong candidates alike; NaN without errors.
+
+    With two candidates this *is* the observed share: a wrong answer is the prior's winner whenever the prior is wrong.
+    """
+    prior_is_ordinary: Share
+    """Commonsense examples whose right answer is the prior's winner."""
+    ordinary_among_errors: Share
+    """Wrong counterfactual answers in whose pair the prior's winner is the commonsense answer."""
+    errors_ordinary: Share = _NONE
+    """Wrong counterfactual answers that are themselves the commonsense answer of their pair."""
+    benchmark: str | None = None
+    """None for the benchmark under study."""
+
+    def record(self) -> dict[str, Any]:
+        """Plain numbers; what is undefined is None."""
+        value, ordinary, among, said = (
+            share.value
+            for share in (self.attracted, self.prior_is_ordinary, self.ordinary_among_errors, self.errors_ordinary)
+        )
+        return {
+            "benchmark": self.benchmark,
+            "task": self.task,
+            "category": self.category,
+            "subcategory": self.subcategory,
+            "errors": self.attracted.total,
+            "attracted": self.attracted.count,
+            "rate": None if math.isnan(value) else value,
+            "chance": None if math.isnan(self.chance) else self.chance,
+            "prior_is_ordinary": None if math.isnan(ordinary) else ordinary,
+            "ordinary_among_errors": None if math.isnan(among) else among,
+            "errors_ordinary": None if math.isnan(said) else said,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Attraction:
+    """The attraction matrix: subcategories by tasks, and the rates of whole tasks.
+
+    >>> from unprior import synthesize
+    >>> result = study_attraction(synthesize(seed=0).where(split="test"))
+    >>> len(result.cells), [cell.task for cell in result.overall]
+    (28, ['mc', 'qa'])
+    """
+
+    overall: tuple[AttractionCell, ...]
+    """One per task."""
+    cells: tuple[AttractionCell, ...]
+    """One per subcategory and task, in the order of the table; empty when it names no subcategory."""
+    others: tuple[AttractionCell, ...] = ()
+    """One per task of every other benchmark with pairs."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Columns of the matrix."""
+        return tuple(cell.task for cell in self.overall)
+
+    @property
+    def subcategories(self) -> tuple[str, ...]:
+        """Rows of the matrix."""
+        return tuple(dict.fromkeys(str(cell.subcategory) for cell in self.cells))
+
+    def cell(self, subcategory: str | None, task: str) -> AttractionCell | None:
+        """One entry of the matrix; with subcategory None that of the whole task."""
+        for cell in (*self.overall, *self.cells):
+            if (cell.subcategory, cell.task) == (subcategory, task):
+                return cell
+        return None
+
+    def records(self) -> list[dict[str, Any]]:
+        """Whole tasks first, then the matrix, then other benchmarks."""
+        return [cell.record() for cell in (*self.overall, *self.cells, *self.others)]
+
+    @property
+    def table(self) -> ResultTable:
+        """Rates of the whole tasks, and of those of other benchmarks."""
+        sections = [ResultSection(None, tuple(_row(cell.task.upper(), cell) for cell in self.overall))]
+        if self.others:
+            rows = tuple(_row(f"{cell.benchmark} {cell.task.upper()}", cell) for cell in self.others)
+            sections.append(ResultSection("Other benchmarks", rows))
+        return ResultTable(
+            "Prior attraction of wrong CF answers (%)",
+            ("Task", "CF errors", "Prior's winner", "By chance", "CS answer", "Winner is CS answer (errors)",
+             "(all pairs)"),
+            tuple(sections),
+            "By chance: errors spread evenly over the wrong candidates; with two candidates there is no choice. CS "
+            "answer: errors that are the right answer to the pair's commonsense image. Last columns: pairs whose CS "
+            "answer is the prior's winner, among the errors and among all.",
+        )  # fmt: skip
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How directed the errors are, and where most."""
+        said = [
+            f"Of {counted(cell.attracted.total, f'wrong {cell.task.upper()} answer')} to counterfactual images "
+            f"{percent(cell.attracted.value)} % are what the model answers without the image, {_beside(cell)}."
+            for cell in self.overall
+            if cell.attracted.total
+        ]
+        ordinary = [
+            f"{percent(cell.ordinary_among_errors.value)} % of the {cell.task.upper()} errors"
+            for cell in self.overall
+            if cell.ordinary_among_errors.total
+        ]
+        if ordinary:
+            said.append(f"The answer without the image is that to the pair's commonsense image in {listed(ordinary)}.")
+        large = [cell for cell in self.cells if cell.attracted.total >= _ENOUGH]
+        if large:
+            rates = [cell.attracted.value for cell in large]
+            most, least = max(rates), min(rates)
+            top, bottom = ([cell for cell in large if cell.attracted.value == rate] for rate in (most, least))
+            words = (
+                f"highest in {_named(top)} and lowest in {_named(bottom)}"
+                if most > least
+                else f"{percent(most)} % everywhere"
+            )
+            said.append(f"Among cells with at least {_ENOUGH} errors the rate is {words}.")
+        if not said:
+            said.append("There are no wrong answers to counterfactual images.")
+        ordinary = [f"{percent(cell.prior_is_ordinary.value)} % of {cell.task.upper()} questions"
+                    for cell in self.overall if cell.prior_is_ordinary.total]  # fmt: skip
+        if ordinary:
+            said.append(f"About commonsense images the answer without the image is right for {listed(ordinary)}.")
+        return (*said, *(_elsewhere(cell) for cell in self.others))
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """The matrix as a heat map."""
+        from unprior.plots.style import LIGHT
+        from unprior.report.figures import AttractionDisplay
+
+        return AttractionDisplay.from_results(self, style=style or LIGHT).figure_
+
+
+def study_attraction(table: ScoreTable, others: Mapping[str, External] | None = None) -> Attraction:
+    """Among wrong original answers to counterfactual images, the share that equals the prior's winner.
+
+    An original answer that could not be parsed is wrong and not attracted. ``others`` are benchmarks by name; those
+    with pairs are reported by task.
+
+    >>> from unprior import synthesize
+    >>> multiple_choice = study_attraction(synthesize(seed=0).where(split="test", task="mc")).overall[0]
+    >>> multiple_choice.attracted.value > 2 * multiple_choice.chance
+    True
+    """
+    cells = []
+    if any(name is not None for name in table.column("subcategory")):
+        groups = group_rows(table, "category", "subcategory", "task")
+        in_table_order = sorted(groups.items(), key=lambda item: int(item[1][0]))
+        cells = [
+            _cell(table.take(rows), task, category, subcategory)
+            for (category, subcategory, task), rows in in_table_order
+            if subcategory is not None
+        ]
+    overall = [_cell(table.take(rows), task, None, None) for (task,), rows in group_rows(table, "task").items()]
+    elsewhere = [
+        replace(_cell(other.table.take(rows), task, None, None), benchmark=name)
+        for name, other in (others or {}).items()
+        if other.table.is_paired.all()
+        for (task,), rows in group_rows(other.table, "task").items()
+    ]
+    return Attraction(tuple(overall), tuple(cells), tuple(elsewhere))
+
+
+def _row(name: str, cell: AttractionCell) -> ResultRow:
+    shares = (cell.errors_ordinary, cell.ordinary_among_errors, cell.prior_is_ordinary)
+    rates = (cell.attracted.value, cell.chance, *(share.value for share in shares))
+    return ResultRow((name, str(cell.attracted.total), *map(percent, rates)))
+
+
+def _elsewhere(cell: AttractionCell) -> str:
+    """The counts of another benchmark."""
+    name = f"{cell.benchmark} {cell.task.upper()}"
+    said = f"On {name} the prior's winner is the ordinary answer in {percent(cell.prior_is_ordinary.value)} % of pairs"
+    if not cell.attracted.total:
+        return f"{said}; no CF answer is wrong there."
+    return (
+        f"{said}; it is the wrong answer in {cell.attracted.count} of {counted(cell.attracted.total, 'CF error')}, and "
+        f"{cell.errors_ordinary.count} of {cell.errors_ordinary.total} are the ordinary answer."
+    )
+
+
+def _beside(cell: AttractionCell) -> str:
+    if cell.task == "qa" and cell.chance == cell.attracted.value:
+        return "but with two candidates an error has no choice"
+    return f"against {percent(cell.chance)} % expected by chance"
+
+
+def _named(cells: Sequence[AttractionCell]) -> str:
+    """One cell by its name, several by their number; with their rate."""
+    first = cells[0]
+    rate = f"{percent(first.attracted.value)} %"
+    return (
+        f"{first.subcategory} ({first.task.upper()}, {rate})" if len(cells) == 1 else f"{len(cells)} of them ({rate})"
+    )
+
+
+def _cell(part: ScoreTable, task: str, category: str | None, subcategory: str | None) -> AttractionCell:
+    winner = prior_winners(part)
+    wrong = part.is_cf & ~correct(part, part.original)
+    # An undirected error hits the prior's winner once in K - 1 times, and never if that is the right answer.
+    possible = (winner != part.answer) & (part.original >= 0)
+    expected = np.where(possible, 1.0 / (part.candidate_counts - 1), 0.0)[wrong]
+    ordinary = (winner == part.answer) & ~part.is_cf
+    matched, same = compare_with_partner(part, winner)
+    _, said_ordinary = compare_with_partner(part, part.original)
+    return AttractionCell(
+        task=str(task),
+        category=category,
+        subcategory=subcategory,
+        attracted=Share(int((wrong & (part.original == winner)).sum()), int(wrong.sum())),
+        chance=float(expected.mean()) if len(expected) else math.nan,
+        prior_is_ordinary=Share(int(ordinary.sum()), int((~part.is_cf).sum())),
+        ordinary_among_errors=Share(int((wrong & same).sum()), int((wrong & matched).sum())),
+        errors_ordinary=Share(int((wrong & said_ordinary).sum()), int((wrong & matched).sum())),
+    )
+
+
+STUDY = Study(
+    name="attraction",
+    question="rq1",
+    title="Prior attraction by subcategory",
+    asks="When the model is wrong about a counterfactual image, does it say what it would say without the image?",
+    how="Among wrong original answers to counterfactual test images, the share that equals the candidate with the "
+    "highest text-only score, by subcategory and task; other benchmarks with pairs by task, where they were scored.",
+    needs=("scores",),
+    run=lambda inputs: study_attraction(inputs.test, inputs.external),
+)

@@ -1,0 +1,141 @@
+"""RQ2: what does one example cost?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from unprior.baselines.answers import Cost, MethodAnswers
+from unprior.studies.result import ResultTable, counted, listed
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+_REFERENCES = {"original": "Original answer", "spc": "SPC"}
+
+
+@dataclass(frozen=True, slots=True)
+class MethodCost:
+    """One method that was measured."""
+
+    method: str
+    label: str
+    """The name for people."""
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Images encoded, forward passes and seconds by method.
+
+    >>> result = study_cost([], {"original": Cost(1.0, 4.0, 0.2, 20), "spc": Cost(1.0, 6.0, 0.25, 20)})
+    >>> [row.cells for row in result.table.rows]
+    [('Original answer', '1', '4', '0.2', '1.0', '1.0'), ('SPC', '1', '6', '0.25', '1.5', '1.2')]
+    """
+
+    rows: tuple[MethodCost, ...]
+    """The original answer, SPC, then the other methods; only what was measured."""
+
+    @property
+    def original(self) -> Cost | None:
+        """The original answer alone."""
+        return next((row.cost for row in self.rows if row.method == "original"), None)
+
+    def times(self, cost: Cost, unit: str) -> float | None:
+        """A cost as a multiple of the original answer's; None without one to compare with."""
+        base = getattr(self.original, unit, 0)
+        return getattr(cost, unit) / base if base else None
+
+    @property
+    def table(self) -> ResultTable:
+        """One row per method."""
+        rows = [
+            (row.label, f"{row.cost.images:.2g}", f"{row.cost.passes:.3g}", f"{row.cost.seconds:.3g}",
+             *(_multiple(self.times(row.cost, unit)) for unit in ("passes", "seconds")))
+            for row in self.rows
+        ]  # fmt: skip
+        examples = sorted({row.cost.examples for row in self.rows})
+        return ResultTable.plain(
+            "Cost of one example",
+            ("Method", "Images encoded", "Forward passes", "Seconds", "Passes, times original", "Time, times original"),
+            rows,
+            f"Means over {listed([str(count) for count in examples]) or 'no'} examples, all methods on each in turn. "
+            "SPC: the original answer and the scores of all candidates with and without the image; strength and gate "
+            "need no pass of the model.",
+            strong=[index for index, row in enumerate(self.rows) if row.method == "spc"],
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What SPC costs, and the cheapest and dearest of the others."""
+        if not self.rows:
+            return ("No costs were measured.",)
+        said = []
+        own = next((row.cost for row in self.rows if row.method == "spc"), None)
+        if own is not None and self.original is not None:
+            passes, seconds = self.times(own, "passes"), self.times(own, "seconds")
+            images = own.images - self.original.images
+            encoded = "no further image" if images == 0 else f"{images:+.2g} images"
+            said.append(
+                f"SPC takes {_multiple(passes)} times the forward passes and {_multiple(seconds)} times the seconds of "
+                f"the original answer and encodes {encoded}."
+            )
+        others = [row for row in self.rows if row.method not in _REFERENCES]
+        if others:
+            most, least = (choose(others, key=lambda row: row.cost.seconds) for choose in (max, min))
+            if most.cost.seconds > least.cost.seconds:
+                said.append(f"{_relative(most)} is the slowest of the other methods, {_relative(least)} the fastest.")
+            if own is not None:
+                slower = sum(row.cost.seconds > own.seconds for row in others)
+                said.append(
+                    f"{slower or 'None'} of {counted(len(others), 'other method')} {'takes' if slower < 2 else 'take'} "
+                    f"longer than SPC."
+                )
+        return tuple(said)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per method."""
+        return [
+            {
+                "method": row.method, "label": row.label, "images": row.cost.images, "passes": row.cost.passes,
+                "seconds": row.cost.seconds, "examples": row.cost.examples,
+                "images_times": self.times(row.cost, "images"), "passes_times": self.times(row.cost, "passes"),
+                "seconds_times": self.times(row.cost, "seconds"),
+            }
+            for row in self.rows
+        ]  # fmt: skip
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """There is none."""
+        return None
+
+
+def _multiple(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
+
+
+def _relative(row: MethodCost) -> str:
+    return f"{row.label} ({row.cost.seconds:.3g} s)"
+
+
+def study_cost(baselines: Sequence[MethodAnswers], references: Mapping[str, Cost]) -> Costs:
+    """Gather what was measured; ``references`` are the costs of the ``original`` answer and of ``spc``."""
+    rows = [MethodCost(name, label, references[name]) for name, label in _REFERENCES.items() if name in references]
+    rows += [MethodCost(each.info.name, each.info.label, each.info.cost) for each in baselines if each.info.cost]
+    return Costs(tuple(rows))
+
+
+STUDY = Study(
+    name="cost",
+    question="rq2",
+    title="Cost of one example",
+    asks="How many images, forward passes and seconds does each method take?",
+    how="Counted and timed on the same examples, one at a time, the methods in turn on each; means per example. The "
+    "paper reports medians on other machines.",
+    needs=("baselines",),
+    run=lambda inputs: study_cost(inputs.baselines, inputs.costs),
+)

@@ -1,0 +1,153 @@
+"""RQ2: which changes of SPC are more than chance?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from unprior.calibration import Decisions
+from unprior.evaluation import Change, compare, holm, mcnemar
+from unprior.evaluation.comparison import group_rows
+from unprior.studies.common.versions import spc_versions
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, listed, repairs
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+LEVEL = 0.05
+"""What counts as significant in sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One side of one task before and after."""
+
+    task: str
+    side: str
+    change: Change
+    p: float
+    """Of the exact two-sided McNemar test."""
+    holm_p: float
+    """Adjusted over the family."""
+
+    @property
+    def label(self) -> str:
+        """Such as ``MC CF``."""
+        return f"{self.task.upper()} {self.side.upper()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """All comparisons of one version of SPC."""
+
+    version: str
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Significance:
+    """Exact tests of every version of SPC, task and side.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> decisions = SelectivePriorCalibrator().fit(table).predict(table.where(split="test"))
+    >>> [row.label for row in study_significance({"SPC": decisions}).families[0].comparisons]
+    ['MC CF', 'MC CS', 'QA CF', 'QA CS']
+    """
+
+    families: tuple[Family, ...]
+
+    def tests(self, version: str) -> dict[str, float]:
+        """Raw p of every task and side of one version, to be adjusted together with those of other models."""
+        return {row.label: row.p for family in self.families if family.version == version for row in family.comparisons}
+
+    @property
+    def table(self) -> ResultTable:
+        """Raw and adjusted p, one section per version."""
+        sections = tuple(
+            ResultSection(
+                family.version,
+                tuple(
+                    ResultRow((row.label, repairs(row.change), format_p(row.p), format_p(row.holm_p)))
+                    for row in family.comparisons
+                ),
+            )
+            for family in self.families
+        )
+        return ResultTable(
+            "Exact tests of SPC",
+            ("Comparison", "Repairs/harms", "Raw p", "Holm p"),
+            sections,
+            "Exact two-sided McNemar tests; Holm's adjustment covers the comparisons of one version.",
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Which changes remain significant."""
+        versions: dict[str, list[str]] = {}  # versions with the same outcome are named together
+        for family in self.families:
+            kept = [row for row in family.comparisons if row.holm_p <= LEVEL]
+            names = [f"{row.label} ({'gain' if row.change.delta > 0 else 'loss'})" for row in kept]
+            outcome = f"{len(kept) or 'none'} of {len(family.comparisons)} changes {'is' if len(kept) < 2 else 'are'}"
+            outcome += f" significant at {LEVEL:g} after adjustment" + (f": {listed(names)}" if kept else "")
+            versions.setdefault(outcome, []).append(family.version)
+        said = [f"With {listed(names)} {outcome}." for outcome, names in versions.items()]
+        least = min(row.holm_p for family in self.families for row in family.comparisons)
+        said.append(f"The smallest adjusted p of all versions is {format_p(least)}.")
+        return tuple(said)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per version, task and side."""
+        return [
+            {
+                "version": family.version, "task": row.task, "side": row.side, "repairs": row.change.repairs,
+                "harms": row.change.harms, "changed": row.change.changed, "total": row.change.total,
+                "p": row.p, "holm_p": row.holm_p, "family": len(family.comparisons),
+            }
+            for family in self.families
+            for row in family.comparisons
+        ]  # fmt: skip
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """There is none; the study ``main`` draws the intervals."""
+        return None
+
+
+def format_p(p: float) -> str:
+    """p as in the paper: six digits, or a power of ten where these would say too little.
+
+    >>> format_p(0.000277), format_p(1.0), format_p(8.55e-14)
+    ('0.000277', '1.000000', '8.55e-14')
+    """
+    return f"{p:.6f}" if p >= 1e-4 else f"{p:.2e}"
+
+
+def study_significance(versions: Mapping[str, Decisions]) -> Significance:
+    """Test all tasks and sides of every version, each version a family of its own."""
+    return Significance(tuple(Family(name, _comparisons(decisions)) for name, decisions in versions.items()))
+
+
+def _comparisons(decisions: Decisions) -> tuple[Comparison, ...]:
+    found = []
+    for (task,), rows in group_rows(decisions.table, "task").items():
+        part, given = decisions.table.take(rows), decisions.final[rows]
+        found += [(str(task), side, compare(part, given, side=side)) for side in ("cf", "cs")]
+    raw = [mcnemar(change.repairs, change.harms).p_value for _, _, change in found]
+    adjusted = holm(raw).adjusted
+    return tuple(Comparison(*each, p, holm_p) for each, p, holm_p in zip(found, raw, adjusted, strict=True))
+
+
+STUDY = Study(
+    name="significance",
+    question="rq2",
+    title="Exact tests",
+    asks="Which changes of accuracy by SPC are more than chance?",
+    how="Exact two-sided McNemar tests on the test pairs for SPC at ε = {epsilon} and {wide_epsilon} (standard) and "
+    "{wide_epsilon} (uncertainty-aware); Holm's adjustment over the tasks and sides of one version.",
+    needs=("scores",),
+    run=lambda inputs: study_significance(spc_versions(inputs)),
+)

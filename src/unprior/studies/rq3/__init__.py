@@ -1,0 +1,1 @@
+"""Research question 3: what does each part of SPC contribute?"""

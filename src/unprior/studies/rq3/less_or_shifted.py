@@ -1,0 +1,184 @@
+"""RQ3: which rule keeps its worth with less development data, or with data of other categories?"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unprior.baselines.controls import run_controls
+from unprior.benchmarks.splits import NESTED_SEEDS, nested_development
+from unprior.calibration import SelectivePriorCalibrator
+from unprior.scores import ScoreTable
+from unprior.scores.schema import IntArray
+from unprior.scores.table import concatenate
+from unprior.studies.common.resplit import Fold, fold, held_out_folds, outline_by_subcategory
+from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.result import (
+    EQUAL,
+    ResultRow,
+    ResultSection,
+    ResultTable,
+    counted,
+    highest,
+    limit,
+    listed,
+    points,
+    quoted,
+)
+from unprior.studies.study import Study
+
+METHODS = {
+    "spc": "SPC",
+    "selected-strength-gated": "Fixed strength",
+    "learned-rule-fixed": "Learned revision rule",
+}
+"""By the name of the control, with the name for people."""
+SHIFTED = "Target category excluded"
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftRun:
+    """One method fitted on one choice of development data."""
+
+    condition: str
+    """The choice of development data, for people."""
+    method: str
+    seed: int | None
+    """Of the draw of development pairs; None where nothing is drawn."""
+    tasks: tuple[TradeOff, ...]
+
+    @property
+    def utility(self) -> float:
+        """U_0.5, the mean over the tasks."""
+        return statistics.fmean(result.utility for result in self.tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class LessOrShifted:
+    """Average utility of three methods with less or shifted development data.
+
+    >>> from unprior import synthesize
+    >>> result = study_less_or_shifted(synthesize(seed=0), seeds=(0,))
+    >>> result.conditions
+    ('Target category excluded', '14 pairs', 'All 70 pairs')
+    """
+
+    epsilon: float
+    runs: tuple[ShiftRun, ...]
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Choices of development data, in the order of the table."""
+        return tuple(dict.fromkeys(run.condition for run in self.runs))
+
+    def utility(self, condition: str, method: str) -> float:
+        """Mean over tasks and seeds."""
+        return statistics.fmean(run.utility for run in self.runs if (run.condition, run.method) == (condition, method))
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per fit and task."""
+        return [
+            {"condition": run.condition, "method": run.method, "seed": run.seed, "epsilon": self.epsilon}
+            | result.record()
+            | {"mean_utility": run.utility}
+            for run in self.runs
+            for result in run.tasks
+        ]
+
+    def _best(self, condition: str) -> tuple[str, ...]:
+        return highest({method: self.utility(condition, method) for method in METHODS})
+
+    @property
+    def table(self) -> ResultTable:
+        """U_0.5 by condition and method, the best of a row marked."""
+        rows = [
+            ResultRow(
+                (condition, *(points(self.utility(condition, method), 2) for method in METHODS)),
+                strong_cells=tuple(1 + list(METHODS).index(method) for method in self._best(condition)),
+            )
+            for condition in self.conditions
+        ]
+        return ResultTable(
+            "Average utility with less or shifted development data",
+            ("Development data", *METHODS.values()),
+            (ResultSection(None, tuple(rows)),),
+            f"U = ΔCF + 0.5 ΔCS in points, the mean over the tasks; ε = {limit(self.epsilon)}, uncertainty-aware "
+            f"gates. With few pairs also the mean over the seeds. Best of a row marked.",
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Which method is best where, and whether adapting the strength pays."""
+        said = []
+        for condition in self.conditions:
+            best = listed([quoted(METHODS[method]) for method in self._best(condition)])
+            height = points(max(self.utility(condition, method) for method in METHODS), 2)
+            where = "Without the tested category" if condition == SHIFTED else f"With {condition.lower()}"
+            verb = "has" if len(self._best(condition)) == 1 else "have"
+            said.append(f"{where} {best} {verb} the highest U ({height}).")
+        ahead = [
+            100 * (self.utility(condition, "spc") - self.utility(condition, "selected-strength-gated"))
+            for condition in self.conditions
+        ]
+        said.append(
+            f"An adaptive strength is worth {min(ahead) + 0.0:+.2f} to {max(ahead) + 0.0:+.2f} points of U over "
+            f"one fixed strength; it is ahead in {sum(value > EQUAL for value in ahead)} of {len(ahead)} conditions."
+        )
+        return tuple(said)
+
+    def figure(self, style: object = None) -> None:
+        """There is none; nine numbers are read faster."""
+        return
+
+
+def study_less_or_shifted(
+    table: ScoreTable, *, seeds: Sequence[int] = NESTED_SEEDS, epsilon: float = 0.04
+) -> LessOrShifted:
+    """Fit SPC, one fixed strength and the learned rule without the tested category, and with one pair of every kind.
+
+    The answers of the folds are judged together; the last condition has all development pairs, for comparison.
+    """
+    runs: list[ShiftRun] = []
+
+    def add(condition: str, seed: int | None, folds: Sequence[Fold]) -> None:
+        answers: dict[str, list[IntArray]] = {method: [] for method in METHODS}
+        for each in folds:
+            for method, given in _answers(each, epsilon):
+                answers[method].append(given)
+        test = concatenate([each.test for each in folds])
+        for method, given_by_fold in answers.items():
+            runs.append(ShiftRun(condition, method, seed, trade_offs(test, np.concatenate(given_by_fold))))
+
+    add(SHIFTED, None, [each for _, each in held_out_folds(table, "category")])
+    whole = outline_by_subcategory(table)
+    for seed in seeds:
+        few = fold(table, nested_development(whole, seed, [1])[1])
+        add(counted(few.development_pairs, "pair"), seed, [few])
+    everything = fold(table, whole)
+    add(f"All {counted(everything.development_pairs, 'pair')}", None, [everything])
+    return LessOrShifted(epsilon, tuple(runs))
+
+
+def _answers(each: Fold, epsilon: float) -> Iterator[tuple[str, IntArray]]:
+    calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, uncertainty=True).fit(each.development, split=None)
+    yield "spc", calibrator.predict(each.test).final
+    names = [method for method in METHODS if method != "spc"]
+    for control in run_controls(each.development, each.test, calibrator=calibrator, names=names):
+        yield control.name, control.answers
+
+
+STUDY = Study(
+    name="less-or-shifted",
+    question="rq3",
+    title="Less or shifted development data",
+    asks="Which rule keeps its worth with fewer development pairs, or with pairs of other categories only?",
+    how="Average U over the tasks (ε = {epsilon}): each category tested with a fit on the other ones, all answers "
+    "judged together; and one development pair of every subcategory, mean of five seeds. SPC and the gate of the "
+    "selected fixed strength are uncertainty-aware; the learned rule decides about proposals of a fixed strength.",
+    needs=("scores",),
+    run=lambda inputs: study_less_or_shifted(inputs.table, epsilon=inputs.epsilon),
+)

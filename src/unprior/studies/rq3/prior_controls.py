@@ -1,0 +1,241 @@
+"""RQ3: is it this question's prior that repairs, or would any prior do?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unprior.baselines.controls.proposals import fixed_strength_answers
+from unprior.calibration import SelectivePriorCalibrator
+from unprior.calibration.prior_blind import PriorBlindCalibrator
+from unprior.calibration.selection import Ties
+from unprior.errors import UnpriorError
+from unprior.evaluation import compare, mcnemar
+from unprior.evaluation.comparison import group_rows
+from unprior.evaluation.metrics import correct
+from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED, resample_pairs
+from unprior.scores import ScoreTable
+from unprior.scores.schema import IntArray
+from unprior.studies.common.variants import more_or_less
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, limit, points, quoted
+from unprior.studies.rq3.prior_control import CONTROLS, PriorControl, mean_and_deviation
+from unprior.studies.rq3.prior_replacements import (
+    Replacement,
+    image_as_prior,
+    mean_prior,
+    prior_of_another_question,
+    shuffled_prior,
+)
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+SEEDS = tuple(range(20))
+"""Twenty, as in the paper."""
+
+_QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
+_REPLACEMENTS: dict[str, tuple[Replacement, type[SelectivePriorCalibrator], bool]] = {
+    "image": (image_as_prior, PriorBlindCalibrator, False),
+    "mean": (mean_prior, SelectivePriorCalibrator, False),
+    "other": (prior_of_another_question, SelectivePriorCalibrator, True),
+    "shuffled": (shuffled_prior, SelectivePriorCalibrator, True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PriorControls:
+    """SPC fitted again with every replacement of its prior scores.
+
+    >>> from unprior import synthesize
+    >>> table = synthesize(seed=0)
+    >>> result = study_prior_controls(table.where(split="dev"), table.where(split="test"), epsilons=(0.1,), seeds=(0,))
+    >>> spc, mean = (result.of(name, "mc") for name in ("spc", "mean"))
+    >>> spc.cf[0] > mean.cf[0]
+    True
+    """
+
+    rows: tuple[PriorControl, ...]
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """Limits of commonsense loss; the first is the study's own."""
+        return tuple(dict.fromkeys(row.epsilon for row in self.rows))
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Tasks of the test rows."""
+        return tuple(dict.fromkeys(row.task for row in self.rows))
+
+    def of(self, name: str, task: str, epsilon: float | None = None) -> PriorControl:
+        """One control on one task, with the study's own ε unless another is asked for."""
+        wanted = self.epsilons[0] if epsilon is None else epsilon
+        return next(row for row in self.rows if (row.name, row.task, row.epsilon) == (name, task, wanted))
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per ε, control and task."""
+        return [row.record() for row in self.rows]
+
+    @property
+    def table(self) -> ResultTable:
+        """Mean ± standard deviation of ΔCF and ΔCS, one part per ε."""
+        sections = []
+        for epsilon in self.epsilons:
+            grid = {name: [self.of(name, task, epsilon) for task in self.tasks] for name in CONTROLS}
+            best = [max(line[place].utility for line in grid.values()) for place in range(len(self.tasks))]
+            rows = []
+            for name, line in grid.items():
+                cells = [cell for each in line for cell in (mean_and_deviation(each.cf), mean_and_deviation(each.cs))]
+                strong = tuple(
+                    1 + 2 * place + side
+                    for place, each in enumerate(line)
+                    for side in (0, 1)
+                    if each.utility >= best[place] - 1e-12
+                )
+                rows.append(ResultRow((CONTROLS[name], *cells), strong=name == "spc", strong_cells=strong))
+            sections.append(ResultSection(f"ε = {limit(epsilon)}", tuple(rows)))
+        columns = (
+            "Score used in correction",
+            *(f"{task.upper()} Δ{side}" for task in self.tasks for side in ("CF", "CS")),
+        )
+        runs = max(len(row.cf) for row in self.rows)
+        return ResultTable(
+            "Effect of replacing the prior scores", columns, tuple(sections),
+            f"In points; controls that draw prior scores: mean ± standard deviation over {runs} "
+            f"{'seed' if runs == 1 else 'seeds'}. Strong: highest U = ΔCF + 0.5 ΔCS of the task.",
+        )  # fmt: skip
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Whether SPC is ahead of its controls, how surely, and whether ε matters."""
+        said = []
+        for task in self.tasks:
+            spc = self.of("spc", task)
+            best = max(
+                (self.of(name, task) for name in CONTROLS if name != "spc"), key=lambda row: float(np.mean(row.cf))
+            )
+            most = float(np.mean(best.cf))
+            compared = more_or_less(spc.cf[0] - most, "higher than", "lower than", "the same as")
+            mean, other = self.of("mean", task), self.of("other", task)
+            won = sum(spc.cf[0] > value for value in other.cf)
+            said.append(
+                f"On {task.upper()} (ε = {limit(spc.epsilon)}) SPC's ΔCF ({points(spc.cf[0])}) is {compared} that of "
+                f"the best replacement (“{CONTROLS[best.name]}”, {points(most)}); p = {mean.p_values[0]:.3g} against "
+                f"the mean development prior, and SPC is ahead of {won} of {len(other.cf)} runs with another "
+                f"question's prior (largest p = {max(other.p_values):.3g})."
+            )
+        for epsilon in self.epsilons[1:]:
+            parts = []
+            for task in self.tasks:
+                order = self._order(task, epsilon)
+                same = "the same" if order == self._order(task, self.epsilons[0]) else "another"
+                parts.append(f"{same} on {task.upper()}, where {quoted(CONTROLS[order[0]])} comes first")
+            said.append(f"With ε = {limit(epsilon)} the order by ΔCF is {'; '.join(parts)}.")
+        return tuple(said)
+
+    def _order(self, task: str, epsilon: float) -> list[str]:
+        """Controls from the largest mean ΔCF to the smallest; equal ones in the order of the paper, SPC last."""
+        return sorted(CONTROLS, key=lambda name: -round(float(np.mean(self.of(name, task, epsilon).cf)), 9))
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """Box plots of ΔCF over resamples of pairs, one panel per task."""
+        from unprior.plots.style import LIGHT
+        from unprior.report.figures import PriorControlsDisplay, side_by_side
+
+        chosen = style or LIGHT
+        draws = [
+            lambda axes, task=task: PriorControlsDisplay.from_results(self, task=task, ax=axes, style=chosen)
+            for task in self.tasks
+        ]
+        return side_by_side(draws, 5.2, 3.1, chosen, same_scale=True)
+
+
+def study_prior_controls(
+    development: ScoreTable,
+    test: ScoreTable,
+    *,
+    epsilons: Sequence[float] = (0.10, 0.04),
+    seeds: Sequence[int] = SEEDS,
+    resamples: int = BOOTSTRAP_RESAMPLES,
+    bootstrap_seed: int = BOOTSTRAP_SEED,
+    ties: Ties = "first",
+) -> PriorControls:
+    """Replace the prior scores of development and test rows, fit and select again, and compare with SPC.
+
+    ``bootstrap_seed`` fixes the resamples of the boxes, ``seeds`` what is drawn or shuffled.
+    """
+    if not seeds or not epsilons:
+        raise UnpriorError("prior controls need at least one seed and one ε")
+    fitted = SelectivePriorCalibrator(ties=ties).fit(development, split=None)
+    replaced: dict[str, list[tuple[SelectivePriorCalibrator, ScoreTable]]] = {}
+    for name, (replace, calibrator, drawn) in _REPLACEMENTS.items():
+        replaced[name] = []
+        for seed in seeds if drawn else seeds[:1]:
+            chance = np.random.default_rng(seed)
+            fit, judge = (replace(development, table, chance) for table in (development, test))
+            replaced[name].append((calibrator(ties=ties).fit(fit, split=None), judge))
+    rows: list[PriorControl] = []
+    for epsilon in epsilons:
+        spc = fitted.under(epsilon).predict(test)
+        runs: dict[str, list[tuple[IntArray, bool]]] = {"none": [(fixed_strength_answers(test, 0.0), False)]}
+        for name, each_seed in replaced.items():
+            runs[name] = []
+            for calibrated, judge in each_seed:
+                decisions = calibrated.under(epsilon).predict(judge)
+                runs[name].append((decisions.final, decisions.settings is None))
+        runs["spc"] = [(spc.final, spc.settings is None)]
+        for (task,), chosen in group_rows(test, "task").items():
+            part = test.take(chosen)
+            answers = {name: [given[chosen] for given, _ in each] for name, each in runs.items()}
+            boxes = _boxes(part, list(answers.values()), resamples, bootstrap_seed)
+            for (name, given), box in zip(answers.items(), boxes, strict=True):
+                against = [compare(part, spc.final[chosen], side="cf", reference=each) for each in given]
+                cf, cs = (tuple(compare(part, each, side=side).delta for each in given) for side in ("cf", "cs"))
+                changed = tuple(compare(part, each, side=None).changed for each in given)
+                p_values = tuple(mcnemar(each.repairs, each.harms).p_value for each in against if name != "spc")
+                abstaining = sum(abstains for _, abstains in runs[name])
+                rows.append(PriorControl(name, epsilon, str(task), cf, cs, changed, p_values, box, abstaining))
+    return PriorControls(tuple(rows))
+
+
+def _boxes(
+    part: ScoreTable, answers: Sequence[Sequence[IntArray]], resamples: int, seed: int
+) -> list[tuple[float, ...]]:
+    """Quantiles of ΔCF of every control, averaged over its runs; all controls see the same resamples of pairs."""
+    counterfactual = part.take(part.is_cf)
+    before = correct(part, part.original)[part.is_cf].astype(np.float64)
+    gains = [np.mean([correct(part, given)[part.is_cf] for given in runs], axis=0) - before for runs in answers]
+    pair, labels = counterfactual.codes("model", "benchmark", "pair_id")
+    sums = [np.bincount(pair, weights=weights, minlength=len(labels)) for weights in (*gains, np.ones(len(pair)))]
+    samples = resample_pairs(
+        np.stack(sums, axis=1), lambda totals: totals[:, :-1] / totals[:, -1:], resamples=resamples, seed=seed
+    )
+    return [tuple(np.quantile(column, _QUANTILES).tolist()) for column in samples.T]
+
+
+STUDY = Study(
+    name="prior-controls",
+    question="rq3",
+    title="Replacing the prior scores",
+    asks="Does the repair come from the prior of this question and these candidates, or would any prior do?",
+    how="Standard SPC is fitted and selected again with other prior scores in development and test rows (ε = "
+    "{wide_epsilon}, and again with {epsilon}): the image scores, with the seven features that depend on the prior "
+    "set to 0; the mean of the centred development priors of the same task and number of candidates, by position; the "
+    "prior of another development question (20 seeds); the row's own prior shuffled across its answers, none of which "
+    "keeps its own (20 seeds). λ = 0 takes the image scores' winner. Boxes: 10,000 resamples of pairs, seeded controls "
+    "averaged over seeds; whiskers span 95 %.",
+    needs=("scores",),
+    run=lambda inputs: study_prior_controls(
+        inputs.development,
+        inputs.test,
+        epsilons=(inputs.wide_epsilon, inputs.epsilon),
+        resamples=inputs.resamples,
+        bootstrap_seed=inputs.seed,
+        ties=inputs.ties,
+    ),
+)

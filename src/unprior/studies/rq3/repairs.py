@@ -1,0 +1,153 @@
+"""RQ3: is scoring the candidates already the better classifier? What repairs looked like before the correction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unprior.baselines.controls.proposals import fixed_strength_answers
+from unprior.calibration import Decisions
+from unprior.evaluation.comparison import group_rows
+from unprior.evaluation.metrics import Share, correct, prior_winners
+from unprior.studies.result import ResultTable, extremes, percent
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRepairs:
+    """One task: original against image-scored answers, and the counterfactual repairs of SPC."""
+
+    task: str
+    same_cf: Share
+    """Counterfactual examples whose original answer is the image scores' winner."""
+    same_cs: Share
+    """The same on commonsense examples."""
+    image_right: Share
+    """Counterfactual repairs whose image scores were right before any correction."""
+    all_wrong_alike: Share
+    """Counterfactual repairs where original, image and prior named the same wrong answer."""
+
+    def record(self) -> dict[str, Any]:
+        """Plain numbers; what is undefined is None."""
+        record: dict[str, Any] = {"task": self.task, "cf_repairs": self.image_right.total}
+        for name in ("same_cf", "same_cs", "image_right", "all_wrong_alike"):
+            share: Share = getattr(self, name)
+            value = None if math.isnan(share.value) else share.value
+            record |= {name: value, f"{name}_count": share.count, f"{name}_total": share.total}
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """Agreement between original and image-scored answers, and where repairs came from.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> result = study_repairs(SelectivePriorCalibrator().fit(table).predict(table.where(split="test")))
+    >>> [task.task for task in result.tasks]
+    ['mc', 'qa']
+    """
+
+    tasks: tuple[TaskRepairs, ...]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per task."""
+        return [task.record() for task in self.tasks]
+
+    @property
+    def table(self) -> ResultTable:
+        """One row per task."""
+        rows = [
+            (
+                each.task.upper(),
+                f"{percent(each.same_cf.value)}/{percent(each.same_cs.value)}",
+                str(each.image_right.total),
+                percent(each.image_right.value),
+                percent(each.all_wrong_alike.value),
+            )
+            for each in self.tasks
+        ]
+        return ResultTable.plain(
+            "Original predictions and candidate scoring",
+            ("Task", "Original = image-scored CF/CS (%)", "CF repairs", "Image already right (%)",
+             "All three the same wrong answer (%)"),
+            rows,
+            "The last two columns are shares of SPC's CF repairs, before any correction.",
+        )  # fmt: skip
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How many repairs scoring alone would have made."""
+        right, alike, total = (
+            sum(counts)
+            for counts in zip(
+                *((task.image_right.count, task.all_wrong_alike.count, task.image_right.total) for task in self.tasks),
+                strict=True,
+            )
+        )
+        shares = {
+            f"{each.task.upper()} {side} images": share.value
+            for each in self.tasks
+            for side, share in (("CF", each.same_cf), ("CS", each.same_cs))
+            if share.total
+        }
+        agreement = f"Agreement of original and image-scored answers {extremes(shares)}."
+        if not total:
+            return ("SPC makes no CF repair.", agreement)
+        return (
+            f"The image scores were already right in {right} of {total} CF "
+            f"{'repair' if total == 1 else 'repairs'}; in {alike} the original answer, the image scores and the prior "
+            f"scores named the same wrong answer.",
+            agreement,
+        )
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """None: the table is small."""
+        return None
+
+
+def study_repairs(decisions: Decisions) -> Repairs:
+    """Compare original answers with the image scores' winners, and look at the counterfactual repairs.
+
+    An original answer that could not be parsed agrees with nothing.
+    """
+    table = decisions.table
+    image, prior = fixed_strength_answers(table, 0.0), prior_winners(table)
+    same = table.original == image
+    repaired = table.is_cf & ~correct(table, table.original) & correct(table, decisions.final)
+    tasks = []
+    for (task,), rows in group_rows(table, "task").items():
+        mine = np.zeros(len(table), dtype=np.bool_)
+        mine[rows] = True
+        total = int((repaired & mine).sum())
+        tasks.append(
+            TaskRepairs(
+                str(task),
+                Share(int((same & mine & table.is_cf).sum()), int((mine & table.is_cf).sum())),
+                Share(int((same & mine & ~table.is_cf).sum()), int((mine & ~table.is_cf).sum())),
+                Share(int((repaired & mine & (image == table.answer)).sum()), total),
+                Share(int((repaired & mine & same & (image == prior)).sum()), total),
+            )
+        )
+    return Repairs(tuple(tasks))
+
+
+STUDY = Study(
+    name="repairs",
+    question="rq3",
+    title="What the repairs looked like",
+    asks="Does SPC only pick up answers that scoring the candidates had right all along?",
+    how="Standard SPC, ε = {epsilon}, on the test rows: how often the original answer is the winner of the image "
+    "scores, and among SPC's CF repairs the shares whose image scores were already right, and where original answer, "
+    "image scores and text-only scores named the same wrong answer.",
+    needs=("scores",),
+    run=lambda inputs: study_repairs(inputs.decisions()),
+)

@@ -1,0 +1,250 @@
+"""RQ3: does the way to form a proposal matter, or the way to accept it?"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from unprior.baselines.answers import MethodAnswers
+from unprior.baselines.controls import CONTROLS, ControlResult, run_controls
+from unprior.baselines.controls.proposals import FIXED_STRENGTH
+from unprior.calibration import SelectivePriorCalibrator
+from unprior.evaluation import Share
+from unprior.scores import ScoreTable
+from unprior.scores.files import finite_or_none
+from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, highest, limit, listed, points, quoted
+from unprior.studies.rq2.method_records import in_words
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+PAPER = {
+    "nolan": "NoLan",
+    "ungated-adaptive": "Adaptive strength; always adopt proposal",
+    "spc": "SPC",
+    "fixed-strength": f"Fixed λ = {FIXED_STRENGTH:g}; always adopt proposal",
+    "selected-strength-gated": "Selected fixed strength; SPC revision rule",
+    "learned-rule-fixed": "Fixed strength; learned revision rule",
+    "learned-rule-direct": "Direct subtraction; learned revision rule",
+}
+"""The rows of the paper's table in its order, by name of the control."""
+_LEARNED = ("learned-rule-fixed", "learned-rule-direct")
+_NAMED = 3  # more rows than this that are equally good are counted, not named
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """One way to form and to accept proposals."""
+
+    name: str
+    label: str
+    """The name for people."""
+    settings: dict[str, Any]
+    """What was chosen on the development rows."""
+    feasible: bool | None
+    """Whether the choice keeps ΔCF ≥ 0 and ΔCS ≥ −ε on every development task; None where nothing is chosen."""
+    abstains: bool
+    """Nothing was feasible, so every answer stays."""
+    tasks: tuple[TradeOff, ...]
+
+    @property
+    def utility(self) -> float:
+        """U_0.5, the mean over the tasks."""
+        return statistics.fmean(result.utility for result in self.tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Proposals of a fixed strength and of direct subtraction, with the scales that the learned rules chose."""
+
+    split: str
+    """``development`` or ``test``."""
+    same: Share
+    """Examples with the same proposal."""
+    same_answer: Share | None
+    """Among the others, those that both rules answer alike; None on development rows, which they do not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRules:
+    """The correction × revision-rule matrix; rows of the paper first, then all other controls.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> calibrator = SelectivePriorCalibrator().fit(table)
+    >>> result = study_revision_rules(calibrator, table.where(split="dev"), table.where(split="test"))
+    >>> [row.name for row in result.rows][:3], len(result.rows)
+    (['ungated-adaptive', 'spc', 'fixed-strength'], 11)
+    """
+
+    epsilon: float
+    rows: tuple[RuleRow, ...]
+    agreement: tuple[Agreement, ...] = ()
+    """Of the proposals that the two learned rules judge: on development rows and on test rows."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Tasks of the test rows."""
+        return tuple(result.task for result in self.rows[0].tasks)
+
+    def row(self, name: str) -> RuleRow:
+        """One row by its name."""
+        return next(row for row in self.rows if row.name == name)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per row and task; agreement of proposals, over all tasks, with the rows of the learned rules."""
+        shares: dict[str, float | None] = {f"proposal_agreement_{name}": None for name in ("development", "test")}
+        shares |= {f"proposal_agreement_{each.split}": finite_or_none(each.same.value) for each in self.agreement}
+        return [
+            {
+                "method": row.name,
+                "label": row.label,
+                "epsilon": self.epsilon,
+                "settings": in_words(row.settings),
+                "feasible": row.feasible,
+                "abstains": row.abstains,
+            }
+            | (shares if row.name in _LEARNED else dict.fromkeys(shares))
+            | result.record()
+            for row in self.rows
+            for result in row.tasks
+        ]
+
+    @property
+    def table(self) -> ResultTable:
+        """ΔCF/ΔCS by task."""
+        sections = []
+        for heading, wanted in ((None, True), ("Other controls", False)):
+            rows = tuple(
+                ResultRow(
+                    (row.label, *(both(result.cf.delta, result.cs.delta) for result in row.tasks)), row.name == "spc"
+                )
+                for row in self.rows
+                if (row.name in PAPER) == wanted
+            )
+            sections += [ResultSection(heading, rows)] if rows else []
+        return ResultTable(
+            "Correction strength and revision rule",
+            ("Method", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
+            tuple(sections),
+            f"Points of accuracy against the common original answers; ε = {limit(self.epsilon)}. Rows differ in how "
+            f"they form a proposal and in whether they always adopt it, ask SPC's rule, or ask a learned rule.",
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the gate and the adaptive strength are worth, and which row is best."""
+        said = []
+        if self.row("spc").abstains:
+            said.append("No setting of SPC is feasible on the development rows, so that it changes nothing.")
+        else:
+            said.append(f"Adopting every adaptive proposal instead of asking SPC's rule moves ΔCF/ΔCS by "
+                        f"{self._moved('ungated-adaptive')}.")  # fmt: skip
+        said.append(f"One selected strength in place of an adaptive one, under the same rule, moves ΔCF/ΔCS by "
+                    f"{self._moved('selected-strength-gated')}.")  # fmt: skip
+        if self.agreement:
+            said.append(_agreement_in_words(self.agreement))
+        said.append(f"{self._best(self.rows)} the highest U, averaged over the tasks.")
+        within = [row for row in self.rows if row.feasible]
+        if within and self._best(within) != self._best(self.rows):
+            said.append(f"Of those that keep the limit on the development pairs, {self._best(within)} the highest.")
+        return tuple(said)
+
+    def _best(self, rows: Sequence[RuleRow]) -> str:
+        utility = {row.name: row.utility for row in rows}
+        names = highest(utility)
+        who = listed([quoted(self.row(name).label) for name in names]) if len(names) <= _NAMED else f"{len(names)} rows"
+        return f"{who} ({points(utility[names[0]])}) {'has' if len(names) == 1 else 'have'}"
+
+    def _moved(self, name: str) -> str:
+        """From SPC to another row, in words."""
+        pairs = zip(self.row("spc").tasks, self.row(name).tasks, strict=True)
+        return listed(
+            [
+                f"{both(there.cf.delta - here.cf.delta, there.cs.delta - here.cs.delta)} on {here.task.upper()}"
+                for here, there in pairs
+            ]
+        )
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """ΔCF and ΔCS of every row."""
+        from unprior.report.figures.trade_offs import draw_trade_offs
+
+        return draw_trade_offs([(row.label, row.tasks) for row in self.rows], style, strong=("SPC",))
+
+
+def study_revision_rules(
+    calibrator: SelectivePriorCalibrator,
+    development: ScoreTable,
+    test: ScoreTable,
+    baselines: Sequence[MethodAnswers] = (),
+) -> RevisionRules:
+    """Compare ways to form and to accept proposals, all chosen on the same development rows under the same ε.
+
+    Parameters
+    ----------
+    calibrator
+        Fitted on ``development``; gives ε, version and grid.
+    development, test
+        Rows to choose on and rows to judge on.
+    baselines
+        Answers of other methods to the test rows; NoLan is taken if it is among them.
+    """
+    own = {} if calibrator.settings_ is None else asdict(calibrator.settings_)
+    settings = {name: value for name, value in own.items() if value is not None}
+    abstains = calibrator.settings_ is None
+    found = {"spc": RuleRow("spc", "SPC", settings, not abstains, abstains, trade_offs(test, calibrator.predict(test)))}
+    for each in baselines:
+        if each.info.name == "nolan":
+            results = trade_offs(test, each.answers)
+            found["nolan"] = RuleRow("nolan", each.info.label, each.info.settings, None, False, results)
+    controls = run_controls(development, test, calibrator=calibrator)
+    for control in controls:
+        label = PAPER.get(control.name, control.label)
+        results = trade_offs(test, control.answers)
+        found[control.name] = RuleRow(
+            control.name, label, control.settings, control.feasible, control.abstains, results
+        )
+    order = [*PAPER, *(name for name in CONTROLS if name not in PAPER)]
+    rows = tuple(found[name] for name in order if name in found)
+    return RevisionRules(calibrator.epsilon_cs, rows, _agreement({each.name: each for each in controls}))
+
+
+def _agreement(controls: Mapping[str, ControlResult]) -> tuple[Agreement, ...]:
+    fixed, direct = (controls[name] for name in _LEARNED)
+    assert fixed.proposals is not None  # learned rules always have proposals
+    assert direct.proposals is not None
+    (dev, test), (other_dev, other_test) = fixed.proposals, direct.proposals
+    differ = test != other_test
+    alike = Share(int((fixed.answers == direct.answers)[differ].sum()), int(differ.sum()))
+    return (
+        Agreement("development", Share(int((dev == other_dev).sum()), len(dev)), None),
+        Agreement("test", Share(int((~differ).sum()), len(test)), alike),
+    )
+
+
+def _agreement_in_words(agreement: Sequence[Agreement]) -> str:
+    parts = [f"{each.same.count} of {each.same.total} {each.split} examples" for each in agreement]
+    said = f"Proposals of the fixed strength and of direct subtraction agree on {listed(parts)}"
+    differing = agreement[-1].same_answer
+    if differing is None or not differing.total:
+        return f"{said}."
+    return f"{said}; of the other {differing.total} the learned rules answer {differing.count} alike."
+
+
+STUDY = Study(
+    name="revision-rules",
+    question="rq3",
+    title="Correction strength and revision rule",
+    asks="Does the way to form a proposal matter, or the way to accept it?",
+    how="Standard SPC and every control are chosen on the same development pairs under ε = {epsilon} and judged "
+    "against the common original answers; NoLan where its answers are at hand.",
+    needs=("scores",),
+    run=lambda inputs: study_revision_rules(inputs.fitted(), inputs.development, inputs.test, inputs.baselines),
+)

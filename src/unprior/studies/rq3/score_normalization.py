@@ -1,0 +1,209 @@
+"""RQ3: does it matter whether token log-probabilities are summed or averaged?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unprior.baselines.controls.proposals import FIXED_STRENGTH, fixed_strength_answers
+from unprior.calibration import SelectivePriorCalibrator
+from unprior.calibration.selection import Ties
+from unprior.evaluation.comparison import group_rows
+from unprior.evaluation.metrics import Share
+from unprior.scores import ScoreTable
+from unprior.scores.schema import IntArray
+from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.result import ResultTable, both, listed, percent
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSumOrMean:
+    """One task with summed and with mean scores."""
+
+    summed: TradeOff
+    mean: TradeOff
+    same_fixed: Share
+    """Examples of both splits with the same winner at the fixed strength."""
+    same_cf: Share
+    """Counterfactual test examples with the same final answer after separate fits."""
+    same_cs: Share
+    """The same on commonsense test examples."""
+
+    def record(self) -> dict[str, Any]:
+        """Plain numbers; what is undefined is None."""
+        record: dict[str, Any] = {"task": self.summed.task}
+        for name, result in (("sum", self.summed), ("mean", self.mean)):
+            record |= {f"{name}_{key}": value for key, value in result.record().items() if key != "task"}
+        for name in ("same_fixed", "same_cf", "same_cs"):
+            value = getattr(self, name).value
+            record[name] = None if math.isnan(value) else value
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class SumOrMean:
+    """SPC on summed and on mean token log-probabilities, fitted separately.
+
+    >>> from unprior import synthesize
+    >>> table = synthesize(seed=0)
+    >>> result = study_sum_or_mean(table.where(split="dev"), table.where(split="test"))
+    >>> result.identical, result.tasks[0].same_cf.value
+    (True, 1.0)
+    """
+
+    tasks: tuple[TaskSumOrMean, ...]
+    examples: int
+    """Examples of both splits."""
+    without_counts: int
+    """Examples that do not say how many tokens their candidates have; taken as one each."""
+    unequal: int
+    """Examples whose candidates differ in their number of tokens."""
+    longest: int
+    """Tokens of the longest candidate."""
+    strength: float
+    """The fixed strength."""
+
+    @property
+    def identical(self) -> bool:
+        """Whether every candidate is one token, so that sum and mean are the same number."""
+        return self.longest == 1
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per task."""
+        counts = {
+            "examples": self.examples,
+            "without_counts": self.without_counts,
+            "unequal": self.unequal,
+            "longest": self.longest,
+            "strength": self.strength,
+        }
+        return [task.record() | counts for task in self.tasks]
+
+    @property
+    def table(self) -> ResultTable:
+        """One row per task."""
+        rows = [
+            (
+                each.summed.task.upper(),
+                both(each.summed.cf.delta, each.summed.cs.delta, 2),
+                both(each.mean.cf.delta, each.mean.cs.delta, 2),
+                *(percent(share.value) for share in (each.same_fixed, each.same_cf, each.same_cs)),
+            )
+            for each in self.tasks
+        ]
+        return ResultTable.plain(
+            "Summed and mean token log-probabilities",
+            ("Task", "Summed ΔCF/ΔCS", "Mean ΔCF/ΔCS", f"Same at λ = {self.strength:g} (%)", "Same selected CF (%)",
+             "Same selected CS (%)"),
+            rows,
+            "Changes in points. Agreement of the answers at one fixed strength (all examples), and of the final "
+            "answers after separate fits (test).",
+        )  # fmt: skip
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Whether length can matter, and whether it did."""
+        if self.identical:
+            unsaid = (
+                f" ({self.without_counts} of {self.examples} examples do not say so and are taken to be)"
+                if self.without_counts
+                else ""
+            )
+            changes = [f"{both(each.summed.cf.delta, each.summed.cs.delta)} on {each.summed.task.upper()}"
+                       for each in self.tasks]  # fmt: skip
+            return (
+                f"Every candidate is one token{unsaid}, so sum and mean are the same by construction.",
+                f"With either SPC changes CF/CS accuracy by {listed(changes)}, in points.",
+            )
+        most = listed([f"{each.summed.task.upper()} {percent(each.same_fixed.value)} %" for each in self.tasks])
+        same = sum(each.same_cf.count + each.same_cs.count for each in self.tasks)
+        total = sum(each.same_cf.total + each.same_cs.total for each in self.tasks)
+        return (
+            f"In {self.unequal or 'none'} of {self.examples} examples the candidates differ in length (at most "
+            f"{self.longest} tokens).",
+            f"At a fixed strength sum and mean agree on {most} of the answers; after separate fits on {same} of "
+            f"{total} test answers.",
+        )
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """None: the table is small."""
+        return None
+
+
+def study_sum_or_mean(
+    development: ScoreTable,
+    test: ScoreTable,
+    *,
+    epsilon: float = 0.04,
+    strength: float = FIXED_STRENGTH,
+    ties: Ties = "first",
+) -> SumOrMean:
+    """Divide all scores by the number of tokens, fit again, and compare the answers."""
+    finals, winners = [], []
+    for tables in ((development, test), (_averaged(development), _averaged(test))):
+        calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties).fit(tables[0], split=None)
+        finals.append(calibrator.predict(tables[1]).final)
+        winners.append([fixed_strength_answers(table, strength) for table in tables])
+    fixed = [before == after for before, after in zip(*winners, strict=True)]
+    same = finals[0] == finals[1]
+    outcomes = [trade_offs(test, final) for final in finals]
+    tasks = []
+    for (task,), rows in group_rows(test, "task").items():
+        summed, mean = (next(each for each in results if each.task == task) for results in outcomes)
+        everywhere = np.concatenate(
+            [
+                agree[np.array(table.column("task")) == task]
+                for table, agree in zip((development, test), fixed, strict=True)
+            ]
+        )
+        sides = [same[rows][test.is_cf[rows] == is_cf] for is_cf in (True, False)]
+        shares = [Share(int(agree.sum()), len(agree)) for agree in (everywhere, *sides)]
+        tasks.append(TaskSumOrMean(summed, mean, *shares))
+    counts = [_token_counts(table) for table in (development, test)]
+    unequal = sum(
+        len(set(count[first:last].tolist())) > 1
+        for table, count in zip((development, test), counts, strict=True)
+        for first, last in zip(table.offsets[:-1], table.offsets[1:], strict=True)
+    )
+    return SumOrMean(
+        tuple(tasks),
+        examples=len(development) + len(test),
+        without_counts=sum(count is None for table in (development, test) for count in table.column("token_counts")),
+        unequal=unequal,
+        longest=int(max(count.max() for count in counts)),
+        strength=strength,
+    )
+
+
+def _token_counts(table: ScoreTable) -> IntArray:
+    """Tokens of every candidate, flattened like the scores."""
+    stored = table.column("token_counts")
+    lists = [[1] * size if given is None else given for given, size in zip(stored, table.candidate_counts, strict=True)]
+    return np.array([count for given in lists for count in given], dtype=np.int64)
+
+
+def _averaged(table: ScoreTable) -> ScoreTable:
+    count = _token_counts(table)
+    return table.with_image_scores(table.image_scores / count).with_prior_scores(table.prior_scores / count)
+
+
+STUDY = Study(
+    name="sum-or-mean",
+    question="rq3",
+    title="Summed or mean scores",
+    asks="Does the length of the candidates explain the gain?",
+    how="Image and prior scores are divided by the number of tokens of each candidate. Answers are compared at the "
+    "fixed strength λ = 0.8 without a gate, and after fitting and selecting standard SPC (ε = {epsilon}) separately on "
+    "each.",
+    needs=("scores",),
+    run=lambda inputs: study_sum_or_mean(inputs.development, inputs.test, epsilon=inputs.epsilon, ties=inputs.ties),
+)

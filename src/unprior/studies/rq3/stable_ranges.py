@@ -1,0 +1,214 @@
+"""How far may λ move before a proposal changes?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unprior.calibration import Decisions
+from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.evaluation.comparison import group_rows
+from unprior.evaluation.metrics import correct
+from unprior.scores.schema import BoolArray
+from unprior.scores.table import FloatArray
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.result import ResultTable, listed, percent
+from unprior.studies.rq3.frontier import selected_strength
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRanges:
+    """The stable ranges of all proposals of one task, sorted by lower and then by upper end.
+
+    The uncertainty-aware version may propose a candidate that no single strength puts first; such rows have no range
+    and are counted in ``without``.
+    """
+
+    task: str
+    low: FloatArray
+    high: FloatArray
+    """May be infinite."""
+    strength: FloatArray
+    """λ that made the proposal."""
+    repaired: BoolArray
+    harmed: BoolArray
+    without: int
+    max_strength: float
+    """The selected cap λ_max."""
+    fixed_strength: float | None
+    """λ*, the one strength fitted for all examples, if known."""
+
+    @property
+    def radius(self) -> FloatArray:
+        """Distance of λ to the nearer end of its range."""
+        return np.minimum(self.strength - self.low, self.high - self.strength)
+
+    def record(self) -> dict[str, Any]:
+        """The paper's summary of the ranges."""
+        width = self.high - self.low
+        bounded = np.isfinite(width)
+        return {
+            "task": self.task,
+            "n": len(self.low),
+            "without_range": self.without,
+            "median_bounded_width": _median(width[bounded]),
+            "share_unbounded": _mean(~bounded),
+            "max_strength": self.max_strength,
+            "share_max_strength_inside": _mean(self._inside(self.max_strength)),
+            "fixed_strength": self.fixed_strength,
+            "share_fixed_strength_outside": (
+                None if self.fixed_strength is None else _mean(~self._inside(self.fixed_strength))
+            ),
+            "median_radius_repaired": _median(self.radius[self.repaired]),
+            "median_radius_harmed": _median(self.radius[self.harmed]),
+        }
+
+    def _inside(self, strength: float) -> BoolArray:
+        return (self.low <= strength) & (strength <= self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Stable ranges by task; empty for a calibrator that abstains.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> result = study_ranges(SelectivePriorCalibrator().fit(table).predict(table))
+    >>> [(task.task, len(task.low)) for task in result.tasks]
+    [('mc', 600), ('qa', 600)]
+    """
+
+    tasks: tuple[TaskRanges, ...]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One summary per task."""
+        return [task.record() for task in self.tasks]
+
+    @property
+    def table(self) -> ResultTable:
+        """The summary of every task."""
+        rows = [
+            (
+                task.task.upper(),
+                _shown(record["median_bounded_width"]),
+                percent(record["share_unbounded"]),
+                f"{task.max_strength:g}",
+                percent(record["share_max_strength_inside"]),
+                _shown(task.fixed_strength),
+                percent(record["share_fixed_strength_outside"]),
+                f"{_shown(record['median_radius_repaired'])}/{_shown(record['median_radius_harmed'])}",
+            )
+            for task, record in zip(self.tasks, self.records(), strict=True)
+        ]
+        return ResultTable.plain(
+            "Strengths that keep the same proposal",
+            ("Task", "Median width", "Unbounded (%)", "Cap λ", "Cap inside (%)", "One λ*", "λ* outside (%)",
+             "Median radius repaired/harmed"),
+            rows,
+            "The median width is that of bounded ranges. λ* is one strength for all examples, fitted on the "
+            "development pairs. The radius is the distance of λ to the nearer end of its range.",
+        )  # fmt: skip
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How wide the ranges are, and whether the radius tells repairs from harms."""
+        said = []
+        for task, record in zip(self.tasks, self.records(), strict=True):
+            width = record["median_bounded_width"]
+            words = "no range is bounded" if width is None else f"the median width of a bounded range is {width:.2f}"
+            said.append(
+                f"{task.task.upper()}: {words}, {percent(record['share_unbounded'])} % have no upper end, and the "
+                f"cap of {task.max_strength:g} lies inside for {percent(record['share_max_strength_inside'])} %."
+            )
+            repaired, harmed = record["median_radius_repaired"], record["median_radius_harmed"]
+            if repaired is not None and harmed is not None:
+                word = "larger than" if repaired > harmed else "smaller than" if repaired < harmed else "equal to"
+                said.append(f"The median radius of its repairs ({repaired:.2f}) is {word} that of its harms "
+                            f"({harmed:.2f}).")  # fmt: skip
+            else:
+                found = [
+                    f"no {name} has a stability radius"
+                    if radius is None
+                    else f"the median stability radius of its {name}s is {radius:.2f}"
+                    for name, radius in (("repair", repaired), ("harm", harmed))
+                ]
+                sentence = listed(found)
+                said.append(f"{sentence[0].upper()}{sentence[1:]}.")
+        return tuple(said) or ("The calibrator abstains; it makes no proposals.",)
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """One line per example, for every task."""
+        from unprior.plots.style import LIGHT
+        from unprior.report.figures import RangesDisplay, side_by_side
+
+        chosen = style or LIGHT
+        draws = [lambda axes, task=task: RangesDisplay.from_results(task, ax=axes, style=chosen) for task in self.tasks]
+        return side_by_side(draws, 4.5, 4.6, chosen) if draws else None
+
+
+def study_ranges(decisions: Decisions, *, fixed_strength: float | None = None) -> Ranges:
+    """Collect the stable ranges of all proposals, task by task."""
+    if decisions.settings is None:
+        return Ranges(())
+    table = decisions.table
+    before, after = correct(table, table.original), correct(table, decisions.final)
+    results = []
+    for (task,), rows in group_rows(table, "task").items():
+        found = rows[~np.isnan(decisions.range_low[rows])]
+        order = found[np.lexsort((decisions.range_high[found], decisions.range_low[found]))]
+        results.append(
+            TaskRanges(
+                task=str(task),
+                low=decisions.range_low[order],
+                high=decisions.range_high[order],
+                strength=decisions.strength[order],
+                repaired=(~before & after)[order],
+                harmed=(before & ~after)[order],
+                without=len(rows) - len(found),
+                max_strength=decisions.settings.max_strength,
+                fixed_strength=fixed_strength,
+            )
+        )
+    return Ranges(tuple(results))
+
+
+def _median(values: FloatArray) -> float | None:
+    """None without values, and where the middle is infinite."""
+    middle = float(np.median(values)) if len(values) else math.inf
+    return middle if math.isfinite(middle) else None
+
+
+def _mean(flags: BoolArray) -> float | None:
+    return float(flags.mean()) if len(flags) else None
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def fitted_ranges(inputs: StudyInputs) -> Ranges:
+    """The stable ranges of SPC's proposals, beside the one strength that the same development rows select."""
+    control = FixedStrengthCalibrator(epsilon_cs=inputs.epsilon, ties=inputs.ties)
+    control.fit(inputs.development, split=None)
+    return study_ranges(inputs.decisions(), fixed_strength=selected_strength(control, inputs.test))
+
+
+STUDY = Study(
+    name="stable-ranges",
+    question="rq3",
+    title="Strengths that keep the same proposal",
+    asks="How far may the correction strength move before a proposal changes?",
+    how="For every test example the range of λ in which the proposal of standard SPC (ε = {epsilon}) stays first; λ* "
+    "is the selected fixed strength of the same development pairs.",
+    needs=("scores",),
+    run=fitted_ranges,
+)

@@ -1,0 +1,163 @@
+"""Which strengths the calibrator gave: does it subtract more where the prior misleads?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unprior.calibration import Decisions
+from unprior.evaluation.comparison import group_rows
+from unprior.scores.table import FloatArray
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, percent
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+
+@dataclass(frozen=True, slots=True)
+class StrengthGroup:
+    """The strengths of one side of one task, or of both."""
+
+    task: str
+    side: str
+    """``cf``, ``cs`` or ``both``."""
+    values: FloatArray
+    """λ of every example, in the order of the table."""
+    at_cap: int
+    """How many reach the cap λ_max."""
+
+    def record(self) -> dict[str, Any]:
+        """Size, mean, quartiles, and the share at the cap."""
+        low, middle, high = np.quantile(self.values, [0.25, 0.5, 0.75]).tolist()
+        return {
+            "task": self.task,
+            "side": self.side,
+            "n": len(self.values),
+            "mean": float(self.values.mean()),
+            "lower_quartile": low,
+            "median": middle,
+            "upper_quartile": high,
+            "share_at_cap": self.at_cap / len(self.values),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Strengths:
+    """The distribution of λ by task and side.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> result = study_strengths(SelectivePriorCalibrator().fit(table).predict(table))
+    >>> [(group.task, group.side) for group in result.groups]
+    [('mc', 'cf'), ('mc', 'cs'), ('qa', 'cf'), ('qa', 'cs')]
+    """
+
+    groups: tuple[StrengthGroup, ...]
+    max_strength: float | None
+    """The cap λ_max; None from a calibrator that abstains, which then has no groups."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Tasks with strengths."""
+        return tuple(dict.fromkeys(group.task for group in self.groups))
+
+    def of(self, task: str) -> tuple[StrengthGroup, ...]:
+        """Both sides of one task."""
+        return tuple(group for group in self.groups if group.task == task)
+
+    def whole(self, task: str) -> StrengthGroup:
+        """Both sides of one task together."""
+        groups = self.of(task)
+        values = np.concatenate([group.values for group in groups])
+        return StrengthGroup(task, "both", values, sum(group.at_cap for group in groups))
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per task and side, then one per whole task."""
+        return [group.record() for group in (*self.groups, *map(self.whole, self.tasks))]
+
+    @property
+    def table(self) -> ResultTable:
+        """Quartiles and the share at the cap."""
+        rows = [
+            ResultRow(_cells(group), strong=group.side == "both")
+            for task in self.tasks
+            for group in (self.whole(task), *self.of(task))
+        ]
+        return ResultTable(
+            "Correction strengths of the test examples",
+            ("Task", "Images", "n", "Lower quartile", "Median", "Upper quartile", "At the cap (%)"),
+            (ResultSection(None, tuple(rows)),),
+            "The calibrator abstains; it gives no strengths." if self.max_strength is None else
+            f"λ is capped at {self.max_strength:g}. The calibrator never sees which side an image belongs to.",
+            text_columns=2,
+        )  # fmt: skip
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The middle half of the strengths, and whether counterfactual images get more."""
+        said = []
+        for task in self.tasks:
+            record = self.whole(task).record()
+            said.append(
+                f"The middle half of the {task.upper()} strengths lies between {record['lower_quartile']:.3f} and "
+                f"{record['upper_quartile']:.3f}; {percent(record['share_at_cap'])} % reach the cap of "
+                f"{self.max_strength:g}."
+            )
+            medians = {group.side: group.record()["median"] for group in self.of(task)}
+            if {"cf", "cs"} <= set(medians):
+                cf, cs = medians["cf"], medians["cs"]
+                word = "higher than" if cf > cs else "lower than" if cf < cs else "the same as"
+                said.append(f"On {task.upper()} the median strength on CF images ({cf:.3f}) is {word} on CS images "
+                            f"({cs:.3f}).")  # fmt: skip
+        return tuple(said) or ("The calibrator abstains; it gives no strengths.",)
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """Histograms by side, for every task."""
+        from unprior.plots.style import LIGHT
+        from unprior.report.figures import StrengthsDisplay, side_by_side
+
+        chosen = style or LIGHT
+        draws = [
+            lambda axes, task=task: StrengthsDisplay.from_results(self, task=task, ax=axes, style=chosen)
+            for task in self.tasks
+        ]
+        return side_by_side(draws, 5.4, 3.1, chosen) if draws else None
+
+
+def _cells(group: StrengthGroup) -> tuple[str, ...]:
+    record = group.record()
+    quartiles = (f"{record[name]:.3f}" for name in ("lower_quartile", "median", "upper_quartile"))
+    names = {"both": "CF and CS"}
+    return (
+        group.task.upper(), names.get(group.side, group.side.upper()), str(record["n"]), *quartiles,
+        percent(record["share_at_cap"]),
+    )  # fmt: skip
+
+
+def study_strengths(decisions: Decisions) -> Strengths:
+    """Collect the strengths by task and side."""
+    if decisions.settings is None:
+        return Strengths((), None)
+    cap = decisions.settings.max_strength
+    groups = []
+    for (task, side), rows in group_rows(decisions.table, "task", "side").items():
+        values = decisions.strength[rows]
+        groups.append(StrengthGroup(str(task), str(side), values, int((values >= cap).sum())))
+    return Strengths(tuple(groups), cap)
+
+
+STUDY = Study(
+    name="strengths",
+    question="rq3",
+    title="Correction strengths",
+    asks="How strongly is the prior subtracted, and does that differ from example to example?",
+    how="The capped strength λ that standard SPC (ε = {epsilon}) gives to every test example: quartiles and the share "
+    "that reaches the selected cap.",
+    needs=("scores",),
+    run=lambda inputs: study_strengths(inputs.decisions()),
+)

@@ -1,0 +1,101 @@
+"""RQ3: what each of the two support conditions contributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.calibration.conditions import ConditionsCalibrator
+from unprior.calibration.gate import CONDITIONS, REASONS, Condition, Reason
+from unprior.calibration.selection import Ties
+from unprior.scores import ScoreTable
+from unprior.scores.schema import IntArray
+from unprior.studies.common.trade_off import trade_offs
+from unprior.studies.common.variants import Variant, Variants
+from unprior.studies.result import ResultTable, both
+from unprior.studies.study import Study
+
+AGAIN, KEPT = "Settings selected again", "Settings of SPC kept"
+
+_ALLOWED: dict[str, tuple[str, tuple[Condition, ...] | None]] = {
+    "full": ("Both conditions (SPC)", CONDITIONS),
+    "absorption": ("Without conflict: only absorption", (Condition.ABSORPTION,)),
+    "conflict": ("Without absorption: only conflict", (Condition.CONFLICT,)),
+    "none": ("No condition required", None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SupportConditions(Variants):
+    """SPC with both conditions, with either, and with none required; settings selected again, and kept.
+
+    >>> from unprior import synthesize
+    >>> table = synthesize(seed=0)
+    >>> result = study_support_conditions(table.where(split="dev"), table.where(split="test"))
+    >>> [variant.name for variant in result.variants if variant.group == AGAIN]
+    ['full', 'absorption', 'conflict', 'none']
+    """
+
+    @property
+    def table(self) -> ResultTable:
+        """ΔCF/ΔCS with the repairs and harms on counterfactual images."""
+        return self.lines_up(
+            "Contribution of the two support conditions", "Revision is allowed under",
+            "ΔCF/ΔCS in points. Conflict: image and prior scores disagree and the proposal is the image's winner. "
+            "Absorption: original, image and prior agree. Strong: highest U = ΔCF + 0.5 ΔCS of the task.", counts=True,
+        )  # fmt: skip
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What goes when a condition goes."""
+        if self.of("full", AGAIN).abstains:
+            return ("SPC abstains, so its conditions are never asked.",)
+        said = []
+        for task in self.tasks:
+            full, absorption, conflict, none = (self.of(name, AGAIN).on(task) for name in _ALLOWED)
+            kept = f" ({absorption.cf.delta / full.cf.delta:.0%} of SPC's ΔCF)" if full.cf.delta > 0 else ""
+            given = [both(each.cf.delta, each.cs.delta) for each in (full, absorption, conflict, none)]
+            said.append(f"On {task.upper()} SPC gives {given[0]}, and {given[3]} without any condition.")
+            said.append(f"There absorption alone gives {given[1]}{kept}, conflict alone {given[2]}.")
+        return tuple(said)
+
+
+def study_support_conditions(
+    development: ScoreTable, test: ScoreTable, *, epsilon: float = 0.10, ties: Ties = "first"
+) -> SupportConditions:
+    """Remove conditions from the gate: with the other settings selected again, and with those of SPC kept."""
+    again = []
+    for name, (label, allowed) in _ALLOWED.items():
+        calibrator = ConditionsCalibrator(epsilon_cs=epsilon, ties=ties, allowed=allowed).fit(development, split=None)
+        again.append(Variant.of(name, label, calibrator.predict(test), AGAIN))
+    spc = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties).fit(development, split=None).predict(test)
+    kept = [
+        Variant(name, label, trade_offs(test, allow(spc, allowed)), spc.settings is None, KEPT)
+        for name, (label, allowed) in _ALLOWED.items()
+    ]
+    return SupportConditions((*again, *kept))
+
+
+def allow(decisions: Decisions, allowed: tuple[Condition, ...] | None) -> IntArray:
+    """Answers if only some conditions supported a revision, or (None) if none were required; all else as decided."""
+    revised = np.isin(np.array(REASONS)[decisions.reason], CONDITIONS if allowed is None else allowed)
+    if allowed is None:  # the condition is the last check, so whatever failed there passed all others
+        revised |= decisions.reason == REASONS.index(Reason.NO_CONDITION)
+    return np.where(revised, decisions.proposal, decisions.table.original)
+
+
+STUDY = Study(
+    name="support-conditions",
+    question="rq3",
+    title="Contribution of the two support conditions",
+    asks="Which of the two score patterns that support a revision makes the repairs?",
+    how="Standard SPC, ε = {wide_epsilon}. The gate accepts both conditions, one of them, or asks for none (margin "
+    "and number of candidates are still checked). The strength fits do not depend on the gate; the settings are "
+    "selected again for every gate, and in the second part those of SPC are kept.",
+    needs=("scores",),
+    run=lambda inputs: study_support_conditions(
+        inputs.development, inputs.test, epsilon=inputs.wide_epsilon, ties=inputs.ties
+    ),
+)

@@ -1,0 +1,1 @@
+"""Research question 4: does SPC generalise?"""

@@ -1,0 +1,218 @@
+"""RQ4: does SPC carry over to other benchmarks without retuning?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unprior.calibration import SelectivePriorCalibrator
+from unprior.evaluation.comparison import group_rows
+from unprior.scores import ScoreTable
+from unprior.scores.files import finite_or_none
+from unprior.studies.inputs import External
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, points, repairs
+from unprior.studies.rq4.carried_over import baseline_answers, control_answers, spc_answers
+from unprior.studies.rq4.effects import MethodEffect, always_same, method_effect, only_answer
+from unprior.studies.study import Study
+
+_NAMES = {"cf": "ΔCF", "cs": "ΔCS", "accuracy": "Δaccuracy", "f1": "ΔF1"}
+_CAPTION = (
+    "Points; SPC (standard) and the rules with an ε are fitted and selected on SPC's own development pairs alone. "
+    "Within a benchmark, effects that no other row dominates are marked. F1 takes yes as positive."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One task of one benchmark."""
+
+    benchmark: str
+    task: str
+    own: bool
+    """Whether this is the benchmark that SPC was fitted on."""
+    methods: tuple[MethodEffect, ...]
+    only_answer: str | None = None
+    """The right answer of all questions, if it is the same everywhere."""
+
+    @property
+    def name(self) -> str:
+        """Such as ``pope QA``."""
+        return f"{self.benchmark} {self.task.upper()}"
+
+    @property
+    def nondominated(self) -> tuple[str, ...]:
+        """Names of the methods that no other one dominates."""
+        return tuple(each.method for each in self.methods if not any(other.dominates(each) for other in self.methods))
+
+    def of(self, method: str) -> MethodEffect | None:
+        """One method, if it has answered here."""
+        return next((each for each in self.methods if each.method == method), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """SPC with settings from its own development rows, on its own test rows and on other benchmarks.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> calibrator = SelectivePriorCalibrator().fit(table)
+    >>> result = study_external([calibrator], External(table.where(split="test")), {"other": External(synthesize(1))})
+    >>> [(row.benchmark, row.task, row.own) for row in result.rows][1:3]
+    [('synthetic', 'qa', True), ('other', 'mc', False)]
+    """
+
+    rows: tuple[Transfer, ...]
+
+    @property
+    def methods(self) -> dict[str, str]:
+        """Names for people of all methods, by name."""
+        return {each.method: each.label for row in self.rows for each in row.methods}
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per benchmark, task and method; measures that do not apply are None."""
+        records = []
+        for row in self.rows:
+            for each in row.methods:
+                record: dict[str, Any] = {
+                    "benchmark": row.benchmark, "task": row.task, "own": row.own, "method": each.method,
+                    "label": each.label, "total": each.change.total, "changed": each.change.changed,
+                    "repairs": each.change.repairs, "harms": each.change.harms,
+                    "nondominated": each.method in row.nondominated, "only_answer": row.only_answer,
+                }  # fmt: skip
+                effects = {effect.measure: effect for effect in each.effects}
+                for measure in _NAMES:
+                    found = effects.get(measure)
+                    for part in ("before", "after", "delta", "p"):
+                        value = None if found is None else getattr(found, part)
+                        record[f"{measure}_{part}"] = None if value is None else finite_or_none(value)
+                records.append(record)
+        return records
+
+    @property
+    def table(self) -> ResultTable:
+        """By benchmark and method: answers changed, repairs and harms, and effects; nondominated ones marked."""
+        sections = []
+        for row in self.rows:
+            measures = "/".join(_NAMES[effect.measure] for effect in row.methods[0].effects)
+            fitted = ", where SPC was fitted" if row.own else ""
+            heading = f"{row.name}{fitted}: {measures} of {row.methods[0].change.total} answers"
+            lines = tuple(
+                ResultRow(
+                    (each.label, str(each.change.changed), repairs(each.change), _deltas(each)),
+                    strong_cells=(3,) if each.method in row.nondominated else (),
+                )
+                for each in row.methods
+            )
+            sections.append(ResultSection(heading, lines))
+        return ResultTable(
+            "Performance on other benchmarks",
+            ("Method", "Changed", "Repairs/harms", "Effect"),
+            tuple(sections),
+            " ".join((_CAPTION, *self._always_same)),
+        )
+
+    @property
+    def _always_same(self) -> tuple[str, ...]:
+        return always_same({row.name: row.only_answer for row in self.rows})
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How much SPC changes elsewhere, and beside other methods."""
+        others = [row for row in self.rows if not row.own]
+        if not others:
+            return ("There are no other benchmarks.",)
+        said = []
+        first, label = next(iter(self.methods.items()))
+        for row in others:
+            found = row.of(first)
+            assert found is not None  # SPC answers everywhere
+            names = "/".join(_NAMES[effect.measure] for effect in found.effects)
+            said.append(
+                f"On {row.name} {label} changes {found.change.changed} of {found.change.total} "
+                f"answers (repairs/harms {repairs(found.change)}, {names} {_deltas(found)})."
+            )
+        versions = [name for name in self.methods if name.startswith("spc-")]
+        for name in (name for name in self.methods if name not in versions):
+            same_limit = (version for version in versions if name.endswith(version.removeprefix("spc")))
+            said.append(_beside(others, next(same_limit, first), name))
+        return (*(each for each in said if each), *self._always_same)
+
+    def figure(self, style: object = None) -> None:
+        """There is none: the measures differ from benchmark to benchmark."""
+        return
+
+
+def _deltas(found: MethodEffect) -> str:
+    return "/".join(points(effect.delta) for effect in found.effects)
+
+
+def _beside(rows: Sequence[Transfer], spc: str, other: str) -> str:
+    """One method against SPC wherever both have answered; nothing where that is nowhere."""
+    found = [(row.of(spc), row.of(other)) for row in rows]
+    pairs = [(mine, theirs) for mine, theirs in found if mine is not None and theirs is not None]
+    if not pairs:
+        return ""
+    more = sum(theirs.change.changed > mine.change.changed for mine, theirs in pairs)
+    worse, better = (sum(one.dominates(two) for one, two in each) for each in (pairs, [each[::-1] for each in pairs]))
+    mine, theirs = pairs[0]
+    return (
+        f"{theirs.label} changes more answers than {mine.label} in {more} of {len(pairs)} combinations of benchmark "
+        f"and task, is dominated by it in {worse} and dominates it in {better}."
+    )
+
+
+def study_external(
+    calibrators: Sequence[SelectivePriorCalibrator],
+    own: External,
+    others: Mapping[str, External],
+    *,
+    development: ScoreTable | None = None,
+) -> Transfers:
+    """Apply fitted calibrators to their own test rows and to all rows of other benchmarks.
+
+    Parameters
+    ----------
+    calibrators
+        Fitted on development rows of the own benchmark, with rising ε.
+    own
+        Test rows of the own benchmark, and answers of other methods to them.
+    others
+        Other benchmarks by name; methods stand beside SPC where their answers are there.
+    development
+        Rows that the calibrators were fitted on; with them controls are chosen there, too, and carried over.
+    """
+    name = next((str(each) for each in own.table.column("benchmark") if each is not None), "own test rows")
+    compared = {"nolan"} | {each.info.name for external in others.values() for each in external.baselines}
+    rows: list[Transfer] = []
+    for benchmark, external in ((name, own), *others.items()):
+        baselines = [each for each in external.baselines if each.info.name in compared]
+        for (task,), chosen in group_rows(external.table, "task").items():
+            part = external.table.take(chosen)
+            given = spc_answers(calibrators, part)
+            if development is not None:
+                given += control_answers(calibrators, development, part)
+            given += baseline_answers(baselines, chosen)
+            effects = tuple(method_effect(part, *each) for each in given)
+            rows.append(Transfer(benchmark, str(task), external is own, effects, only_answer(part)))
+    return Transfers(tuple(rows))
+
+
+STUDY = Study(
+    name="external",
+    question="rq4",
+    title="Transfer to other benchmarks",
+    asks="Does SPC carry over to other benchmarks without retuning?",
+    how="Standard SPC (ε = {epsilon} and {wide_epsilon}), fitted and selected on the run's own development pairs, is "
+    "applied to every other benchmark as it is; paired benchmarks report ΔCF/ΔCS, others Δaccuracy and for yes/no "
+    "questions ΔF1. A fixed strength with SPC's gate and a separately learned revision rule (ε = {wide_epsilon}), and "
+    "guidance on scores (ε = {epsilon}), are chosen on the same pairs; methods with answers at hand, such as NoLan, "
+    "stand beside them.",
+    needs=("scores", "external"),
+    run=lambda inputs: study_external(
+        [inputs.fitted(epsilon) for epsilon in (inputs.epsilon, inputs.wide_epsilon)],
+        External(inputs.test, inputs.baselines),
+        inputs.external,
+        development=inputs.development,
+    ),
+)

@@ -1,0 +1,154 @@
+"""RQ4: does SPC repair answers in a category that it was not fitted on?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unprior.scores import ScoreTable
+from unprior.scores.table import concatenate
+from unprior.studies.common.resplit import held_out_folds
+from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, listed, repairs
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutFold:
+    """What SPC does on a category that was left out of its development rows."""
+
+    name: str
+    """The category or subcategory."""
+    development_pairs: int
+    """Pairs it was fitted on, all of other categories."""
+    abstains: bool
+    """No setting was feasible, so every answer stays."""
+    tasks: tuple[TradeOff, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """One fold for every category (or subcategory), and all their answers together.
+
+    >>> from unprior import synthesize
+    >>> result = study_held_out(synthesize(seed=0))
+    >>> [fold.name for fold in result.folds], result.pooled[0].cf.total
+    (['Counting Anomalies', 'Relational Anomalies', 'Attribute Anomalies'], 230)
+    """
+
+    by: str
+    """``category`` or ``subcategory``."""
+    epsilon: float
+    folds: tuple[HeldOutFold, ...]
+    pooled: tuple[TradeOff, ...]
+    """Over the answers of all folds."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Tasks of the test rows."""
+        return tuple(result.task for result in self.pooled)
+
+    def of(self, task: str) -> tuple[TradeOff, ...]:
+        """The results of one task in all folds that have it."""
+        return tuple(result for fold in self.folds for result in fold.tasks if result.task == task)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per fold and task, the pooled ones first with no name."""
+        about = {"by": self.by, "epsilon": self.epsilon}
+        rows: list[dict[str, Any]] = [
+            about | {"held_out": None, "development_pairs": None, "abstains": None} | result.record()
+            for result in self.pooled
+        ]
+        for fold in self.folds:
+            named = {"held_out": fold.name, "development_pairs": fold.development_pairs, "abstains": fold.abstains}
+            rows += [about | named | result.record() for result in fold.tasks]
+        return rows
+
+    @property
+    def table(self) -> ResultTable:
+        """Changes with their repairs and harms, by what was held out."""
+        columns = [f"Held-out {self.by}"]
+        for task in self.tasks:
+            columns += [f"{task.upper()} ΔCF/ΔCS", f"{task.upper()} repairs/harms (CF; CS)"]
+        rows = [ResultRow(self._cells(fold.name, fold.tasks)) for fold in self.folds]
+        return ResultTable(
+            f"Generalisation to each {self.by} left out of development",
+            tuple(columns),
+            (ResultSection(None, (*rows, ResultRow(self._cells("All together", self.pooled), strong=True))),),
+            f"Points of accuracy; uncertainty-aware SPC, ε = {limit(self.epsilon)}. Every row is fitted without "
+            f"development pairs of its {self.by} and tested on that alone; the last row counts all of these answers.",
+        )
+
+    def _cells(self, name: str, results: tuple[TradeOff, ...]) -> tuple[str, ...]:
+        by_task = {result.task: result for result in results}
+        cells = [name]
+        for task in self.tasks:
+            result = by_task.get(task)
+            if result is None:
+                cells += ["–", "–"]
+            else:
+                cells += [both(result.cf.delta, result.cs.delta), f"{repairs(result.cf)}; {repairs(result.cs)}"]
+        return tuple(cells)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The pooled result, and in how many folds repair generalises."""
+        pooled = listed([f"{both(each.cf.delta, each.cs.delta)} on {each.task.upper()}" for each in self.pooled])
+        plural = "categories" if self.by == "category" else "subcategories"
+        said = [
+            f"Fitted without the {self.by} it is tested on, SPC changes CF/CS accuracy by {pooled} over "
+            f"{len(self.folds)} {plural}."
+        ]
+        for task in self.tasks:
+            gains = np.sign([result.cf.repairs - result.cf.harms for result in self.of(task)])
+            counts = {word: int((gains == sign).sum()) for word, sign in (("rises", 1), ("stays", 0), ("falls", -1))}
+            found = [f"{word} in {count}" for word, count in counts.items() if count]
+            where = f"{listed(found)} of {len(gains)}" if len(found) > 1 else found[0].replace(" in ", " in all ")
+            said.append(f"{task.upper()} accuracy on counterfactual images {where} {plural}.")
+        abstaining = sum(fold.abstains for fold in self.folds)
+        if abstaining:
+            said.append(f"In {abstaining} of {len(self.folds)} fits no setting was feasible and every answer stays.")
+        return tuple(said)
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """ΔCF and ΔCS of every fold, task by task."""
+        from unprior.report.figures.trade_offs import draw_trade_offs
+
+        rows = [(fold.name, fold.tasks) for fold in self.folds]
+        return draw_trade_offs([*rows, ("All together", self.pooled)], style, strong=("All together",))
+
+
+def study_held_out(table: ScoreTable, *, by: str = "category", epsilon: float = 0.04) -> HeldOut:
+    """Fit uncertainty-aware SPC without one category (or ``by="subcategory"``), test on it alone; for all of them."""
+    folds, tests, finals = [], [], []
+    for name, fold in held_out_folds(table, by):
+        decisions = fold.decisions(epsilon, uncertainty=True)
+        results = trade_offs(fold.test, decisions)
+        folds.append(HeldOutFold(name, fold.development_pairs, decisions.settings is None, results))
+        tests.append(fold.test)
+        finals.append(decisions.final)
+    return HeldOut(by, epsilon, tuple(folds), trade_offs(concatenate(tests), np.concatenate(finals)))
+
+
+def _study(by: str, plural: str) -> Study:
+    return Study(
+        name=f"held-out-{plural}",
+        question="rq4",
+        title=f"Held-out {plural}",
+        asks=f"Does SPC repair answers in a {by} that it has not seen in development?",
+        how=f"For every {by}, uncertainty-aware SPC (ε = {{epsilon}}) is fitted on the development pairs outside and "
+        f"judged on the test pairs inside; all answers together cover the test pairs once.",
+        needs=("scores",),
+        run=lambda inputs: study_held_out(inputs.table, by=by, epsilon=inputs.epsilon),
+    )
+
+
+CATEGORIES = _study("category", "categories")
+SUBCATEGORIES = _study("subcategory", "subcategories")

@@ -1,0 +1,276 @@
+"""RQ4: does the repair survive when the options change places?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from unprior.calibration import SelectivePriorCalibrator
+from unprior.errors import UnpriorError
+from unprior.evaluation import Share, compare, holm, mcnemar
+from unprior.evaluation.metrics import correct
+from unprior.scores import ScoreTable
+from unprior.scores.schema import IntArray
+from unprior.studies.common.trade_off import TradeOff
+from unprior.studies.inputs import ORDERS
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, listed, percent, points
+from unprior.studies.rq4.option_permutations import (
+    Agreement,
+    Answers,
+    Order,
+    agreement,
+    aligned,
+    order_label,
+    read_order,
+)
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+_SIDES = ("cf", "cs")
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class OrderResult:
+    """One order of the options under one ε."""
+
+    epsilon: float
+    order: tuple[int, ...]
+    """Which old option stands at each new place."""
+    before: tuple[Share, Share]
+    """Right original answers on CF and CS images."""
+    after: tuple[Share, Share]
+    """Right answers of SPC."""
+    result: TradeOff
+    p: tuple[float, float]
+    """Exact tests on CF and CS images."""
+    holm_p: tuple[float, float]
+    """Adjusted over all orders and both sides."""
+
+    @property
+    def label(self) -> str:
+        """The paper's name of the order."""
+        return order_label(self.order)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionOrders:
+    """Every order under every ε, the first ε being that of the table.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> calibrator = SelectivePriorCalibrator(epsilon_cs=0.1, uncertainty=True).fit(table)
+    >>> result = study_option_orders([calibrator], table.where(split="test"), {})
+    >>> [row.label for row in result.rows], result.agreements[0].cf.value
+    (['Original'], 1.0)
+    """
+
+    rows: tuple[OrderResult, ...]
+    agreements: tuple[Agreement, ...]
+    """Of the original answers first."""
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """In the order of the calibrators."""
+        return tuple(dict.fromkeys(row.epsilon for row in self.rows))
+
+    def of(self, epsilon: float) -> tuple[OrderResult, ...]:
+        """All orders under one ε."""
+        return tuple(row for row in self.rows if row.epsilon == epsilon)
+
+    def spread(self, epsilon: float, side: str = "cf") -> float:
+        """Largest difference of SPC's accuracy between two orders under one ε."""
+        return _range(row.after[_SIDES.index(side)].value for row in self.of(epsilon))
+
+    @property
+    def _spreads(self) -> list[str]:
+        return [f"{_points(self.spread(epsilon))} (ε = {limit(epsilon)})" for epsilon in self.epsilons]
+
+    def tests(self, epsilon: float) -> dict[str, float]:
+        """Raw p of every order and side under one ε, to be adjusted together with those of other models."""
+        return {
+            f"{row.label} {side.upper()}": p for row in self.of(epsilon) for side, p in zip(_SIDES, row.p, strict=True)
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per ε and order; agreement and spread are over all orders, so the same for all of one ε."""
+        records: list[dict[str, Any]] = []
+        original = self.agreements[0]
+        for row in self.rows:
+            ours = self._agreement(row.epsilon)
+            record = {"epsilon": row.epsilon, "order": "".join(map(str, row.order)), "label": row.label}
+            record |= row.result.record()
+            for place, side in enumerate(_SIDES):
+                record |= {
+                    f"{side}_before": row.before[place].value, f"{side}_after": row.after[place].value,
+                    f"{side}_p": row.p[place], f"{side}_holm_p": row.holm_p[place],
+                    f"{side}_original_agreement": getattr(original, side).value,
+                    f"{side}_spc_agreement": getattr(ours, side).value,
+                    f"{side}_spread": self.spread(row.epsilon, side),
+                }  # fmt: skip
+            records.append(record)
+        return records
+
+    @property
+    def table(self) -> ResultTable:
+        """Accuracies by order under the first ε, and how often answers agree."""
+        epsilon = self.epsilons[0]
+        rows = tuple(
+            ResultRow(
+                (
+                    row.label,
+                    _shares(*row.before),
+                    _shares(*row.after),
+                    both(row.result.cf.delta, row.result.cs.delta),
+                    "/".join(f"{p:.3g}" for p in row.holm_p),
+                )
+            )
+            for row in self.of(epsilon)
+        )
+        original, ours = self.agreements[0], self._agreement(epsilon)
+        same = ResultRow(
+            (
+                "All orders",
+                _shares(original.cf, original.cs),
+                _shares(ours.cf, ours.cs),
+                both(ours.cf.value - original.cf.value, ours.cs.value - original.cs.value),
+                "–",
+            )
+        )
+        return ResultTable(
+            "Multiple choice with the options in other orders",
+            ("Order", "Original CF/CS (%)", "SPC CF/CS (%)", "ΔCF/ΔCS", "Holm p CF/CS"),
+            (ResultSection("Accuracy", rows), ResultSection("Same answer in every order", (same,))),
+            f"Uncertainty-aware SPC, ε = {limit(epsilon)}, fitted on the original order alone. Exact tests, Holm over "
+            f"{2 * len(rows)} comparisons. An answer that could not be read agrees with none.",
+        )
+
+    def _agreement(self, epsilon: float) -> Agreement:
+        return next(each for each in self.agreements if each.epsilon == epsilon)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How far the gain moves with the order, what is significant, and what happens to agreement."""
+        said = []
+        for epsilon in self.epsilons:
+            rows = self.of(epsilon)
+            cf, cs = ([getattr(row.result, side).delta for row in rows] for side in _SIDES)
+            said.append(
+                f"With ε = {limit(epsilon)} the CF changes of {len(rows)} orders lie between {points(min(cf))} and "
+                f"{points(max(cf))} points, the CS changes between {points(min(cs))} and {points(max(cs))}."
+            )
+        rows = self.of(self.epsilons[0])
+        said.append(
+            f"The CF accuracy of SPC differs between two orders by at most {listed(self._spreads)} points, that of the "
+            f"original answers by {_points(_range(row.before[0].value for row in rows))}."
+        )
+        gains = sum(row.result.cf.delta > 0 and row.holm_p[0] < _LEVEL for row in rows)
+        losses = sum(row.result.cs.delta < 0 and row.holm_p[1] < _LEVEL for row in rows)
+        said.append(
+            f"With ε = {limit(self.epsilons[0])} CF accuracy rises significantly in {gains} and CS accuracy falls "
+            f"significantly in {losses} of {len(rows)} orders (Holm, {_LEVEL:g})."
+        )
+        original, ours = self.agreements[0], self._agreement(self.epsilons[0])
+        difference = ours.cf.count + ours.cs.count - original.cf.count - original.cs.count
+        word = "less often than" if difference < 0 else "more often than" if difference > 0 else "as often as"
+        said.append(
+            f"SPC gives the same answer in every order {word} the original answers do: {_shares(ours.cf, ours.cs)} "
+            f"against {_shares(original.cf, original.cs)} % (CF/CS)."
+        )
+        return tuple(said)
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """ΔCF and ΔCS of every order under the first ε."""
+        from unprior.report.figures.trade_offs import draw_trade_offs
+
+        return draw_trade_offs([(row.label, (row.result,)) for row in self.of(self.epsilons[0])], style)
+
+
+def study_option_orders(
+    calibrators: Sequence[SelectivePriorCalibrator], test: ScoreTable, variants: Mapping[str, ScoreTable]
+) -> OptionOrders:
+    """Apply calibrators that were fitted on the original order to test questions in other orders.
+
+    Parameters
+    ----------
+    calibrators
+        Fitted, with different ε; the table shows the first.
+    test
+        Test rows in the original order; the multiple-choice ones are used.
+    variants
+        The same questions in other orders, by names such as ``order-1230`` (which old option stands at each place).
+    """
+    choices = test.where(task="mc")
+    size = int(choices.candidate_counts[0])
+    tables: dict[Order, ScoreTable] = {tuple(range(size)): choices}
+    tables |= {read_order(name): aligned(choices, table.where(task="mc"), name) for name, table in variants.items()}
+    for order, table in tables.items():
+        if (table.candidate_counts != len(order)).any():
+            raise UnpriorError(f"option order {order}: some questions do not have {len(order)} options")
+    rows: list[OrderResult] = []
+    agreements = [agreement(None, choices, {order: table.original for order, table in tables.items()})]
+    for calibrator in calibrators:
+        finals = {order: calibrator.predict(table).final for order, table in tables.items()}
+        rows += _results(calibrator.epsilon_cs, tables, finals)
+        agreements.append(agreement(calibrator.epsilon_cs, choices, finals))
+    return OptionOrders(tuple(rows), tuple(agreements))
+
+
+def _results(epsilon: float, tables: Mapping[Order, ScoreTable], finals: Answers) -> list[OrderResult]:
+    changes = {order: [compare(tables[order], finals[order], side=side) for side in _SIDES] for order in tables}
+    tests = [mcnemar(change.repairs, change.harms).p_value for pair in changes.values() for change in pair]
+    adjusted = holm(tests).adjusted
+    return [
+        OrderResult(
+            epsilon,
+            order,
+            _accuracy(tables[order], tables[order].original),
+            _accuracy(tables[order], finals[order]),
+            TradeOff("mc", *pair),
+            (tests[2 * place], tests[2 * place + 1]),
+            (adjusted[2 * place], adjusted[2 * place + 1]),
+        )
+        for place, (order, pair) in enumerate(changes.items())
+    ]
+
+
+def _accuracy(table: ScoreTable, answers: IntArray) -> tuple[Share, Share]:
+    right = correct(table, answers)
+    cf, cs = (Share(int((right & side).sum()), int(side.sum())) for side in (table.is_cf, ~table.is_cf))
+    return cf, cs
+
+
+def _range(values: Iterable[float]) -> float:
+    found = list(values)
+    return max(found) - min(found)
+
+
+def _points(difference: float) -> str:
+    """Without a sign."""
+    return f"{100 * difference:.1f}"
+
+
+def _shares(cf: Share, cs: Share) -> str:
+    return f"{percent(cf.value)}/{percent(cs.value)}"
+
+
+STUDY = Study(
+    name="option-orders",
+    question="rq4",
+    title="Multiple choice with the options in other orders",
+    asks="Does the repair survive when the options change places?",
+    how="Uncertainty-aware SPC (ε = {wide_epsilon} in the table, {epsilon} in the records) is fitted on development "
+    "questions in the original order and applied to test questions in two rotations and in reverse. Exact tests with "
+    "Holm's adjustment over orders and sides; for agreement, letters are mapped back to their meanings.",
+    needs=("scores", "orders"),
+    run=lambda inputs: study_option_orders(
+        [inputs.fitted(epsilon, uncertainty=True) for epsilon in (inputs.wide_epsilon, inputs.epsilon)],
+        inputs.test,
+        {name: inputs.variants[name].where(split="test") for name in ORDERS},
+    ),
+)

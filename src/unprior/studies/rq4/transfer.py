@@ -1,0 +1,238 @@
+"""RQ4: what does SPC do to the parts of other benchmarks?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unprior.calibration import SelectivePriorCalibrator
+from unprior.evaluation import holm, mcnemar, pair_bootstrap
+from unprior.evaluation.comparison import group_rows
+from unprior.evaluation.metrics import correct
+from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
+from unprior.scores import ScoreTable
+from unprior.scores.files import finite_or_none
+from unprior.scores.schema import IntArray
+from unprior.studies.inputs import External
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, limit, listed, repairs
+from unprior.studies.rq2.significance import LEVEL, format_p
+from unprior.studies.rq4.effects import Effect, MethodEffect, always_same, method_effect, only_answer
+from unprior.studies.rq4.subsets import Subset, subsets
+from unprior.studies.study import Study
+
+_CAPTION = (
+    "Accuracy, for unpaired yes/no questions accuracy/F1 (yes is positive); standard SPC, selected on its own "
+    "development pairs alone; exact two-sided McNemar p."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetChange:
+    """What SPC with one limit does to one subset."""
+
+    epsilon: float
+    effect: MethodEffect
+    """Accuracy first; F1 follows where it is reported."""
+    low: float
+    """Lower end of the bootstrap interval of Δ accuracy."""
+    high: float
+    """Upper end of it."""
+    p: float
+    """Of the exact two-sided McNemar test."""
+    holm_p: float
+    """Adjusted over the family."""
+    family: int
+    """Comparisons of this benchmark and limit: its whole sides or tasks, or else its categories."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransferRow:
+    """One subset of one benchmark with all limits."""
+
+    benchmark: str
+    subset: str
+    task: str
+    side: str | None
+    category: str | None
+    """None where the subset has all categories."""
+    changes: tuple[SubsetChange, ...]
+
+    @property
+    def name(self) -> str:
+        """Such as ``popev2 Absent``."""
+        return f"{self.benchmark} {self.subset}"
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetTransfer:
+    """Standard SPC with settings from its own development rows, on the subsets of other benchmarks.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> calibrator = SelectivePriorCalibrator().fit(synthesize(seed=0))
+    >>> result = study_transfer([calibrator], {"other": External(synthesize(seed=1))}, resamples=100)
+    >>> [row.subset for row in result.rows][:4]
+    ['MC CF', 'MC CS', 'QA CF', 'QA CS']
+    """
+
+    rows: tuple[TransferRow, ...]
+    only_answers: tuple[tuple[str, str | None], ...]
+    """Benchmark and task, and the right answer of all its questions where it is always the same."""
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per subset and limit; F1 is None where it is not reported."""
+        records = []
+        for row in self.rows:
+            for each in row.changes:
+                accuracy, f1 = each.effect.effects[0], (*each.effect.effects[1:], None)[0]
+                change = each.effect.change
+                record: dict[str, Any] = {
+                    "benchmark": row.benchmark, "subset": row.subset, "task": row.task, "side": row.side,
+                    "category": row.category, "epsilon": each.epsilon, "total": change.total,
+                    "changed": change.changed, "repairs": change.repairs, "harms": change.harms,
+                    "accuracy_before": accuracy.before, "accuracy_after": accuracy.after, "delta": accuracy.delta,
+                    "low": finite_or_none(each.low), "high": finite_or_none(each.high), "p": each.p,
+                    "holm_p": each.holm_p, "family": each.family,
+                }  # fmt: skip
+                for part in ("before", "after", "delta"):
+                    record[f"f1_{part}"] = None if f1 is None else finite_or_none(getattr(f1, part))
+                records.append(record)
+        return records
+
+    @property
+    def table(self) -> ResultTable:
+        """Metric before and after, repairs and harms, and exact p with every limit, by benchmark."""
+        limits = [f"ε = {limit(each.epsilon)}" for each in self.rows[0].changes] if self.rows else []
+        heads = [f"{what} {at}" for what in ("SPC", "Repairs/harms", "p") for at in limits]
+        sections: dict[str, list[ResultRow]] = {}
+        for row in self.rows:
+            cells = [
+                row.subset,
+                _metric(row.changes[0].effect.effects, "before"),
+                *(_metric(each.effect.effects, "after") for each in row.changes),
+                *(repairs(each.effect.change) for each in row.changes),
+                *(format_p(each.p) for each in row.changes),
+            ]
+            sections.setdefault(row.benchmark, []).append(ResultRow(tuple(cells)))
+        return ResultTable(
+            "Performance on the parts of other benchmarks",
+            ("Subset", "Original", *heads),
+            tuple(ResultSection(name, tuple(rows)) for name, rows in sections.items()),
+            " ".join((_CAPTION, *always_same(dict(self.only_answers)))),
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is significant with every limit, and what the limits exchange."""
+        whole = [row for row in self.rows if row.category is None]
+        if not whole:
+            return ("There are no other benchmarks.",)
+        said = []
+        for place, first in enumerate(whole[0].changes):
+            kept = [row for row in whole if row.changes[place].holm_p <= LEVEL]
+            names = [f"{row.name} ({'gain' if row.changes[place].effect.change.delta > 0 else 'loss'})" for row in kept]
+            said.append(
+                f"With ε = {limit(first.epsilon)}, {len(kept) or 'none'} of {len(whole)} changes "
+                f"{'is' if len(kept) < 2 else 'are'} significant at {LEVEL:g} after adjustment within a benchmark"
+                + (f": {listed(names)}." if kept else ".")
+            )
+        for side, where in (("cf", "counterfactual sides"), ("cs", "commonsense sides"), (None, "unpaired tasks")):
+            rows = [row for row in whole if row.side == side]
+            if rows:
+                said.append(f"Over all {where}, repairs/harms are {listed(list(_totals(rows)))}.")
+        return (*said, *always_same(dict(self.only_answers)))
+
+    def figure(self, style: object = None) -> None:
+        """There is none: the measures differ from benchmark to benchmark."""
+        return
+
+
+def _metric(effects: Sequence[Effect], part: str) -> str:
+    values = [getattr(effect, part) for effect in effects]
+    return "/".join("–" if np.isnan(value) else f"{value:.3f}" for value in values)
+
+
+def _totals(rows: Sequence[TransferRow]) -> Iterator[str]:
+    for place, first in enumerate(rows[0].changes):
+        changes = [row.changes[place].effect.change for row in rows]
+        counts = f"{sum(each.repairs for each in changes)}/{sum(each.harms for each in changes)}"
+        yield f"{counts} with ε = {limit(first.epsilon)}"
+
+
+def study_transfer(
+    calibrators: Sequence[SelectivePriorCalibrator],
+    others: Mapping[str, External],
+    *,
+    resamples: int = BOOTSTRAP_RESAMPLES,
+    seed: int = BOOTSTRAP_SEED,
+) -> SubsetTransfer:
+    """Apply fitted calibrators to other benchmarks, and report these by subset.
+
+    Parameters
+    ----------
+    calibrators
+        Fitted on development rows of another benchmark, with rising ε.
+    others
+        Benchmarks by name; all rows are judged.
+    resamples, seed
+        Of the bootstrap over pairs, or over questions where there are none.
+    """
+    rows: list[TransferRow] = []
+    answers: list[tuple[str, str | None]] = []
+    for benchmark, external in others.items():
+        parts = subsets(benchmark, external.table)
+        changes = [_changes(each, external.table, parts, resamples, seed) for each in calibrators]
+        for part, of_part in zip(parts, zip(*changes, strict=True), strict=True):
+            rows.append(TransferRow(benchmark, part.name, part.task, part.side, part.category, of_part))
+        for (task,), of_task in group_rows(external.table, "task").items():
+            answers.append((f"{benchmark} {str(task).upper()}", only_answer(external.table.take(of_task))))
+    return SubsetTransfer(tuple(rows), tuple(answers))
+
+
+def _changes(
+    calibrator: SelectivePriorCalibrator, table: ScoreTable, parts: Sequence[Subset], resamples: int, seed: int
+) -> list[SubsetChange]:
+    final = calibrator.predict(table).final
+    effects = [method_effect(table.take(part.rows), "spc", "SPC", final[part.rows]) for part in parts]
+    raw = [mcnemar(effect.change.repairs, effect.change.harms).p_value for effect in effects]
+    adjusted = np.ones(len(parts))
+    family = np.zeros(len(parts), dtype=np.int64)
+    for whole in (True, False):
+        members = [place for place, part in enumerate(parts) if (part.category is None) == whole]
+        adjusted[members] = holm([raw[place] for place in members]).adjusted
+        family[members] = len(members)
+    intervals = [_interval(table.take(part.rows), final[part.rows], resamples, seed) for part in parts]
+    return [
+        SubsetChange(calibrator.epsilon_cs, effect, low, high, p, float(holm_p), int(size))
+        for effect, (low, high), p, holm_p, size in zip(effects, intervals, raw, adjusted, family, strict=True)
+    ]
+
+
+def _interval(part: ScoreTable, answers: IntArray, resamples: int, seed: int) -> tuple[float, float]:
+    """Of Δ accuracy; questions of a pair are drawn together."""
+    gain = correct(part, answers).astype(np.float64) - correct(part, part.original)
+    pair, _ = part.codes("model", "benchmark", "pair_id")
+    sums = np.stack([np.bincount(pair, weights=gain), np.bincount(pair)], axis=1)
+    found = pair_bootstrap(sums, lambda totals: totals[:, :1] / totals[:, 1:], resamples=resamples, seed=seed)
+    return found.low[0], found.high[0]
+
+
+STUDY = Study(
+    name="transfer",
+    question="rq4",
+    title="Parts of other benchmarks",
+    asks="On which parts of other benchmarks does SPC gain or lose without retuning?",
+    how="Standard SPC (ε = {epsilon} and {wide_epsilon}), fitted and selected on the run's own development pairs, is "
+    "applied to every other benchmark as it is. Paired benchmarks are reported by side, others by task, and both by "
+    "category where there are two to six. Exact two-sided McNemar tests; Holm's adjustment over the sides or tasks of "
+    "one benchmark and limit, and apart from these over its categories; intervals from resampled pairs.",
+    needs=("scores", "external"),
+    run=lambda inputs: study_transfer(
+        [inputs.fitted(epsilon) for epsilon in (inputs.epsilon, inputs.wide_epsilon)],
+        inputs.external,
+        resamples=inputs.resamples,
+        seed=inputs.seed,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Research question 5: where does correction by the prior end?"""

@@ -1,0 +1,126 @@
+"""RQ5: does SPC help in both yes/no directions of the original questions?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from unprior.calibration import Decisions
+from unprior.errors import UnpriorError
+from unprior.evaluation import Change, compare
+from unprior.evaluation.comparison import group_rows
+from unprior.studies.common.versions import spc_versions
+from unprior.studies.result import ResultRow, ResultSection, ResultTable, listed, points, repairs
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionRow:
+    """Yes/no questions of one side with the same right answer, for one version of SPC."""
+
+    version: str
+    side: str
+    answer: str
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDirections:
+    """Change of accuracy by side and right answer.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> decisions = SelectivePriorCalibrator().fit(table).predict(table.where(split="test"))
+    >>> [(row.side, row.answer, row.change.total) for row in study_answer_directions({"SPC": decisions}).rows]
+    [('cf', 'no', 217), ('cf', 'yes', 13), ('cs', 'no', 13), ('cs', 'yes', 217)]
+    """
+
+    rows: tuple[DirectionRow, ...]
+
+    @property
+    def table(self) -> ResultTable:
+        """One section per version."""
+        sections = tuple(
+            ResultSection(
+                version,
+                tuple(
+                    ResultRow((row.side.upper(), row.answer, str(row.change.total), points(row.change.delta),
+                               repairs(row.change)))
+                    for row in self.rows
+                    if row.version == version
+                ),
+            )
+            for version in dict.fromkeys(row.version for row in self.rows)
+        )  # fmt: skip
+        return ResultTable(
+            "QA accuracy by right answer",
+            ("Images", "Right answer", "Examples", "Δ", "Repairs/harms"),
+            sections,
+            "Original question form; changes against the original answers in points.",
+            text_columns=2,
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How unequal the directions are, and what SPC does in each."""
+        most_often = []
+        first = self.rows[0].version
+        for side in dict.fromkeys(row.side for row in self.rows):
+            parts = [row for row in self.rows if (row.version, row.side) == (first, side)]
+            most = max(parts, key=lambda row: row.change.total)
+            total = sum(row.change.total for row in parts)
+            most_often.append(f"{most.answer} for {most.change.total} of {total} {side.upper()} examples")
+        said = [f"The right answer is {listed(most_often)}."]
+        for version in dict.fromkeys(row.version for row in self.rows):
+            parts = [row for row in self.rows if row.version == version]
+            gains = [f"{row.side.upper()} {row.answer} {points(row.change.delta)}" for row in parts]
+            lost = sum(row.change.delta < 0 for row in parts)
+            said.append(f"{version} loses accuracy in {lost} of {len(parts)} groups ({', '.join(gains)} points).")
+        return tuple(said)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per version, side and right answer."""
+        return [
+            {
+                "version": row.version, "side": row.side, "answer": row.answer, "total": row.change.total,
+                "delta": row.change.delta, "repairs": row.change.repairs, "harms": row.change.harms,
+                "changed": row.change.changed,
+            }
+            for row in self.rows
+        ]  # fmt: skip
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """There is none."""
+        return None
+
+
+def study_answer_directions(versions: Mapping[str, Decisions]) -> AnswerDirections:
+    """Group the yes/no questions that were decided about by side and right answer."""
+    rows = []
+    for name, decisions in versions.items():
+        table = decisions.table
+        if "qa" not in table.column("task"):
+            raise UnpriorError("the test rows have no yes/no questions (task qa), whose directions this study compares")
+        for (task, side, answer), chosen in group_rows(table, "task", "side", "answer").items():
+            if task == "qa":
+                change = compare(table.take(chosen), decisions.final[chosen], side=None)
+                rows.append(DirectionRow(name, str(side), str(answer), change))
+    return AnswerDirections(tuple(rows))
+
+
+STUDY = Study(
+    name="answer-directions",
+    question="rq5",
+    title="Unequal yes/no answers in the original questions",
+    asks="Does SPC help where the right answer is yes as well as where it is no?",
+    how="Yes/no questions of the test pairs by side and right answer; SPC at ε = {epsilon} and {wide_epsilon} "
+    "(standard) and {wide_epsilon} (uncertainty-aware, whose numbers the paper has).",
+    needs=("scores",),
+    run=lambda inputs: study_answer_directions(spc_versions(inputs)),
+)

@@ -1,0 +1,168 @@
+"""RQ5: could a rule that never looks at the image do the same?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unprior.baselines.controls.control import Data
+from unprior.calibration import SelectivePriorCalibrator
+from unprior.scores import ScoreTable
+from unprior.scores.schema import IntArray
+from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.result import ResultTable, both, highest, limit, listed, points
+from unprior.studies.rq5.claims import (
+    FITTED_FORM,
+    form_development,
+    parse_claim,
+)
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+POLICIES = {
+    "keep": "Keep the original answer",
+    "always-yes": "Always yes",
+    "always-no": "Always no",
+    "reverse": "Reverse yes and no",
+}
+"""Rules that look at neither image nor scores, by name."""
+_PLACES = {"development": "development", "test": "test", "all_forms": "test, all forms"}
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One rule on development and test rows."""
+
+    name: str
+    development: TradeOff
+    test: TradeOff
+    """Test pairs in the fitted form."""
+    all_forms: TradeOff
+    """Test pairs in all forms."""
+    feasible: bool
+    """Whether it keeps ΔCF ≥ 0 and ΔCS ≥ −ε on the development rows."""
+    selected: bool
+
+    @property
+    def label(self) -> str:
+        """The name for people."""
+        return POLICIES[self.name]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFreePolicies:
+    """Four rules without image, and which of them the development rows select.
+
+    >>> from unprior.synthetic import synthesize_claims
+    >>> study_image_free_policies(synthesize_claims()).selected.name
+    'keep'
+    """
+
+    policies: tuple[Policy, ...]
+    epsilon: float
+
+    @property
+    def selected(self) -> Policy:
+        """The rule of choice."""
+        return next(policy for policy in self.policies if policy.selected)
+
+    @property
+    def table(self) -> ResultTable:
+        """Rules by ΔCF/ΔCS and U on development and test."""
+        rows = []
+        for policy in self.policies:
+            cells = [policy.label]
+            for place in _PLACES:
+                result: TradeOff = getattr(policy, place)
+                cells += [both(result.cf.delta, result.cs.delta), points(result.utility)]
+            rows.append((*cells, "yes" if policy.feasible else "no"))
+        headers = [part for place in _PLACES.values() for part in (f"ΔCF/ΔCS {place}", f"U {place}")]
+        return ResultTable.plain(
+            "Rules that do not look at the image",
+            ("Rule", *headers, "Feasible"),
+            rows,
+            f"Both claim orders of the {FITTED_FORM} form, then of all forms; feasible: ΔCF ≥ 0 and ΔCS ≥ "
+            f"−{limit(self.epsilon)} on the development rows. U = ΔCF + 0.5 ΔCS in points. Strong: selected.",
+            strong=[index for index, policy in enumerate(self.policies) if policy.selected],
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is selected, and what every other rule would have given on the test pairs."""
+        chosen = self.selected
+        utility = {policy.label.lower(): policy.test.utility for policy in self.policies}
+        best = highest(utility)
+        own = chosen.label.lower()
+        change = both(chosen.test.cf.delta, chosen.test.cs.delta)
+        others = listed([f"{points(value)} with “{label}”" for label, value in utility.items() if label != own])
+        return (
+            f"Development selects “{own}”, which changes the test pairs by {change} points (U {points(utility[own])}).",
+            f"U on the test pairs is {others}; it is highest with {listed([f'“{label}”' for label in best])}.",
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per rule and place."""
+        return [
+            {"policy": policy.name, "rows": place, "feasible": policy.feasible, "selected": policy.selected}
+            | getattr(policy, place).record()
+            for policy in self.policies
+            for place in _PLACES
+        ]
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """There is none."""
+        return None
+
+
+def policy_answers(table: ScoreTable, policy: str) -> IntArray:
+    """What a rule answers to yes/no questions, as candidate positions.
+
+    >>> row = {"pair_id": 1, "side": "cf", "task": "qa", "candidates": ["yes", "no"], "answer": "no",
+    ...        "image_scores": [-0.6, -0.9], "prior_scores": [-0.1, -2.4], "original": "yes"}
+    >>> table = ScoreTable.from_rows([row, row | {"original": None, "pair_id": 2}])
+    >>> {policy: policy_answers(table, policy).tolist() for policy in POLICIES}
+    {'keep': [0, -1], 'always-yes': [0, 0], 'always-no': [1, 1], 'reverse': [1, -1]}
+    """
+    yes = np.array([labels.index("yes") for labels in table.column("candidates")], np.int64)
+    rules = {
+        "keep": table.original,
+        "always-yes": yes,
+        "always-no": 1 - yes,
+        "reverse": np.where(table.original < 0, -1, 1 - table.original),
+    }
+    return rules[policy]
+
+
+def study_image_free_policies(forms: ScoreTable, *, epsilon: float = 0.10) -> ImageFreePolicies:
+    """Choose between rules without image by SPC's objective and constraint, on the rows that SPC is fitted on."""
+    development, every = form_development(forms), forms.where(split="test")
+    fitted_form = np.array([parse_claim(name)[0] == FITTED_FORM for name in every.column("example_id")], np.bool_)
+    test = every.take(fitted_form)
+    data = Data(development, test, SelectivePriorCalibrator(epsilon_cs=epsilon))
+    chosen, _, _ = data.adopt([policy_answers(development, name) for name in POLICIES])
+    policies = []
+    for index, name in enumerate(POLICIES):
+        (known,), (new,), (all_forms,) = (
+            trade_offs(part, policy_answers(part, name)) for part in (development, test, every)
+        )
+        _, feasible, _ = data.adopt([policy_answers(development, name)])
+        policies.append(Policy(name, known, new, all_forms, feasible, index == chosen))
+    return ImageFreePolicies(tuple(policies), epsilon)
+
+
+STUDY = Study(
+    name="image-free-policies",
+    question="rq5",
+    title="Rules that do not look at the image",
+    asks="Could a rule based only on the answer word reproduce the gain?",
+    how="Keep the original answer, always yes, always no, or reverse yes and no; chosen on both claim orders of the "
+    "contrastive form of the development pairs by SPC's objective and constraint (ε = {wide_epsilon}).",
+    needs=("forms",),
+    run=lambda inputs: study_image_free_policies(inputs.variants["forms"], epsilon=inputs.wide_epsilon),
+)

@@ -1,0 +1,145 @@
+"""RQ5: which prediction changes with the claims before anything is corrected?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unprior.benchmarks.forms import CLAIM_ORDERS
+from unprior.evaluation import Share, prior_winners
+from unprior.scores import ScoreTable
+from unprior.scores.schema import IntArray
+from unprior.studies.result import ResultTable, extremes, percent
+from unprior.studies.rq5.claims import (
+    FITTED_FORM,
+    SIDES,
+    ClaimForm,
+    fitted_form,
+)
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionSource:
+    """One way to read an answer off the model."""
+
+    name: str
+    label: str
+    """The name for people."""
+    cf: Share
+    """Counterfactual pairs whose answer changes with the claims."""
+    cs: Share
+    """Commonsense pairs whose answer changes with the claims."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriorDirection:
+    """Consistency under claim exchange before correction, and how often the prior favours the ordinary claim.
+
+    >>> from unprior.synthetic import synthesize_claims
+    >>> result = study_prior_direction(synthesize_claims().where(split="test"))
+    >>> [(source.name, source.cf.total) for source in result.sources]
+    [('original', 40), ('image', 40), ('text-only', 40)]
+    """
+
+    sources: tuple[PredictionSource, ...]
+    """Original answer, image-conditioned scores, text-only scores."""
+    favours_ordinary: tuple[Share, Share]
+    """Counterfactual examples whose text-only winner speaks for the ordinary claim, by claim order."""
+    form: str = FITTED_FORM
+
+    @property
+    def table(self) -> ResultTable:
+        """Sources by side."""
+        rows = [(source.label, f"{source.cf.value:.3f}", f"{source.cs.value:.3f}") for source in self.sources]
+        return ResultTable.plain(
+            f"Consistency under claim exchange before correction ({self.form} form)",
+            ("Prediction source", "CF", "CS"),
+            rows,
+            "Share of test pairs whose yes/no answer reverses when the two claims change places.",
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Where the difference between orders first appears."""
+        said = []
+        for side in SIDES:
+            shares = {f"the {source.label.lower()}": getattr(source, side).value for source in self.sources}
+            said.append(f"The share of {side.upper()} pairs that reverse with the claims {extremes(shares)}.")
+        first, second = (percent(share.value) for share in self.favours_ordinary)
+        said.append(
+            f"With the ordinary/atypical claim first, text-only scores favour the ordinary answer on {first}/{second} "
+            "% of CF examples."
+        )
+        return tuple(said)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per source and side, then one per claim order for the direction of the prior."""
+        rows: list[dict[str, Any]] = [
+            {"source": source.name, "side": side, "order": None, "measure": "consistent"}
+            | {"count": share.count, "total": share.total, "share": share.value}
+            for source in self.sources
+            for side, share in (("cf", source.cf), ("cs", source.cs))
+        ]
+        return rows + [
+            {"source": "text-only", "side": "cf", "order": order, "measure": "favours-ordinary"}
+            | {"count": share.count, "total": share.total, "share": share.value}
+            for order, share in zip(CLAIM_ORDERS, self.favours_ordinary, strict=True)
+        ]
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """There is none."""
+        return None
+
+
+def study_prior_direction(test: ScoreTable) -> PriorDirection:
+    """Read three predictions off the rows of the fitted form and exchange the claims."""
+    form = fitted_form(test)
+    prior = prior_winners(test)
+    sources = (
+        ("original", "Original answer", test.original),
+        ("image", "Image-conditioned winner", image_winners(test)),
+        ("text-only", "Text-only winner", prior),
+    )
+    ordinary = (("yes", CLAIM_ORDERS[0]), ("no", CLAIM_ORDERS[1]))
+    first, second = (_share(form.says(word, prior, order, "cf")) for word, order in ordinary)
+    return PriorDirection(
+        tuple(PredictionSource(name, label, *_consistency(form, given)) for name, label, given in sources),
+        (first, second),
+    )
+
+
+def image_winners(table: ScoreTable) -> IntArray:
+    """Candidate that the image-conditioned scores put first; ties go to the first candidate."""
+    winner = np.empty(len(table), dtype=np.int64)
+    for block in table.blocks():
+        winner[block.rows] = block.image.argmax(axis=0)
+    return winner
+
+
+def _consistency(form: ClaimForm, answers: IntArray) -> tuple[Share, Share]:
+    cf, cs = (_share(form.consistent(answers, side)) for side in SIDES)
+    return cf, cs
+
+
+def _share(which: np.ndarray[Any, Any]) -> Share:
+    return Share(int(which.sum()), len(which))
+
+
+STUDY = Study(
+    name="prior-direction",
+    question="rq5",
+    title="Consistency before correction",
+    asks="Which prediction fails to change with the claims: the answer, or the scores with or without the image?",
+    how="Contrastive form, both claim orders of the test pairs; a prediction is consistent when exchanging the claims "
+    "turns yes into no or no into yes. Nothing is fitted.",
+    needs=("forms",),
+    run=lambda inputs: study_prior_direction(inputs.variants["forms"].where(split="test")),
+)

@@ -1,0 +1,182 @@
+"""RQ5: is correction reliable where the estimated prior favours the ordinary answer in both claim orders?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from unprior.benchmarks.forms import CLAIM_ORDERS
+from unprior.evaluation import Share, prior_winners
+from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
+from unprior.scores import ScoreTable
+from unprior.studies.result import (
+    ResultRow,
+    ResultSection,
+    ResultTable,
+    both,
+    counted,
+    extremes,
+    interval,
+    percent,
+    points,
+    repairs,
+)
+from unprior.studies.rq5.claim_effects import (
+    Effect,
+    claim_effects,
+    effect_of,
+)
+from unprior.studies.rq5.claims import (
+    ABSTAINS,
+    CLAIM_SEED,
+    claim_forms,
+    claim_seed,
+    fit_on_claims,
+)
+from unprior.studies.rq5.question_forms import form_label
+from unprior.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unprior.plots.style import FigureStyle
+
+_GROUPS = {True: "Favours ordinary", False: "Does not favour ordinary"}
+
+
+@dataclass(frozen=True, slots=True)
+class PriorGroup:
+    """Pairs of one question form, grouped by the estimated prior alone."""
+
+    form: str
+    favours: bool
+    """Text-only winner is yes with the ordinary claim first and no with the atypical one first."""
+    pairs: Share
+    effects: tuple[Effect, ...]
+    """Of SPC: claim orders and sides one by one, then both orders together."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriorFavours:
+    """What SPC does where the prior favours the ordinary answer in both orders, and elsewhere.
+
+    >>> from unprior.synthetic import synthesize_claims
+    >>> result = study_prior_favours(synthesize_claims(), resamples=100)
+    >>> [group.pairs.count + other.pairs.count for group, other in zip(result.groups[::2], result.groups[1::2])]
+    [40, 40, 40, 40]
+    """
+
+    groups: tuple[PriorGroup, ...]
+    """Two per form."""
+    abstains: bool = False
+    """Whether no setting of SPC was feasible."""
+
+    @property
+    def table(self) -> ResultTable:
+        """Both tables of the paper in one: changes by order, and both orders together."""
+        sections = tuple(
+            ResultSection(form_label(form), tuple(_row(group) for group in self.groups if group.form == form))
+            for form in dict.fromkeys(group.form for group in self.groups)
+        )
+        return ResultTable(
+            "By whether the estimated prior favours the ordinary answer",
+            ("Estimated prior", "Pairs", "%", "ΔCF by order", "ΔCF", "95 %", "ΔCS", "Repairs/harms CF",
+             "Repairs/harms CS"),
+            sections,
+            "By order: ordinary claim first/atypical claim first; the columns after it have both orders together. In "
+            "points; intervals resample pairs. The groups are made of text-only scores alone.",
+        )  # fmt: skip
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """In how many forms both orders gain, by group, and what is harmed."""
+        said = [ABSTAINS] if self.abstains else []
+        for favours, where in ((True, "Where the prior favours the ordinary answer"), (False, "Elsewhere")):
+            groups = [group for group in self.groups if group.favours == favours and group.pairs.count]
+            if not groups:
+                said.append(f"{where} there is no pair in any form.")
+                continue
+            gains = sum(
+                all(effect_of(group.effects, order, "cf").change.delta > 0 for order in CLAIM_ORDERS)
+                for group in groups
+            )
+            harms = sum(effect_of(group.effects, None, "cf").change.harms for group in groups)
+            said.append(
+                f"{where} SPC gains CF in both claim orders in {gains} of {len(groups)} forms and harms "
+                f"{counted(harms, 'CF answer')}."
+            )
+        shares = {form_label(group.form): group.pairs.value for group in self.groups if group.favours}
+        said.append(f"The share of pairs in which the prior favours the ordinary answer {extremes(shares)}.")
+        return tuple(said)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per form, group, side and claim order; ``order`` None is both together."""
+        return [
+            {"form": group.form, "prior_favours_ordinary": group.favours, "pairs": group.pairs.count,
+             "share": group.pairs.value}
+            | effect.record()
+            for group in self.groups
+            for effect in group.effects
+        ]  # fmt: skip
+
+    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+        """ΔCF by form and claim order, one panel per group."""
+        from unprior.plots.style import LIGHT
+        from unprior.report.figures.claim_orders import claim_figure
+
+        titles = {True: "Prior favours the ordinary answer", False: "Prior does not favour it"}
+        panels = [
+            (title, "cf", {form_label(group.form): group.effects for group in self.groups if group.favours == favours})
+            for favours, title in titles.items()
+        ]
+        return claim_figure(panels, style or LIGHT)
+
+
+def _row(group: PriorGroup) -> ResultRow:
+    cf, cs = (effect_of(group.effects, None, side) for side in ("cf", "cs"))
+    first, second = (effect_of(group.effects, order, "cf").change.delta for order in CLAIM_ORDERS)
+    return ResultRow(
+        (
+            _GROUPS[group.favours],
+            str(group.pairs.count),
+            percent(group.pairs.value),
+            both(first, second),
+            points(cf.change.delta, 2),
+            interval(cf.low, cf.high, 2),
+            points(cs.change.delta, 2),
+            repairs(cf.change),
+            repairs(cs.change),
+        )
+    )
+
+
+def study_prior_favours(
+    forms: ScoreTable, *, epsilon: float = 0.10, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = CLAIM_SEED
+) -> PriorFavours:
+    """Group the test pairs of every form by the prior's direction, then measure SPC in each group."""
+    fitted = fit_on_claims(forms, epsilon)
+    prior = prior_winners(fitted.test)
+    groups = []
+    for name, form in claim_forms(fitted.test).items():
+        ordinary, atypical = CLAIM_ORDERS
+        favours = form.says("yes", prior, ordinary, "cf") & form.says("no", prior, atypical, "cf")
+        for wanted in (True, False):
+            chosen = favours == wanted
+            effects = claim_effects(form, fitted.spc, chosen, resamples=resamples, seed=seed)
+            groups.append(PriorGroup(name, wanted, Share(int(chosen.sum()), len(chosen)), effects))
+    return PriorFavours(tuple(groups), fitted.calibrator.settings_ is None)
+
+
+STUDY = Study(
+    name="prior-favours-ordinary",
+    question="rq5",
+    title="Where the estimated prior favours the ordinary answer",
+    asks="Is correction reliable in both claim orders where the prior speaks for the ordinary answer in both?",
+    how="SPC (standard version, ε = {wide_epsilon}) fitted on both claim orders of the contrastive form of the "
+    "development pairs; test pairs of every form grouped by text-only scores: yes with the ordinary claim first and no "
+    "with the atypical one first, or not. 10,000 resamples of pairs, seed 20260715.",
+    needs=("forms",),
+    run=lambda inputs: study_prior_favours(
+        inputs.variants["forms"], epsilon=inputs.wide_epsilon, resamples=inputs.resamples, seed=claim_seed(inputs)
+    ),
+)

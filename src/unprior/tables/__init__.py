@@ -1,0 +1,1 @@
+"""One kind of table for everything that is printed, on a terminal, on a page, in LaTeX and as CSV."""

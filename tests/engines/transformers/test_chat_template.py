@@ -1,0 +1,184 @@
+"""Prompts with and without a picture differ by the picture alone, keep the whole question, and have one date."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from unprior import UnpriorError
+from unprior.engines.doctor.probes import PROBES
+from unprior.engines.doctor.trial import Trial
+from unprior.engines.probe import probe_texts, prompt_digest
+from unprior.engines.protocol import Query, QueryFailure
+from unprior.engines.transformers import chat_template as _chat_template
+from unprior.engines.transformers.chat_template import check_prompts
+from unprior.engines.transformers.engine import TransformersEngine
+from unprior.prompts import PromptLayout
+
+FolderOf = Callable[[str], Path]
+USER = "{%- for message in messages -%}{{- 'USER: ' -}}{%- for item in message['content'] -%}"
+IMAGE = "{%- if item['type'] == 'image' -%}{{- '<image>\n' -}}"
+TEXT = "{%- else -%}{{- item['text'] -}}{%- endif -%}{%- endfor -%}{%- endfor -%}"
+END = "{{- ' ASSISTANT:' -}}"
+PLAIN = USER + IMAGE + TEXT + END
+PICTURED = "messages[0]['content'][0]['type'] == 'image'"
+DATED = "{{- 'Today is ' + strftime_now('%d %b %Y') + '.\n' -}}" + PLAIN
+
+
+def with_template(folder: Path, to: Path, template: str) -> Path:
+    shutil.copytree(folder, to)
+    (to / "chat_template.jinja").write_text(template, encoding="utf-8")
+    return to
+
+
+def load(folder: Path) -> TransformersEngine:
+    return TransformersEngine(folder, device="cpu", self_test=False)
+
+
+def test_every_architecture_lays_out_both_prompts_alike(engine: TransformersEngine) -> None:
+    check_prompts(engine.encoder.render, engine.layout, engine.encoder._special_tokens())
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        (
+            PLAIN.replace("{%- else -%}", "{%- elif not " + PICTURED + " -%}"),
+            "leaves out a part of the question beside a picture: 'How many stripes does the zebra have?'",
+        ),
+        (
+            PLAIN.replace("item['text']", "item['text'].split('\n')[0] if " + PICTURED + " else item['text']"),
+            "leaves out a part of the question beside a picture: 'A. twelve'",
+        ),
+        (PLAIN.replace("{{- item['text'] -}}", ""), "leaves out a part of the question without a picture"),
+        (PLAIN.replace("'<image>\n'", "''"), "has no place for a picture"),
+        (
+            "{%- if not " + PICTURED + " -%}{{- 'Today is 26 Jul 2024.\n' -}}{%- endif -%}" + PLAIN,
+            r"writes 'USER: <image>\n' with a picture, where it writes 'Today is 26 Jul 2024.\nUSER: ' without one",
+        ),
+        (
+            "{%- if " + PICTURED + " -%}{{- 'You see a picture.\n' -}}{%- endif -%}" + PLAIN,
+            r"writes 'You see a picture.\nUSER: <image>\n' with a picture, where it writes 'USER: ' without one",
+        ),
+        (
+            PLAIN.replace("' ASSISTANT:'", "' ASSISTANT:' if " + PICTURED + " else ' ASSISTANT: Well,'"),
+            "where it writes",
+        ),
+        ("{{ raise_exception('Only system messages, please.') }}", "TemplateError: Only system messages, please."),
+        (PLAIN + "{% if %}", "TemplateSyntaxError"),
+        ("{{ messages[0]['content'] + 1 }}", "cannot lay out a question without a picture (TypeError"),
+        (
+            "{% if " + PICTURED + " %}{{ raise_exception('No pictures.') }}{% endif %}" + PLAIN,
+            "cannot lay out a question with a picture (TemplateError: No pictures.)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_template_that_cannot_be_scored_is_refused_with_what_is_wrong(
+    model_folder: FolderOf, tmp_path: Path, template: str, told: str
+) -> None:
+    folder = with_template(model_folder("llava"), tmp_path / "m", template)
+    with pytest.raises(UnpriorError) as caught:
+        TransformersEngine(folder, device="cpu")
+    assert told in str(caught.value)
+    assert str(folder) in str(caught.value)
+    assert "chat_template.jinja" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("plain", "block"),
+    [
+        ("USER: {}", "USER: <image>\n{}"),
+        ("User: {}", "User:<image>{}"),  # the space comes with a text that stands first
+        ("<s>[INST]{}[/INST]", "<s>[INST][IMG]{}[/INST]"),
+        ("<|user|>\n{}", "<|user|>\n<|begin_of_image|><|image|><|end_of_image|>{}"),
+        ("user\n{}", "user\nPicture 1: <|vision_start|><|image_pad|><|vision_end|>{}"),
+        ("user\n{}", "user\n<|media_start|>image<|media_content|><|media_pad|><|media_end|>{}"),
+        ("user\n\n{}", "user\n\n<start of image>{}"),
+    ],
+)
+def test_placeholders_labels_and_white_space_belong_to_the_picture(plain: str, block: str) -> None:
+    special = ["<start of image>", "<|image_pad|>"]
+    check_prompts(lambda pictured, text: (block if pictured else plain).format(text), PromptLayout(), special)
+
+
+def test_a_question_with_the_placeholder_is_told_from_a_template_with_too_many(
+    model_folder: FolderOf, pictures: list[Image.Image], tmp_path: Path
+) -> None:
+    query = Query(pictures[0], "Is it red?", (" yes", " no"))
+    twice = load(with_template(model_folder("llava"), tmp_path / "m", PLAIN.replace("<image>", "<image><image>")))
+    result = twice.score_batch([query])[0]
+    assert isinstance(result, QueryFailure)
+    assert "the chat template renders 2 image placeholders (<image>) for one picture" in result.reason
+    usual = load(model_folder("llava"))
+    result = usual.score_batch([Query(pictures[0], "What is <image>?", (" yes",))])[0]
+    assert isinstance(result, QueryFailure)
+    assert "the question contains the model's own image placeholder" in result.reason
+
+
+def on_day(monkeypatch: pytest.MonkeyPatch, day: int) -> None:
+    monkeypatch.setattr(_chat_template, "_now", lambda: datetime(2030, 5, day, 23, 59))
+
+
+def test_another_date_in_the_prompt_is_another_fingerprint(
+    model_folder: FolderOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dated, plain = (
+        with_template(model_folder("llava"), tmp_path / name, template)
+        for name, template in (("dated", DATED), ("plain", PLAIN))
+    )
+    on_day(monkeypatch, 4)
+    first, undated = load(dated), load(plain)
+    rendered = first.encoder.render(False, "Is it red?")
+    assert rendered.startswith("Today is 04 May 2030.")
+    assert load(dated).fingerprint == first.fingerprint
+    on_day(monkeypatch, 5)
+    assert first.encoder.render(False, "Is it red?") == rendered  # a run that goes on past midnight
+    assert first.encoder.render(True, "Is it red?").startswith("Today is 04 May 2030.")
+    next_day = load(dated)
+    assert next_day.fingerprint != first.fingerprint
+    for name in ("prompt", "image_prompt"):
+        assert next_day.identity[name] != first.identity[name]
+    assert load(plain).fingerprint == undated.fingerprint
+
+
+def test_a_changed_template_is_another_fingerprint(model_folder: FolderOf, tmp_path: Path) -> None:
+    one, two = (
+        load(with_template(model_folder("llava"), tmp_path / name, template))
+        for name, template in (("a", PLAIN), ("b", PLAIN.replace("'<image>\n'", "'<image>'")))
+    )
+    assert one.fingerprint != two.fingerprint
+    assert one.identity["prompt"] == two.identity["prompt"]
+    assert one.identity["image_prompt"] != two.identity["image_prompt"]
+
+
+def test_the_identity_holds_the_digest_of_the_probe(llava: TransformersEngine) -> None:
+    encoder = llava.encoder
+    tokens = [encoder.tokenize(encoder.render(False, text)) for text in probe_texts(llava.layout)]
+    assert llava.identity["prompt"] == prompt_digest(tokens)
+    assert llava.identity["engine"] == "transformers"
+
+
+def test_a_template_kept_with_the_tokenizer_is_used(model_folder: FolderOf, tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    shutil.copytree(model_folder("llava"), folder)
+    engine = load(folder)
+    encoder = engine.encoder
+    before = encoder.render(True, "Is it red?")
+    encoder.tokenizer.chat_template = {"default": encoder.processor.chat_template, "tools": "{{ 1 }}"}
+    encoder.processor.chat_template = None
+    assert encoder.render(True, "Is it red?") == before
+
+
+def test_the_doctor_warns_of_a_date(model_folder: FolderOf, tmp_path: Path) -> None:
+    versions = next(probe for probe in PROBES if probe.name == "versions")
+    found = versions(Trial.of(load(with_template(model_folder("llava"), tmp_path / "m", DATED))))
+    assert found.status == "warning"
+    assert "the chat template writes the date" in found.detail
+    assert "strftime_now" in str(found.remedy)
+    unread = "{%- if strftime_now is defined -%}{%- set date = strftime_now('%d %b %Y') -%}{%- endif -%}" + PLAIN
+    assert versions(Trial.of(load(with_template(model_folder("llava"), tmp_path / "n", unread)))).status == "ok"

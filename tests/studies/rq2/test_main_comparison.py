@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from small_tables import abstaining_calibrator, count_changes, hopeless_table, twelve_pairs
+from unprior import ScoreTable, SelectivePriorCalibrator
+from unprior.studies import study_main
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.rq2.main_comparison import STUDY
+
+TABLE = twelve_pairs()
+TEST = TABLE.where(split="test")
+DECISIONS = SelectivePriorCalibrator().fit(TABLE).predict(TEST)
+
+
+def test_accuracies_and_counts_agree_with_plain_loops() -> None:
+    rows = TEST.arrow.to_pylist()
+    finals = TEST.candidate_names(DECISIONS.final)
+    for record in study_main(DECISIONS, resamples=20).records():
+        for side in ("cf", "cs"):
+            repaired, harmed, total = count_changes(rows, finals, record["task"], side)
+            chosen = [index for index, row in enumerate(rows) if (row["task"], row["side"]) == (record["task"], side)]
+            right = [finals[index] == rows[index]["answer"] for index in chosen]
+            assert (record[f"{side}_repairs"], record[f"{side}_harms"]) == (repaired, harmed)
+            assert record[f"{side}_total"] == total == 7
+            assert record[f"{side}_accuracy_after"] == pytest.approx(sum(right) / total)
+        gap = record["cs_accuracy_after"] - record["cf_accuracy_after"]
+        assert record["cfad_after"] == pytest.approx(gap)
+        assert record["rpd_after"] == pytest.approx(gap / record["cs_accuracy_after"])
+
+
+def test_the_table_has_original_and_spc_for_every_task() -> None:
+    result = study_main(DECISIONS, resamples=20)
+    assert [row.cells[:2] for row in result.table.rows] == [
+        ("MC", "Original"), ("", "SPC"), ("QA", "Original"), ("", "SPC"),
+    ]  # fmt: skip
+    assert [row.strong for row in result.table.rows] == [False, True, False, True]
+    assert result.table.rows[0].cells[-1] == "–"
+
+
+def test_words_follow_the_numbers() -> None:
+    table = TEST.where(task="mc")
+    decisions = SelectivePriorCalibrator().fit(TABLE).predict(table)
+    decisions.final[:] = np.where(table.is_cf, table.answer, (table.answer + 1) % 4)
+    first, second = study_main(decisions, resamples=200).sentences
+    assert "raises CF accuracy" in first
+    assert "lowers CS accuracy by 100.0 points" in first
+    assert " to -1.000" in second
+    decisions.final[:] = table.original
+    first, second = study_main(decisions, resamples=20).sentences
+    assert "leaves CF accuracy as it was" in first
+    assert "CS minus CF accuracy stays at" in second
+    one_repair = table.original.copy()
+    wrong = int(np.flatnonzero(table.is_cf & (table.original != table.answer))[0])
+    one_repair[wrong] = table.answer[wrong]
+    decisions.final[:] = one_repair
+    assert "(1/0 repairs/harms; could be chance)" in study_main(decisions, resamples=200).sentences[0]
+
+
+def test_an_abstaining_calibrator_changes_nothing() -> None:
+    result = study_main(abstaining_calibrator().predict(hopeless_table()), resamples=20)
+    assert [record["delta_cf"] for record in result.records()] == [0.0]
+    assert "leaves CF accuracy" in result.sentences[0]
+    json.dumps(result.records(), allow_nan=False)
+
+
+def test_the_figure_shows_every_side() -> None:
+    figure = study_main(DECISIONS, resamples=20).figure()
+    assert figure is not None
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["MC ΔCF", "MC ΔCS", "QA ΔCF", "QA ΔCS"]
+
+
+def test_answers_of_test_rows_have_no_part_in_the_decisions() -> None:
+    rows = TABLE.arrow.to_pylist()
+    other = [row | {"answer": row["candidates"][-1]} if row["split"] == "test" else row for row in rows]
+    changed = StudyInputs(ScoreTable.from_rows(other), resamples=20)
+    assert (changed.decisions().final == StudyInputs(TABLE).decisions().final).all()
+    assert STUDY.run(changed).records() != STUDY.run(StudyInputs(TABLE, resamples=20)).records()

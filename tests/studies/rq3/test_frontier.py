@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import straightforward
+from small_tables import corrected_winner, count_changes, few_pairs, hopeless_table, twelve_pairs, with_other_answers
+from unprior import ScoreTable, SelectivePriorCalibrator
+from unprior.baselines.controls import STRENGTHS, run_controls
+from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.evaluation import Change
+from unprior.plots.style import DARK
+from unprior.report.figures import FrontierDisplay
+from unprior.studies import Frontier, TradeOff, study_frontier
+from unprior.studies.rq3.frontier import EPSILONS, FrontierPoint
+
+
+def test_every_point_against_plain_loops() -> None:
+    table = twelve_pairs()
+    development, test = table.where(split="dev"), table.where(split="test")
+    rows = test.arrow.to_pylist()
+    result = study_frontier(SelectivePriorCalibrator(epsilon_cs=0.04), development, test)
+    finals: dict[tuple[str, float], list[str | None]] = {}
+    for epsilon in EPSILONS:
+        model = straightforward.fit(development.arrow.to_pylist(), epsilon_cs=epsilon)
+        finals["spc", epsilon] = [straightforward.decide(model, row)["final"] for row in rows]
+    for strength in STRENGTHS:
+        finals["fixed", strength] = [corrected_winner(row, strength) for row in rows]
+    seen = 0
+    for point in result.points:
+        if point.method == "fixed_selected":
+            continue
+        key = point.epsilon if point.method == "spc" else point.strength
+        assert key is not None
+        for side, change in (("cf", point.result.cf), ("cs", point.result.cs)):
+            expected = count_changes(rows, finals[point.method, key], point.result.task, side)
+            assert (change.repairs, change.harms, change.total) == expected
+            seen += 1
+    assert seen == 2 * 2 * (len(EPSILONS) + len(STRENGTHS))
+
+
+def test_the_selected_strength_keeps_the_calibrators_limit() -> None:
+    table = twelve_pairs()
+    calibrator = SelectivePriorCalibrator(epsilon_cs=0.1)
+    result = study_frontier(calibrator, table.where(split="dev"), table.where(split="test"), epsilons=(0.1,))
+    (point,) = result.of("mc", "fixed_selected")
+    assert point.epsilon == result.epsilon == 0.1
+    assert point.strength is not None
+    assert not hasattr(calibrator, "model_"), "the calibrator is left as it is"
+    assert result.tasks == ("mc", "qa")
+
+
+def test_what_abstains_stays_where_it_is() -> None:
+    test = twelve_pairs().where(split="test", task="mc")
+    result = study_frontier(SelectivePriorCalibrator(), hopeless_table(), test, epsilons=(0.0, 0.1))
+    points = (*result.of("mc", "spc"), *result.of("mc", "fixed_selected"))
+    assert [point.epsilon for point in points] == [0.0, 0.04, 0.1, 0.04], "the calibrator's own ε is among them"
+    for point in points:
+        assert point.abstains
+        assert point.strength is None
+        assert point.result.cf.changed == point.result.cs.changed == 0
+    assert not any(point.abstains for point in result.of("mc", "fixed"))
+
+
+def everything(table: ScoreTable, **settings: bool) -> Frontier:
+    calibrator = SelectivePriorCalibrator(**settings)
+    development, test = table.where(split="dev"), table.where(split="test")
+    return study_frontier(calibrator, development, test, epsilons=(0.0, 0.1), controls=True)
+
+
+def test_every_control_is_chosen_again_for_every_limit() -> None:
+    table = few_pairs(development=3, test=1)
+    development, test = table.where(split="dev"), table.where(split="test")
+    rows = test.arrow.to_pylist()
+    result = everything(table, uncertainty=True)
+    for epsilon in (0.0, 0.04, 0.1):
+        learned, direct = run_controls(
+            development, test, epsilon_cs=epsilon, names=["learned-rule-fixed", "learned-rule-direct"]
+        )
+        aware = SelectivePriorCalibrator(epsilon_cs=epsilon, uncertainty=True)
+        selected = FixedStrengthCalibrator(epsilon_cs=epsilon, uncertainty=True)
+        standard = straightforward.fit(development.arrow.to_pylist(), epsilon_cs=epsilon)
+        finals = {
+            "spc": [decision.final for decision in aware.fit(development).predict(test)],
+            "spc_other": [straightforward.decide(standard, row)["final"] for row in rows],
+            "fixed_selected": [decision.final for decision in selected.fit(development).predict(test)],
+            "learned_fixed": test.candidate_names(learned.answers),
+            "learned_direct": test.candidate_names(direct.answers),
+        }
+        for method, given in finals.items():
+            for task in ("mc", "qa"):
+                (point,) = (each for each in result.of(task, method) if each.epsilon == epsilon)
+                for side, change in (("cf", point.result.cf), ("cs", point.result.cs)):
+                    expected = count_changes(rows, given, task, side)
+                    assert (change.repairs, change.harms, change.total) == expected, (method, task, side)
+
+
+def test_answers_of_test_rows_choose_nothing() -> None:
+    table = few_pairs(development=3, test=1)
+    mine, theirs = everything(table), everything(with_other_answers(table, split="test"))
+    for one, other in zip(mine.points, theirs.points, strict=True):
+        assert (one.strength, one.result.cf.changed) == (other.strength, other.result.cf.changed)
+    assert everything(table) == mine, "the same twice"
+
+
+def test_sections_and_figure_have_every_method() -> None:
+    result = everything(few_pairs(development=3, test=1), uncertainty=True)
+    assert [section.heading for section in result.table.sections][:2] == ["SPC, uncertainty-aware", "SPC, standard"]
+    assert [len(section.rows) for section in result.table.sections] == [3, 3, 3, 3, 3, 8]
+    assert [row.cells[0] for row in result.table.rows if row.strong] == ["ε = 0.04"]
+    display = FrontierDisplay.from_results(result, task="qa", style=DARK)
+    points = result.of("qa", "learned_fixed")
+    assert {(cs, cf) for cs, cf, _ in display.learned_fixed} == {
+        (100 * point.result.cs.delta, 100 * point.result.cf.delta) for point in points
+    }
+    assert sum(len(label.split(", ")) for _, _, label in display.learned_direct) == 3
+    assert result.figure(DARK) is not None
+
+
+def test_sentences_follow_the_numbers() -> None:
+    def point(method: str, epsilon: float, repairs: int, harms: int) -> FrontierPoint:
+        result = TradeOff("mc", Change(repairs, 0, repairs, 100), Change(0, harms, harms, 100))
+        return FrontierPoint(method, epsilon, None, False, result)
+
+    points = (point("spc", 0.0, 2, 0), point("spc", 0.04, 5, 4), point("fixed_selected", 0.04, 3, 1))
+    said = Frontier(points, 0.04).sentences
+    assert said == (
+        "On MC SPC goes from +2.0/+0.0 points at ε = 0.00 to +5.0/-4.0 at ε = 0.04; 2 limits give 2 different results.",
+        "The loss on the test pairs exceeds its limit in 0 of 2 cases.",
+        "At ε = 0.04 SPC gives +5.0/-4.0 (+3.0/-1.0 with one selected strength) on MC.",
+    )
+    beyond = (point("spc", 0.0, 2, 1), *points[1:])
+    flat = (point("spc", 0.0, 5, 4), *points[1:])
+    assert "2 limits give the same result" in Frontier(flat, 0.04).sentences[0]
+    assert "in 1 of 2 cases" in Frontier(beyond, 0.04).sentences[1]
