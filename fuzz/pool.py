@@ -23,7 +23,7 @@ from fuzz.case import NOTES, Case, DifferentResultError, MakeTarget, on_linux
 
 DEADLINE = 20.0
 """Seconds after which a case hangs; time that it waits for a processor does not count."""
-MOST_MEMORY = 2 << 30
+MAX_MEMORY = 2 << 30
 """Bytes that the process of a case may hold."""
 _SETUP_DEADLINE = 300.0
 _LOG = "log.txt"
@@ -69,7 +69,7 @@ class SetupError(Exception):
 
 def run_cases(
     target: str, factory: str, seed: int, indices: Iterator[int], *, folder: Path, workers: int = 1,
-    deadline: float = DEADLINE, most_memory: int = MOST_MEMORY,
+    deadline: float = DEADLINE, most_memory: int = MAX_MEMORY,
 ) -> Iterator[tuple[Outcome, Path]]:  # fmt: skip
     """Run cases until there are no more; gives each outcome with the folder of its case, which is then removed.
 

@@ -20,7 +20,7 @@ import certifi
 _BLOCK = 1 << 20
 _BOMB = 3_000  # megabytes
 _DRIP = 0.2  # seconds between two bytes
-_MOST_SENT = 4_000  # megabytes that an endless reply has after all
+_MAX_SENT = 4_000  # megabytes that an endless reply has after all
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _send(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
             handler.wfile.write(bytes([byte]))
             time.sleep(_DRIP)
     elif reply.manner == "endless":
-        for _ in range(_MOST_SENT):
+        for _ in range(_MAX_SENT):
             handler.wfile.write(b" " * _BLOCK)
     elif reply.manner == "cut":
         handler.wfile.write(reply.body[: len(reply.body) // 2])

@@ -16,7 +16,7 @@ from fuzz.mutate import changed_bytes, changed_json, dumps
 from fuzz.proxy import COSTLY, TRANSPORT, Proxy, Reply, Request, spoil_transport
 from replayed_vllm import MODEL, ReplayedVllm
 from tiny_models import build
-from unprior.engines.openai.client import Patience
+from unprior.engines.openai.client import RetryPolicy
 from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.protocol import Answered, CandidateScores, Query, QueryFailure
 from unprior.engines.transformers.engine import TransformersEngine
@@ -28,7 +28,7 @@ _MODES: dict[str, dict[str, Any]] = {
     "texts": {"named": False, "tokenizes": False},
 }
 """What a server can do."""
-_PATIENCE = Patience(attempts=3, first_delay=0.001, longest_delay=0.01, longest_wait=0.05, timeout=2.0, rest=0.0)
+_PATIENCE = RetryPolicy(attempts=3, first_delay=0.001, longest_delay=0.01, longest_wait=0.05, timeout=2.0, rest=0.0)
 _NUMBERS = {"logprob"}
 _TEXTS = {"content", "token", "version", "root", "owned_by", "model", "id"}
 Result = Answered | CandidateScores | QueryFailure

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fuzz.case import NOTES
-from fuzz.pool import DEADLINE, MOST_MEMORY, Outcome, Verdict, run_cases
+from fuzz.pool import DEADLINE, MAX_MEMORY, Outcome, Verdict, run_cases
 
 TARGETS = {
     "tables": "fuzz.tables:make",
@@ -81,7 +81,7 @@ class Tally:
 
 def hunt(
     target: str, seed: int, *, cases: int | None = None, first: int = 0, seconds: float | None = None, workers: int = 1,
-    deadline: float = DEADLINE, most_memory: int = MOST_MEMORY, factory: str | None = None, keep: Path | None = None,
+    deadline: float = DEADLINE, most_memory: int = MAX_MEMORY, factory: str | None = None, keep: Path | None = None,
     verbose: bool = False,
 ) -> Tally:  # fmt: skip
     """Run so many cases of one target, or as many as begin in so many seconds."""

@@ -188,7 +188,7 @@ def test_a_device_is_not_read(device: str) -> None:
 
 
 def test_a_pipe_is_read_but_not_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_files, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(_files, "MAX_BYTES", 1 << 20)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
 

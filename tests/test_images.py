@@ -145,7 +145,7 @@ def test_only_regular_files_of_some_size_are_read(tmp_path: Path, monkeypatch: p
     digests, unreadable = digest_images([tmp_path / "pipe.png", tmp_path / "zero.png", tmp_path / "link.png"])
     assert [path.name for path in digests] == ["link.png"]
     assert [path.name for path in unreadable] == ["pipe.png", "zero.png"]
-    monkeypatch.setattr("unprior.images._MOST_BYTES", 10)
+    monkeypatch.setattr("unprior.images._MAX_BYTES", 10)
     with pytest.raises(ImageError, match="too much for an image"):
         open_image(tmp_path / "link.png")
 

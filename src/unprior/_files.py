@@ -19,7 +19,7 @@ from typing import Any
 from unprior._locks import fcntl  # None on Windows: leftovers stay there, for nobody can tell whether they are in use
 from unprior.errors import UnpriorError
 
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 """Of a file, or a line, that is read into memory as one piece; whatever is larger is no JSON of ours."""
 _SECONDS_OF_A_DAY = 86_400
 _KINDS = {
@@ -88,20 +88,20 @@ def open_to_read(path: Path) -> Iterator[BufferedReader]:
 def read_whole(path: Path) -> bytes:
     """The content of a file that is read as one piece."""
     with open_to_read(path) as stream:
-        content = stream.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise UnpriorError(f"{path}: larger than {MOST_BYTES >> 20} MB, which no file of this kind is; check the path")
+        content = stream.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise UnpriorError(f"{path}: larger than {MAX_BYTES >> 20} MB, which no file of this kind is; check the path")
     return content
 
 
 def read_lines(stream: BufferedReader, path: Path) -> Iterator[tuple[int, bytes]]:
     """Number and content of every line that is not blank; a pipe that never ends a line is refused."""
     number = 0
-    while line := stream.readline(MOST_BYTES + 1):
+    while line := stream.readline(MAX_BYTES + 1):
         number += 1
-        if len(line) > MOST_BYTES:
+        if len(line) > MAX_BYTES:
             raise UnpriorError(
-                f"{path}, line {number}: longer than {MOST_BYTES >> 20} MB; JSON lines hold one object per line"
+                f"{path}, line {number}: longer than {MAX_BYTES >> 20} MB; JSON lines hold one object per line"
             )
         if line.strip():
             yield number, line

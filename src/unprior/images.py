@@ -13,8 +13,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from unprior._files import kind_of_file
 from unprior.errors import UnpriorError
 
-_MOST_PIXELS = 120_000_000
-_MOST_BYTES = 1 << 30
+_MAX_PIXELS = 120_000_000
+_MAX_BYTES = 1 << 30
 """Of an image file: more than an uncompressed image of that many pixels takes in 8 bits."""
 
 
@@ -33,7 +33,7 @@ def read_image_file(path: Path) -> bytes:
         found = path.stat()
         if kind := kind_of_file(found.st_mode):
             raise ImageError(f"{path}: this is {kind}, not an image file")
-        if found.st_size > _MOST_BYTES:
+        if found.st_size > _MAX_BYTES:
             raise ImageError(f"{path}: {found.st_size / 1e9:.1f} GB are too much for an image; make it smaller")
         return path.read_bytes()
     except ImageError:
@@ -60,7 +60,7 @@ def decode_image(content: bytes, name: str) -> Image.Image:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit follows
             image = Image.open(io.BytesIO(content))
-            if image.width * image.height > _MOST_PIXELS:
+            if image.width * image.height > _MAX_PIXELS:
                 raise ImageError(f"{name}: {image.width}×{image.height} pixels are too many; make the image smaller")
             image.seek(0)
             upright = ImageOps.exif_transpose(image)

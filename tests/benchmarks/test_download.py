@@ -159,7 +159,7 @@ def test_sizes_that_are_none_are_refused(server: Files, size: object) -> None:
 def test_no_more_bytes_are_written_than_there_should_be(
     server: Files, client: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int | None
 ) -> None:
-    monkeypatch.setattr("unprior.benchmarks.download._MOST_BYTES", 100_000)
+    monkeypatch.setattr("unprior.benchmarks.download._MAX_BYTES", 100_000)
     written: list[int] = []
     with pytest.raises(UnpriorError, match=r"the file is longer than the [\d,]+ bytes of the one that was published"):
         fetch(client, remote(server, None, size), tmp_path, lambda done, _: written.append(done))
@@ -179,7 +179,7 @@ def test_answers_that_lead_nowhere_are_named(server: Files, tmp_path: Path) -> N
 @pytest.mark.parametrize("spoil", ["loop", "gzip", "nested", "charset", "long", "elsewhere", "redirect"])
 def test_lists_that_make_no_sense(server: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: str) -> None:
     monkeypatch.setenv("HF_ENDPOINT", server.url)
-    monkeypatch.setattr("unprior.benchmarks.download._MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("unprior.benchmarks.download._MAX_BYTES", 1_000_000)
     serve_hub(server, "me/mine", {"README.md": b"read", "a.parquet": b"aa"})
     tree = "/api/datasets/me/mine/tree/c0ffee?recursive=true"
     match spoil:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 import unprior
-from unprior.report.tables import format_p
+from unprior.tables.format import format_p
 
 ANSI = re.compile(r"\x1b\[")
 

@@ -12,8 +12,8 @@ from unprior.cli import console
 from unprior.cli.console import PlainConsole, print_json, refuse_overwriting, warn
 from unprior.cli.data_display import download_progress
 from unprior.cli.progress import progress
-from unprior.report import plain_table
 from unprior.scoring.run import Progress
+from unprior.tables.terminal import plain_table
 
 HOSTILE = "a\x1b[31m\x1b]0;title\x07 \x9b2J\x7f\u202eb :smile: [/x] [red]"
 VISIBLE = r"a\x1b[31m\x1b]0;title\x07 \x9b2J\x7f\u202eb :smile: [/x] [red]"

@@ -24,7 +24,7 @@ from unprior.cli.benchmarks import prepare
 from unprior.embedded import FOLDER, NAME
 from unprior.engines.doctor import examine
 from unprior.engines.doctor.trial import Trial
-from unprior.engines.openai.client import Patience
+from unprior.engines.openai.client import RetryPolicy
 from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.probe import probe_texts, prompt_digest
 from unprior.engines.protocol import Answered, CandidateScores, Query
@@ -162,7 +162,7 @@ def test_through_a_faulty_proxy_nothing_is_wrong_lost_or_doubled(url: str, defau
     expected = ScoreTable.read(default_run / "scores.parquet")
     whole = prepare("microworld", tmp_path, 0, None, None)
     part = Benchmark(whole.name, list(whole)[::6])
-    patience = Patience(attempts=12, first_delay=0.02, longest_delay=0.5, timeout=4.0)
+    patience = RetryPolicy(attempts=12, first_delay=0.02, longest_delay=0.5, timeout=4.0)
     with Forwarding(url) as real, FaultyServer(real, plan, late=5.0) as proxy:
         engine = HttpEngine(NAME, [proxy.url], concurrency=8, patience=patience)
         with ScoreStore(tmp_path / "store.sqlite") as store:

@@ -65,8 +65,8 @@ def test_the_largest_utility_alone_is_bold() -> None:
     strong = [isinstance(cell, Text) and cell.style == "bold" for cell in column.cells]
     assert strong == [False, False, True, False, False, False, True, False]
     page = from_terminal(table)
-    assert [row.cells[6].strong for row in page.rows] == strong
-    assert [row.strong for row in page.rows] == [True, False, False, False] * 2  # the names of the tasks
+    assert [row.cells[6].bold for row in page.rows] == strong
+    assert [row.bold for row in page.rows] == [True, False, False, False] * 2  # the names of the tasks
 
 
 def test_without_matched_decoders_there_is_no_such_column() -> None:

@@ -15,10 +15,10 @@ from unprior.evaluation.comparison import SideResult, TaskResult
 from unprior.evaluation.metrics import Change, Metrics, Share
 from unprior.evaluation.statistics import mcnemar
 from unprior.report import attraction_table, changes_table, components_table, evaluation_record, metrics_table
-from unprior.report.tables import format_p
 from unprior.studies import Attraction, Components, TradeOff
 from unprior.studies.rq1.attraction import AttractionCell
 from unprior.studies.rq3.components import Component
+from unprior.tables.format import format_p
 
 BEFORE = Metrics(cf=Share(100, 200), cs=Share(190, 200), ccr=Share(90, 100), attraction=Share(80, 100))
 AFTER = Metrics(cf=Share(120, 200), cs=Share(188, 200), ccr=Share(60, 80), attraction=Share(40, 80))

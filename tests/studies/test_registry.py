@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 
 from study_inputs import with_other_test_answers
 from unprior.plots.style import DARK
-from unprior.report.result_tables import as_latex
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.registry import STUDIES
 from unprior.studies.result import StudyResult
+from unprior.tables.latex import as_latex
 
 ResultOf = Callable[[str], StudyResult]
 

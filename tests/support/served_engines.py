@@ -12,20 +12,20 @@ import pytest
 
 from faulty_server import FaultyServer, Plan
 from replayed_vllm import MODEL
-from unprior.engines.openai.client import Patience
+from unprior.engines.openai.client import RetryPolicy
 from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.protocol import Answered, CandidateScores, Query, QueryFailure
 from unprior.engines.transformers.engine import TransformersEngine
 
 SHORT, LONG = (" A", " B", " yes"), (" seventeen zebras", " seventeen", " seven cats", " no")
 QUESTION = "Is this a zebra?\nAnswer with yes or no."
-HASTY = Patience(attempts=9, first_delay=0.001, longest_delay=0.01, timeout=60.0)
+HASTY = RetryPolicy(attempts=9, first_delay=0.001, longest_delay=0.01, timeout=60.0)
 CHAT = "/v1/chat/completions"
 
 
 @contextmanager
 def served(
-    answer: Any, plan: Plan | None = None, *, concurrency: int = 4, patience: Patience = HASTY, **options: Any
+    answer: Any, plan: Plan | None = None, *, concurrency: int = 4, patience: RetryPolicy = HASTY, **options: Any
 ) -> Iterator[tuple[HttpEngine, FaultyServer]]:
     with FaultyServer(answer, **options) as server:
         engine = HttpEngine(MODEL, [server.url], concurrency=concurrency, patience=patience)

@@ -26,7 +26,7 @@ def test_minus_signs_only_before_numbers(finished: Finished) -> None:
 
 
 def test_the_method_is_strong(finished: Finished) -> None:
-    assert [row.strong for row in from_terminal(metrics_table(finished.evaluation)).rows] == [False, True, False, True]
+    assert [row.bold for row in from_terminal(metrics_table(finished.evaluation)).rows] == [False, True, False, True]
 
 
 def test_records() -> None:
@@ -43,4 +43,4 @@ def test_a_small_p_is_not_zero_and_headers_keep_their_words_apart() -> None:
     source.add_row(Text("+1", style="bold"), "-1")
     page = from_terminal(source)
     assert [cell.text for cell in page.header] == ["Rep./harms", "Matched ΔCF"]
-    assert [cell.strong for cell in page.rows[0].cells] == [True, False]
+    assert [cell.bold for cell in page.rows[0].cells] == [True, False]

@@ -57,7 +57,7 @@ def available_methods(
     return Available(tuple(methods), left_out)
 
 
-def judged_part(benchmark: Benchmark) -> Benchmark:
+def evaluation_split(benchmark: Benchmark) -> Benchmark:
     """The examples to answer: those of split ``test`` where there are splits; no setting is chosen on the others."""
     test = [example for example in benchmark if example.split == "test"]
     return benchmark.with_examples(test) if test else benchmark

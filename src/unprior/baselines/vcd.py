@@ -13,7 +13,7 @@ from unprior.baselines.method import IMAGE, Method, Tensor, View, keep_probable
 from unprior.scores.table import FloatArray
 
 _STEPS = 1000
-_LEAST_VARIANCE, _MOST_VARIANCE = 1e-5, 0.005
+_MIN_VARIANCE, _MAX_VARIANCE = 1e-5, 0.005
 
 
 def diffusion_coefficients(step: int) -> tuple[float, float]:
@@ -23,7 +23,7 @@ def diffusion_coefficients(step: int) -> tuple[float, float]:
     [0.86302, 0.50517]
     """
     schedule = 1.0 / (1.0 + np.exp(-np.linspace(-6.0, 6.0, _STEPS)))
-    variances = schedule * (_MOST_VARIANCE - _LEAST_VARIANCE) + _LEAST_VARIANCE
+    variances = schedule * (_MAX_VARIANCE - _MIN_VARIANCE) + _MIN_VARIANCE
     kept = float(np.cumprod(1.0 - variances)[step])
     return kept**0.5, (1.0 - kept) ** 0.5
 

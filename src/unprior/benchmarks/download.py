@@ -28,7 +28,7 @@ _TIMEOUT = 30.0
 _PAUSE = 1.0
 """Seconds to wait after the first break; after every further one, longer."""
 _BLOCK = 1 << 16
-_MOST_BYTES = 1 << 28
+_MAX_BYTES = 1 << 28
 """Of a file whose size is not published (an image), and of a list of files after decompression."""
 _RANGE_BEYOND_END = 416
 
@@ -146,7 +146,7 @@ def _read(client: httpx.Client, file: RemoteFile, part: Path, report: Callable[[
         _check_status(response, file.url)
         continued = response.status_code == httpx.codes.PARTIAL_CONTENT
         done = have if continued else 0
-        most = _MOST_BYTES if file.size is None else file.size
+        most = _MAX_BYTES if file.size is None else file.size
         with part.open("ab" if continued else "wb") as stream:
             for block in response.iter_bytes(_BLOCK):
                 done += len(block)
@@ -171,9 +171,9 @@ def _get_json(client: httpx.Client, url: str) -> tuple[Any, str | None]:
             _check_status(response, url)
             for block in response.iter_bytes(_BLOCK):
                 content += block
-                if len(content) > _MOST_BYTES:
+                if len(content) > _MAX_BYTES:
                     raise UnpriorError(
-                        f"{url}: the list of files is longer than {_MOST_BYTES >> 20} MB; try again later"
+                        f"{url}: the list of files is longer than {_MAX_BYTES >> 20} MB; try again later"
                     )
             following = response.links.get("next", {}).get("url")
     except (httpx.TooManyRedirects, httpx.DecodingError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from unprior.benchmarks.schema import Benchmark
 from unprior.errors import UnpriorError
 
-_MOST_PAGES = 10_000
+_MAX_PAGES = 10_000
 _LONGEST_NAME, _LONGEST_PATH = 255, 1024
 """Bytes: what file systems permit in one name, and more than any path of a dataset has."""
 _COMMIT = re.compile(r"[0-9A-Za-z]+")
@@ -90,7 +90,7 @@ class HubDataset:
             seen.add(page)
             more, page = get(page)
             entries += more
-            if page in seen or len(seen) > _MOST_PAGES:
+            if page in seen or len(seen) > _MAX_PAGES:
                 raise UnpriorError(
                     f"{self}: the list of files has no end (page {page} follows itself); try again later"
                 )

@@ -60,7 +60,7 @@ def ask(
 ) -> None:
     """Ask one question about one picture, and show how the candidates score with and without it."""
     from unprior.calibration import SelectivePriorCalibrator
-    from unprior.engines.protocol import LEAST_MASS, Query, QueryFailure
+    from unprior.engines.protocol import MIN_MASS, Query, QueryFailure
     from unprior.images import open_image
     from unprior.images import resize as to_square
     from unprior.prompts import YES_NO, is_cut_off, parse_answer
@@ -122,7 +122,7 @@ def ask(
         )  # fmt: skip
         return
     _print_answer(rows, original, final, answered.text, decision)
-    if answered.scored.mass < LEAST_MASS:
+    if answered.scored.mass < MIN_MASS:
         warn(f"the candidates hold only {answered.scored.mass:.1%} of the model's probability with the image")
 
 
@@ -154,7 +154,7 @@ def _print_answer(
 ) -> None:
     from rich.text import Text
 
-    from unprior.report import plain_table
+    from unprior.tables.terminal import plain_table
 
     table = plain_table()
     table.add_column("Candidate")

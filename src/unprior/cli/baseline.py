@@ -229,7 +229,7 @@ def answer_with_methods(
     All costs are measured anew, because only what was measured together can be compared.
     """
     from unprior.baselines.names import ALL, choose_methods
-    from unprior.baselines.suite import answer_benchmark, available_methods, judged_part
+    from unprior.baselines.suite import answer_benchmark, available_methods, evaluation_split
     from unprior.scoring.run import Progress
     from unprior.scoring.store import ScoreStore
 
@@ -247,7 +247,7 @@ def answer_with_methods(
         warn(f"{name} is left out: {reason}")
     with ScoreStore(out / "store.sqlite") as store, progress("Answering", "answered") as report:
         return answer_benchmark(
-            engine, judged_part(whole), found.methods, store, path, resize_to=resize, batch_size=batch_size,
+            engine, evaluation_split(whole), found.methods, store, path, resize_to=resize, batch_size=batch_size,
             cost_examples=options.cost_examples, report=report,
             report_costs=lambda done, total: report(Progress(done, total, 0, "Measuring costs")),
         )  # fmt: skip

@@ -15,8 +15,8 @@ from unprior.cli.model import AllowCensored
 from unprior.cli.provenance import Force, tell_differences
 from unprior.cli.tables import labelled_rows, read_table, skipped_record, whole_pairs
 from unprior.errors import UnpriorError
-from unprior.report import plain_table
 from unprior.scores.files import table_format
+from unprior.tables.terminal import plain_table
 
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator

@@ -23,7 +23,7 @@ def list_benchmarks(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     from unprior.benchmarks.check import presence
     from unprior.benchmarks.data_dir import data_directory
     from unprior.benchmarks.registry import BENCHMARKS
-    from unprior.report import plain_table
+    from unprior.tables.terminal import plain_table
 
     folder = data_directory(data_dir)
     here = {name: "drawn" if entry.drawn else presence(entry, folder / name) for name, entry in BENCHMARKS.items()}

@@ -44,7 +44,7 @@ def print_card(entry: Entry, benchmark: Benchmark | None, variants: dict[str, st
     """What is known of a benchmark, a sample of what was found, its variants and its flaws."""
     from rich.text import Text
 
-    from unprior.report import plain_table
+    from unprior.tables.terminal import plain_table
 
     card = entry.card
     facts = plain_table(f"{card.name}: {card.about}")
@@ -83,7 +83,7 @@ def _pairs(pairs: tuple[int | str, ...]) -> str:
 
 def print_check(entry: Entry | None, result: CheckResult) -> None:
     """Counts, what is missing or broken, and the known flaws."""
-    from unprior.report import plain_table
+    from unprior.tables.terminal import plain_table
 
     table = plain_table(f"{result.benchmark.name}: as published and as found")
     table.add_column("Count")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
     from unprior.cli.model import ModelOptions
     from unprior.cli.score import Scored
-    from unprior.engines.protocol import EngineDescription
+    from unprior.engines.protocol import EngineInfo
     from unprior.scoring.ray.cluster import Pool
 
 RayAddress = Annotated[
@@ -130,12 +130,12 @@ def score_on_cluster(
         return write_run(run, whole, out / "scores.parquet", f"Scoring with {workers}")
 
 
-def _describe(model: ModelOptions, pool: Pool) -> EngineDescription:
+def _describe(model: ModelOptions, pool: Pool) -> EngineInfo:
     """A server is asked from here; other models are loaded where the workers are."""
-    from unprior.engines.protocol import EngineDescription
+    from unprior.engines.protocol import EngineInfo
     from unprior.scoring.ray.cluster import describe_remotely
 
     if model.engine == "openai":
-        return EngineDescription.of(model.load())
+        return EngineInfo.of(model.load())
     with errors.status(f"Loading {model.model} on a worker …"):
         return describe_remotely(model.load, pool)

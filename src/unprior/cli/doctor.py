@@ -81,7 +81,7 @@ def doctor(
 def _print(examination: Examination) -> None:
     from rich.text import Text
 
-    from unprior.report import plain_table
+    from unprior.tables.terminal import plain_table
 
     table = plain_table(f"Examination of {examination.model}")
     table.add_column("Probe", no_wrap=True)

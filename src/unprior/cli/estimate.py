@@ -81,7 +81,7 @@ def print_estimate(cost: Cost, stored: int, *, as_json: bool) -> None:
     if as_json:
         print_json({"stored": stored, **{name: round(value) for name, value in asdict(cost).items()}})
         return
-    from unprior.report import plain_table
+    from unprior.tables.terminal import plain_table
 
     table = plain_table()
     table.add_column("to do")

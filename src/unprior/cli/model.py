@@ -87,7 +87,7 @@ class ModelOptions:
 
         return self.folder or model_folder(self.model)
 
-    def check(self, *, looks_inside: bool = False) -> None:
+    def check(self, *, needs_internals: bool = False) -> None:
         """Refuse what does not fit together, before anything is computed."""
         if self.engine not in ENGINES:
             like = did_you_mean(self.engine, ENGINES)
@@ -99,7 +99,7 @@ class ModelOptions:
                 f"--tensor-parallel {self.tensor_parallel} goes with --engine vllm; a server is started with it (vllm "
                 f"serve --tensor-parallel-size {self.tensor_parallel}), --engine transformers has --device-map auto"
             )
-        if looks_inside and self.engine != "transformers":
+        if needs_internals and self.engine != "transformers":
             raise UnpriorError(_LOOKS_INSIDE.format(engine=self.engine))
         chosen = {"--device": self.device, "--device-map": self.device_map, "--attention": self.attention}
         if self.engine == "openai":
@@ -154,7 +154,7 @@ class ModelOptions:
         """Load the model for methods that look inside."""
         from unprior.engines.transformers.engine import TransformersEngine
 
-        self.check(looks_inside=True)
+        self.check(needs_internals=True)
         with errors.status(f"Loading {self.model} …"):
             engine = TransformersEngine(
                 self._source,

@@ -87,7 +87,7 @@ def _print_table(table: PublishedTable, cells: tuple[ComparedCell, ...]) -> None
 
 def _beside(cells: Sequence[ComparedCell]) -> Table:
     """Ours and the paper's under the name of the model; a row is named once, so that words leave room for numbers."""
-    from unprior.report import plain_table
+    from unprior.tables.terminal import plain_table
 
     shown = plain_table()
     for name in ("Row", "Column"):
@@ -145,7 +145,7 @@ def _record(result: ReproductionResult, found: dict[str, PublishedScores]) -> di
 
 def _write(result: ReproductionResult, out: Path) -> None:
     from unprior._files import replacing
-    from unprior.report.result_tables import as_csv
+    from unprior.tables.csv import as_csv
 
     records = result.records()
     with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:

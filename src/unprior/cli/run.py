@@ -112,7 +112,7 @@ def run(
         model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel,
         most_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
     )  # fmt: skip
-    loading.check(looks_inside=bool(choose_methods(options.names).decoded))
+    loading.check(needs_internals=bool(choose_methods(options.names).decoded))
     SelectivePriorCalibrator(epsilon_cs=epsilon_cs).check_parameters()
     whole = prepare(benchmark, out, seed, variant, data_dir)
     report_missing_images(whole)

@@ -203,7 +203,7 @@ def score_benchmark(
             engine, questions, store, views=views, resize_to=resize, batch_size=batch_size, whole=whole,
             allow_censored=allow_censored,
         )  # fmt: skip
-        ShardFolder(Path(store.info().get(SHARDS, out / SHARDS))).merge_left(store)  # of a job that was killed
+        ShardFolder(Path(store.info().get(SHARDS, out / SHARDS))).merge_leftovers(store)  # of a job that was killed
         store.set_info(engine.identity)
         return write_run(run, whole, path or out / "scores.parquet", "Scoring")
 
@@ -245,7 +245,7 @@ def writing_table(path: Path) -> Iterator[WrittenTable]:
     """Write a table as its parts come; a warning follows if the candidates mean little to the model."""
     import numpy as np
 
-    from unprior.engines.protocol import LEAST_MASS
+    from unprior.engines.protocol import MIN_MASS
     from unprior.scores.files import writing_scores
 
     masses: list[Any] = []
@@ -261,7 +261,7 @@ def writing_table(path: Path) -> Iterator[WrittenTable]:
         return
     written.path = path
     mass = np.median(np.concatenate(masses))
-    if mass < LEAST_MASS:  # scores of candidates that the model hardly considers mean little
+    if mass < MIN_MASS:  # scores of candidates that the model hardly considers mean little
         warn(
             f"the candidates hold only {mass:.1%} of the model's probability (median): it would rather say "
             f"something else; check the prompt layout and the chat template"

@@ -118,9 +118,9 @@ def _lacks(study: Study, needs: Sequence[str], inputs: StudyInputs, run: Path) -
 
 
 def _print_list(run: Path, as_json: bool) -> None:
-    from unprior.report import plain_table
     from unprior.studies.inputs import NEEDS, StudyInputs
     from unprior.studies.registry import STUDIES
+    from unprior.tables.terminal import plain_table
 
     # Without a run there is still a list to show, unless somebody asked for one that is not there.
     inputs = StudyInputs.of_run(run) if (run / "scores.parquet").exists() or run != _RUN else None
@@ -153,7 +153,7 @@ def _print_list(run: Path, as_json: bool) -> None:
 def _print_results(finished: Sequence[FinishedStudy]) -> None:
     from rich.padding import Padding
 
-    from unprior.report.result_tables import as_rich, fitting
+    from unprior.tables.terminal import as_rich, fitting
 
     for each in finished:
         if each.result is None:

@@ -11,7 +11,7 @@ from PIL import Image
 
 from unprior.prompts import PromptLayout
 
-LEAST_MASS = 0.5
+MIN_MASS = 0.5
 """Candidates that hold less of the probability are not what the model would say; people are warned."""
 
 
@@ -111,7 +111,7 @@ class Described(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class EngineDescription:
+class EngineInfo:
     """What is known of an engine that is somewhere else; see :class:`Engine` for the fields."""
 
     name: str
@@ -122,7 +122,7 @@ class EngineDescription:
     model_type: str | None
 
     @classmethod
-    def of(cls, engine: Described) -> EngineDescription:
+    def of(cls, engine: Described) -> EngineInfo:
         """Describe an engine."""
         return cls(
             engine.name,

@@ -15,7 +15,7 @@ from PIL import Image
 
 from unprior.engines.batches import work_in_parts
 from unprior.engines.candidate_tree import Beginning, NextTokens, branch_points, sum_up
-from unprior.engines.openai.answers import MOST_NAMED_TOKENS
+from unprior.engines.openai.answers import MAX_NAMED_TOKENS
 from unprior.engines.precision import explained_difference
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
 from unprior.engines.transformers.source import Source
@@ -23,7 +23,7 @@ from unprior.engines.transformers.tokens import PromptEncoder, PromptTokens
 from unprior.errors import UnpriorError
 from unprior.prompts import PromptLayout
 
-MOST_NEW_TOKENS = 64
+MAX_NEW_TOKENS = 64
 _BATCH = 64
 
 
@@ -62,7 +62,7 @@ class VllmEngine:
         layout: PromptLayout | None = None,
         name: str | None = None,
         options: dict[str, Any] | None = None,
-        most_new_tokens: int = MOST_NEW_TOKENS,
+        most_new_tokens: int = MAX_NEW_TOKENS,
         trust_remote_code: bool = False,
     ) -> None:
         """Load the model."""
@@ -165,8 +165,8 @@ class VllmEngine:
         requests, settings, places = [], [], []
         for index, prompt in enumerate(prompts):
             for beginning, following in branch_points([tuple(tokens) for tokens in prompt.candidates]).items():
-                for start in range(0, len(following), MOST_NAMED_TOKENS):
-                    asked = following[start : start + MOST_NAMED_TOKENS]
+                for start in range(0, len(following), MAX_NAMED_TOKENS):
+                    asked = following[start : start + MAX_NAMED_TOKENS]
                     # Only prompts with the same salt are found in the cache.
                     salt = {"cache_salt": secrets.token_hex()} if in_full else {}
                     requests.append(_request(prompt, [*prompt.scoring, *beginning]) | salt)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from unprior.evaluation import Share
 from unprior.evaluation.raw_answers import AnswersEvaluation, TaskAnswers
-from unprior.report.tables import plain_table
+from unprior.tables.terminal import plain_table
 
 
 def answers_table(result: AnswersEvaluation) -> Table:

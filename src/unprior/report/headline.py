@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from unprior.evaluation import Evaluation, SideResult, TaskResult
 from unprior.report.figures import task_name
-from unprior.report.tables import format_p
+from unprior.tables.format import format_p
 
 _SIDES = {"cf": "counterfactual images", "cs": "commonsense images"}
 

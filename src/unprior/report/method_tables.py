@@ -10,9 +10,10 @@ from rich.text import Text
 from unprior.baselines.answers import Cost
 from unprior.evaluation import TaskResult
 from unprior.report.figures import task_name
-from unprior.report.tables import format_p, plain_table
 from unprior.studies import MethodRow, Methods
 from unprior.studies.rq2.changes import Changes
+from unprior.tables.format import format_p
+from unprior.tables.terminal import plain_table
 
 _MARKS = "†‡§¶"
 

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from unprior._files import replacing
 from unprior.plots.style import DARK, LIGHT, FigureStyle, as_svg
 from unprior.report.html import write_page
-from unprior.report.result_tables import as_csv, as_latex, as_rich
 from unprior.studies.result import StudyResult
 from unprior.studies.study import QUESTIONS, Study
+from unprior.tables.csv import as_csv
 from unprior.tables.html import HtmlTable, from_records, from_terminal
+from unprior.tables.latex import as_latex
+from unprior.tables.terminal import as_rich
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

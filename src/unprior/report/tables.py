@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from unprior.evaluation import Change, Evaluation, Metrics, SideResult, TaskResult
 from unprior.studies import Attraction, Components
+from unprior.tables.format import format_p
+from unprior.tables.terminal import plain_table
 
 
 def metrics_table(evaluation: Evaluation, method: str = "SPC") -> Table:
@@ -148,28 +149,6 @@ def evaluation_record(evaluation: Evaluation) -> dict[str, Any]:
             for task in evaluation.tasks
         ],
     }
-
-
-def format_p(p_value: float) -> str:
-    """p with enough digits to be read, never as zero.
-
-    >>> format_p(0.0002772), format_p(3.6e-12), format_p(1.0), format_p(0.0)
-    ('0.00028', '3.6e-12', '1', '<1e-16')
-    """
-    return f"{p_value:.2g}" if p_value >= 1e-16 else "<1e-16"
-
-
-def plain_table(title: str | None = None) -> Table:
-    """A table in the style that all commands share."""
-    return Table(
-        title=title,
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
-        title_style="bold",
-        caption_justify="left",
-        pad_edge=False,
-        collapse_padding=True,
-    )
 
 
 def _add_task_column(table: Table, evaluation: Evaluation) -> None:

@@ -15,7 +15,7 @@ from operator import add, attrgetter
 
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.candidate_tree import Beginning, branch_points
-from unprior.engines.openai.answers import MOST_NAMED_TOKENS
+from unprior.engines.openai.answers import MAX_NAMED_TOKENS
 from unprior.errors import UnpriorError
 from unprior.prompts import PromptLayout
 
@@ -213,7 +213,7 @@ def _scores(sizes: Sizes, text: str, tree: CandidateTree, image_bytes: float, kn
     bare = sizes.tokens(text, image=image)
     ids = bare * sizes.text_id_bytes + image * sizes.image_tokens * (sizes.image_id_bytes - sizes.text_id_bytes)
     for depth, following in tree.branches:
-        requests, prompt = math.ceil(following / MOST_NAMED_TOKENS), bare + depth
+        requests, prompt = math.ceil(following / MAX_NAMED_TOKENS), bare + depth
         shared = known if depth == 0 else prompt - 1
         # In the middle of a candidate a model would rather write something else, which is listed, too.
         listed = following + (depth > 0) * requests

@@ -19,7 +19,7 @@ _CENSORED = (
     "{hidden} of its candidates are not among the {top_k} tokens that the server shows, so their scores are only "
     "bounds; serve the model with vLLM 0.26 or newer, or take the bounds with --allow-censored"
 )
-_MOST_LIKELY = 1e-2  # a log-probability of one, with room for rounding
+_MAX_LIKELY = 1e-2  # a log-probability of one, with room for rounding
 _SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character, which no file can hold
 _OTHER = "what was stored for it is no result and has been removed; the same command computes it again"
 
@@ -148,7 +148,7 @@ def _is_result(value: Any, candidates: int, answered: bool) -> bool:
     if not isinstance(value, dict) or (answered and not _is_text(value.get("text"))):
         return False
     tests: dict[str, Callable[[Any], bool]] = {
-        "scores": lambda entry: type(entry) in (int, float) and -LARGEST_SCORE <= entry <= _MOST_LIKELY,
+        "scores": lambda entry: type(entry) in (int, float) and -LARGEST_SCORE <= entry <= _MAX_LIKELY,
         "token_counts": lambda entry: type(entry) is int and 0 <= entry < 2**31,
         "censored": lambda entry: type(entry) is bool,
     }

@@ -5,7 +5,7 @@ from unprior.studies.common.trade_off import TradeOff, trade_offs
 from unprior.studies.common.variants import Variant, Variants
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.registry import STUDIES, choose_studies
-from unprior.studies.result import ResultTable, StudyResult
+from unprior.studies.result import StudyResult
 from unprior.studies.rq1.attraction import Attraction, study_attraction
 from unprior.studies.rq2.cost import Costs, study_cost
 from unprior.studies.rq2.main_comparison import MainComparison, study_main
@@ -42,6 +42,7 @@ from unprior.studies.rq5.prior_favours_ordinary import PriorFavours, study_prior
 from unprior.studies.rq5.question_forms import QuestionForms, study_question_forms
 from unprior.studies.study import Study
 from unprior.studies.suite import Studies, run_studies
+from unprior.tables.model import Table
 
 __all__ = [
     "STUDIES",
@@ -71,7 +72,6 @@ __all__ = [
     "Ranges",
     "Repairs",
     "RepeatedSplits",
-    "ResultTable",
     "RevisionRules",
     "SelectedSettings",
     "Significance",
@@ -83,6 +83,7 @@ __all__ = [
     "SubsetTransfer",
     "SumOrMean",
     "SupportConditions",
+    "Table",
     "TradeOff",
     "Transfers",
     "Variant",

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.result import StudyResult, limit
+from unprior.studies.result import StudyResult
+from unprior.tables.format import format_limit
 
 QUESTIONS = {
     "rq1": "Do errors converge on the answer that the prior favours?",
@@ -42,7 +43,7 @@ class Study:
         >>> STUDIES["support-conditions"].explained(wide_epsilon=0.2)[:22]
         'Standard SPC, ε = 0.20'
         """
-        return self.how.format(epsilon=limit(epsilon), wide_epsilon=limit(wide_epsilon))
+        return self.how.format(epsilon=format_limit(epsilon), wide_epsilon=format_limit(wide_epsilon))
 
     def missing(self, inputs: StudyInputs) -> tuple[str, ...]:
         """Names of needs that are not met."""

@@ -18,14 +18,14 @@ class HtmlCell(NamedTuple):
 
     text: str
     right: bool
-    strong: bool = False
+    bold: bool = False
 
 
 class HtmlRow(NamedTuple):
-    """Cells of a row; ``strong`` for the method's own."""
+    """Cells of a row; ``bold`` for the method's own."""
 
     cells: tuple[HtmlCell, ...]
-    strong: bool
+    bold: bool
     last_of_section: bool
 
 
@@ -55,7 +55,7 @@ def from_terminal(table: Table) -> HtmlTable:
                 HtmlCell(_typographic(str(cell)), flush, isinstance(cell, Text) and cell.style == "bold")
                 for cell, flush in zip(cells, right, strict=True)
             ),
-            strong=row.style == "bold",
+            bold=row.style == "bold",
             last_of_section=row.end_section,
         )
         for cells, row in zip(zip(*columns, strict=True), table.rows, strict=True)

@@ -22,7 +22,7 @@ from served_engines import CHAT, HASTY, LONG, QUESTION, SHORT, TimeLimits, asser
 from unprior import UnpriorError
 from unprior.benchmarks.user_file import read_questions
 from unprior.engines.openai.answers import written_text
-from unprior.engines.openai.client import Patience
+from unprior.engines.openai.client import RetryPolicy
 from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.protocol import CandidateScores, Engine, Query, QueryFailure
 from unprior.engines.transformers.engine import TransformersEngine
@@ -168,7 +168,7 @@ def test_connections_are_used_again(llava: TransformersEngine, queries: list[Que
 def test_candidates_behind_different_ends_are_tokenised_at_once_and_few_are_kept(
     llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unprior.engines.openai.engine._MOST_ENDS", 2)
+    monkeypatch.setattr("unprior.engines.openai.engine._MAX_ENDS", 2)
     asked = [Query(None, f"Is this zebra {number}?", SHORT) for number in range(5)]
     replayed, together = ReplayedVllm(llava), threading.Barrier(5)
 
@@ -204,7 +204,7 @@ def test_equal_servers_take_turns_and_others_are_refused(llava: TransformersEngi
 
 @contextmanager
 def two_servers(
-    llava: TransformersEngine, patience: Patience = HASTY, concurrency: int = 4
+    llava: TransformersEngine, patience: RetryPolicy = HASTY, concurrency: int = 4
 ) -> Iterator[tuple[HttpEngine, tuple[FaultyServer, FaultyServer]]]:
     replayed = ReplayedVllm(llava)
     with FaultyServer(replayed) as first, FaultyServer(replayed) as second:
@@ -251,7 +251,7 @@ def test_a_server_that_refuses_leaves_its_questions_to_the_other(
 def test_a_server_that_hangs_rests(
     llava: TransformersEngine, queries: list[Query], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits, patience = TimeLimits(monkeypatch), Patience(attempts=9, first_delay=0.001, timeout=7.0, rest=1e6)
+    limits, patience = TimeLimits(monkeypatch), RetryPolicy(attempts=9, first_delay=0.001, timeout=7.0, rest=1e6)
     with two_servers(llava, patience, concurrency=1) as (engine, (hanging, _)):
         hanging.hang, hanging.plan = limits.end, lambda *_: "late"
         assert_right(llava, queries, engine.score_batch(queries))
@@ -317,7 +317,7 @@ def test_a_key_that_cannot_be_one_is_named_and_not_shown(key: str, monkeypatch: 
 
 @pytest.mark.parametrize("rest", [1e6, 0.0])
 def test_when_a_server_dies_the_other_takes_over(llava: TransformersEngine, queries: list[Query], rest: float) -> None:
-    patience = Patience(attempts=9, first_delay=0.001, longest_delay=0.01, timeout=60.0, rest=rest)
+    patience = RetryPolicy(attempts=9, first_delay=0.001, longest_delay=0.01, timeout=60.0, rest=rest)
     with two_servers(llava, patience) as (engine, (dying, other)):
         engine.score_batch(queries)
         last = dying.requests + 5

@@ -57,10 +57,10 @@ def test_two_jobs_do_not_work_in_one_folder(tmp_path: Path) -> None:
         pass
     with ScoreStore(tmp_path / "store.sqlite") as store, ShardFolder(tmp_path).locked():
         ShardFolder(tmp_path).write_shard([job("a")], [StoredResult("a", 1)])
-        assert ShardFolder(tmp_path).merge_left(store) == 0  # they belong to the job that is working
+        assert ShardFolder(tmp_path).merge_leftovers(store) == 0  # they belong to the job that is working
     with ScoreStore(tmp_path / "store.sqlite") as store:
-        assert ShardFolder(tmp_path).merge_left(store) == 1
-        assert ShardFolder(tmp_path / "nowhere").merge_left(store) == 0
+        assert ShardFolder(tmp_path).merge_leftovers(store) == 1
+        assert ShardFolder(tmp_path / "nowhere").merge_leftovers(store) == 0
 
 
 def test_a_folder_that_a_machine_does_not_reach_is_named(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_job_that_kills_its_worker_fails_alone_after_a_while(tmp_path: Path) -
     assert shards.compute(batch, work) == name  # done already
     assert len(asked) == 7
     with ScoreStore(tmp_path / "store.sqlite") as store:
-        assert shards.take_in(name, store) == (3, 1)
+        assert shards.ingest(name, store) == (3, 1)
         assert "the worker died of it" in str(store.get(["deadly"])["deadly"].failure)
         shards.merge(store)
     assert {path.name for path in tmp_path.iterdir()} == {"store.sqlite"}

@@ -14,7 +14,7 @@ def test_costs_are_relative_to_the_original_answer() -> None:
     records = {record["method"]: record for record in result.records()}
     assert (records["nolan"]["passes_times"], records["nolan"]["seconds_times"]) == (8.0 / 4.0, 0.4 / 0.2)
     assert records["original"]["images_times"] == 1.0
-    assert [row.strong for row in result.table.rows] == [False, True, False]
+    assert [row.bold for row in result.table.rows] == [False, True, False]
 
 
 def test_sentences_name_the_slowest_and_compare_with_spc() -> None:

@@ -37,7 +37,7 @@ def test_the_table_has_original_and_spc_for_every_task() -> None:
     assert [row.cells[:2] for row in result.table.rows] == [
         ("MC", "Original"), ("", "SPC"), ("QA", "Original"), ("", "SPC"),
     ]  # fmt: skip
-    assert [row.strong for row in result.table.rows] == [False, True, False, True]
+    assert [row.bold for row in result.table.rows] == [False, True, False, True]
     assert result.table.rows[0].cells[-1] == "–"
 
 

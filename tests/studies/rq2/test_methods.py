@@ -116,7 +116,7 @@ def test_the_table_has_a_row_per_method_and_the_best_cells_are_strong(methods: M
     assert [len(section.rows) for section in table.sections] == [2, len(CONTROLS), 1]
     assert table.columns == ("Method", "MC", "QA", "MC, matched", "QA, matched")
     for place, task in enumerate(methods.tasks, start=1):
-        marked = {row.cells[0] for row in table.rows if place in row.strong_cells}
+        marked = {row.cells[0] for row in table.rows if place in row.bold_cells}
         assert marked == {
             f"{row.label} ({row.note})" if row.note else row.label
             for row in methods.rows

@@ -62,7 +62,7 @@ def test_rows_are_those_of_the_paper_and_the_best_is_strong(result: AlternativeP
     assert [row.cells[0] for row in result.table.rows] == list(LABELS.values())
     for place, task in enumerate(result.tasks, start=1):
         utilities = [each.on(task).utility for each in result.variants]
-        strong = [place in row.strong_cells for row in result.table.rows]
+        strong = [place in row.bold_cells for row in result.table.rows]
         assert strong == [value == max(utilities) for value in utilities]
 
 

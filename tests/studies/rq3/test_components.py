@@ -52,7 +52,7 @@ def test_table_and_sentences_by_hand() -> None:
 
     result = Components((row("no_subtraction", 1, 0), row("fixed", 4, 3), row("ungated", 4, 2), row("spc", 3, 1)))
     assert [each.cells for each in result.table.rows][2:] == [("UNGATED", "+40.0/-20.0"), ("SPC", "+30.0/-10.0")]
-    assert [each.strong for each in result.table.rows] == [False, False, False, True]
+    assert [each.bold for each in result.table.rows] == [False, False, False, True]
     assert result.sentences == (
         "Choosing the best image-scored candidate without subtraction changes CF/CS accuracy by +10.0/+0.0 on MC.",
         "SPC's CF change beyond that is +20.0 on MC.",

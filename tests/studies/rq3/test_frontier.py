@@ -104,7 +104,7 @@ def test_sections_and_figure_have_every_method() -> None:
     result = everything(few_pairs(development=3, test=1), uncertainty=True)
     assert [section.heading for section in result.table.sections][:2] == ["SPC, uncertainty-aware", "SPC, standard"]
     assert [len(section.rows) for section in result.table.sections] == [3, 3, 3, 3, 3, 8]
-    assert [row.cells[0] for row in result.table.rows if row.strong] == ["ε = 0.04"]
+    assert [row.cells[0] for row in result.table.rows if row.bold] == ["ε = 0.04"]
     display = FrontierDisplay.from_results(result, task="qa", style=DARK)
     points = result.of("qa", "learned_fixed")
     assert {(cs, cf) for cs, cf, _ in display.learned_fixed} == {

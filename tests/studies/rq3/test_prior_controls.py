@@ -93,7 +93,7 @@ def test_the_table_is_laid_out_as_in_the_paper(result: PriorControls) -> None:
     assert "±" not in table.sections[0].rows[5].cells[1]
     best = max(result.of(name, "mc").utility for name in CONTROLS)
     for name, row in zip(CONTROLS, table.sections[0].rows, strict=True):
-        assert (1 in row.strong_cells) == (2 in row.strong_cells) == (result.of(name, "mc").utility == best)
+        assert (1 in row.bold_cells) == (2 in row.bold_cells) == (result.of(name, "mc").utility == best)
 
 
 def _made_up(epsilon: float, **cf: tuple[float, ...]) -> list[PriorControl]:

@@ -92,7 +92,7 @@ def effect(method: str, cf: float, cs: float, changed: int = 1) -> MethodEffect:
 def test_effects_that_nothing_dominates_are_marked() -> None:
     row = Transfer("other", "mc", False, (effect("spc-0.04", 0.1, 0.0), effect("nolan", 0.1, -0.1)))
     assert row.nondominated == ("spc-0.04",)
-    assert [line.strong_cells for line in Transfers((row,)).table.rows] == [(3,), ()]
+    assert [line.bold_cells for line in Transfers((row,)).table.rows] == [(3,), ()]
     traded = replace(row, methods=(effect("spc-0.04", 0.1, 0.0), effect("nolan", 0.2, -0.1)))
     assert traded.nondominated == ("spc-0.04", "nolan")
     equal = replace(row, methods=(effect("spc-0.04", 0.1, 0.0), effect("nolan", 0.1, 0.0)))

@@ -77,7 +77,7 @@ def test_sentences_count_improved_unchanged_and_declined() -> None:
 
 
 def test_table_and_records_have_the_pooled_row(result: HeldOut) -> None:
-    assert result.table.rows[-1].strong
+    assert result.table.rows[-1].bold
     assert len(result.table.rows) == 4
     records = json.loads(json.dumps(result.records(), allow_nan=False))
     assert [record["held_out"] for record in records[:2]] == [None, None]

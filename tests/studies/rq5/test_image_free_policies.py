@@ -55,7 +55,7 @@ def test_changes_on_development_and_test_agree_with_plain_loops() -> None:
 def test_keeping_is_selected_when_nothing_is_feasible_or_better() -> None:
     result = study_image_free_policies(TABLE)
     assert result.selected.name == "keep"
-    assert [row.strong for row in result.table.rows] == [True, False, False, False]
+    assert [row.bold for row in result.table.rows] == [True, False, False, False]
     assert result.sentences[0].startswith("Development selects “keep the original answer”, which changes the test ")
     for policy in result.policies[1:]:
         assert f"{100 * policy.test.utility:+.1f} with “{policy.label.lower()}”" in result.sentences[1]

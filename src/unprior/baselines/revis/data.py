@@ -20,8 +20,8 @@ from unprior.benchmarks.microworld.pairs import SIDES, Pair
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
 from unprior.images import open_image, read_image_file
 
-MOST_CAPTIONS = 100
-MOST_QUESTIONS = 300
+MAX_CAPTIONS = 100
+MAX_QUESTIONS = 300
 WORLD = SELECTION_SEEDS[900]
 """The world that the embedded model's vectors come from; no benchmark reports on it."""
 
@@ -86,7 +86,7 @@ def picture(image: Path | Image.Image) -> Image.Image:
     return open_image(image) if isinstance(image, Path) else image
 
 
-def microworld_data(captions: int = MOST_CAPTIONS, questions: int = MOST_QUESTIONS) -> RevisData:
+def microworld_data(captions: int = MAX_CAPTIONS, questions: int = MAX_QUESTIONS) -> RevisData:
     """Examples for the embedded model, drawn in memory; fewer than usual are spread over the same world.
 
     Captions belong to counterfactual pictures; the hallucinated one describes the ordinary state of the same thing.
@@ -132,7 +132,7 @@ def read_revis_data(path: Path) -> RevisData:
                 questions.append(PresenceExample(image, parsed.question, parsed.answer))
     if problems:
         raise InvalidScoresError(str(path), total, tuple(problems), skippable=False)
-    return RevisData(tuple(captions[:MOST_CAPTIONS]), tuple(questions[:MOST_QUESTIONS]), str(path))
+    return RevisData(tuple(captions[:MAX_CAPTIONS]), tuple(questions[:MAX_QUESTIONS]), str(path))
 
 
 class _Line(BaseModel):

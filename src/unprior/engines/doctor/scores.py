@@ -7,7 +7,7 @@ import math
 from unprior.engines.doctor.finding import Verdict
 from unprior.engines.doctor.trial import LETTERS, Trial
 from unprior.engines.precision import HALF
-from unprior.engines.protocol import LEAST_MASS, CandidateScores, Query
+from unprior.engines.protocol import MIN_MASS, CandidateScores, Query
 from unprior.prompts import YES_NO
 
 _ROUNDING = 1.01
@@ -48,9 +48,9 @@ def mass_on_candidates(trial: Trial) -> Verdict:
         f"{name} {least:.1%}" + (f" to {most:.1%}" if any(scored[name].censored or ()) else "")
         for name, (least, most) in ranges.items()
     )
-    if min(least for least, _ in ranges.values()) >= LEAST_MASS:
+    if min(least for least, _ in ranges.values()) >= MIN_MASS:
         return Verdict("ok", detail)
-    if min(most for _, most in ranges.values()) >= LEAST_MASS:
+    if min(most for _, most in ranges.values()) >= MIN_MASS:
         return Verdict("warning", detail, "The server hides some candidates, so it may be enough; vLLM would tell.")
     return Verdict(
         "warning",

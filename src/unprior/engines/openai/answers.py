@@ -10,7 +10,7 @@ from unprior.engines.candidate_tree import NextTokens, Token
 from unprior.engines.openai.client import WrongAnswerError, WrongPromptError
 from unprior.errors import UnpriorError
 
-MOST_NAMED_TOKENS = 128
+MAX_NAMED_TOKENS = 128
 """vLLM takes no more in `logprob_token_ids`."""
 _ABSENT = -9999.0  # what vLLM writes for minus infinity: the filling of shorter lists in a batch, never a real value
 _PREFIX = "token_id:"

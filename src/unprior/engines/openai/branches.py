@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from unprior.engines.candidate_tree import Beginning, NextTokens, Token, branch_points, leads_to, sum_up
-from unprior.engines.openai.answers import MOST_NAMED_TOKENS, named_tokens
+from unprior.engines.openai.answers import MAX_NAMED_TOKENS, named_tokens
 from unprior.engines.openai.client import OtherPromptError
 from unprior.engines.openai.server import Served, naming
 from unprior.engines.openai.tokens import CandidateTokens, Continuation
@@ -85,8 +85,8 @@ class BranchReader:
             check = partial(served.read_shown, tail=end, first=first)
             return await post(continued, served.showing | continued.settings, check)
         visible: dict[Token, float] = {}
-        for start in range(0, len(wanted), MOST_NAMED_TOKENS):
-            asked = [token for token in wanted[start : start + MOST_NAMED_TOKENS] if isinstance(token, int)]
+        for start in range(0, len(wanted), MAX_NAMED_TOKENS):
+            asked = [token for token in wanted[start : start + MAX_NAMED_TOKENS] if isinstance(token, int)]
             check = partial(named_tokens, asked=asked, tail=end, first=first)
             visible |= (await post(continued, naming(asked) | continued.settings, check)).visible
         return NextTokens(visible)

@@ -26,9 +26,9 @@ KEY_VARIABLES = ("UNPRIOR_API_KEY", "OPENAI_API_KEY")
 _PASSING = (408, 409, 425, 429)  # besides 5xx: the same request may succeed later
 _LONGEST_MESSAGE = 300
 _HIGHEST_PORT = 65535
-_MOST_OTHER_PROMPTS = 2
-_MOST_BYTES = 16 * 2**20  # of one reply; the tokens of a prompt of a million tokens take half of it
-_MOST_OF_A_MESSAGE = 2**16  # of an error's text that is looked at
+_MAX_OTHER_PROMPTS = 2
+_MAX_BYTES = 16 * 2**20  # of one reply; the tokens of a prompt of a million tokens take half of it
+_MAX_OF_A_MESSAGE = 2**16  # of an error's text that is looked at
 
 # Tests put their own clock here.
 _sleep = asyncio.sleep
@@ -61,27 +61,28 @@ class WrongPromptError(WrongAnswerError):
     """An answer to another prompt; asked for once more only, because a chat template does not change its mind."""
 
 
-class _PassingError(Exception):
+class TransientError(Exception):
     """A fault that may pass; the server may say how long to wait."""
 
     def __init__(self, reason: str, wait: float = 0.0) -> None:
+        """Keep the reason and the wait in seconds."""
         super().__init__(reason)
         self.wait = wait
 
 
-class _SilenceError(_PassingError):
+class _SilenceError(TransientError):
     """Nobody answers; the server should be left alone for a while."""
 
 
-class _InnerError(_PassingError):
+class _InnerError(TransientError):
     """The server says that something inside it went wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How long to wait, and how often to try again.
 
-    >>> Patience().delay(3, chance=1.0)
+    >>> RetryPolicy().delay(3, chance=1.0)
     4.0
     """
 
@@ -115,7 +116,7 @@ class HttpClient:
         Timeouts and retries.
     """
 
-    def __init__(self, base_urls: Sequence[str], patience: Patience) -> None:
+    def __init__(self, base_urls: Sequence[str], patience: RetryPolicy) -> None:
         """Check the addresses and take the key from the environment."""
         if not base_urls:
             raise UnpriorError("a server needs an address, e.g. --base-url http://localhost:8000")
@@ -189,7 +190,7 @@ class HttpClient:
             url = self.base_urls[server] + path
             try:
                 return _checked(check, await self._send(method, url, body))
-            except _PassingError as error:
+            except TransientError as error:
                 reason, wait = str(error), error.wait
                 last = BrokenServerError if isinstance(error, _InnerError) else UnreachableError
                 if isinstance(error, _SilenceError):
@@ -204,7 +205,7 @@ class HttpClient:
                 wrong += 1
                 if isinstance(error, WrongPromptError):
                     last, other_prompts = OtherPromptError, other_prompts + 1
-            if tries >= attempts or wrong >= most_wrong or other_prompts >= _MOST_OTHER_PROMPTS:
+            if tries >= attempts or wrong >= most_wrong or other_prompts >= _MAX_OTHER_PROMPTS:
                 told = self.mask(f"{url}: {reason}")
                 raise last(f"{told} (try {tries} of {attempts}); check the server and run again")
             await _sleep(max(self.patience.delay(tries - 1), min(wait, self.patience.longest_wait)))
@@ -243,15 +244,15 @@ class HttpClient:
         except (httpx.TimeoutException, TimeoutError):
             raise _SilenceError(f"no whole answer within {self.patience.timeout:g} seconds") from None
         except httpx.TransportError as error:
-            raise _PassingError(f"the connection failed ({type(error).__name__})") from None
+            raise TransientError(f"the connection failed ({type(error).__name__})") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise _PassingError(f"the answer cannot be read ({type(error).__name__})") from None
+            raise TransientError(f"the answer cannot be read ({type(error).__name__})") from None
         finally:
             self._free.append(lane)
         status = response.status_code
         if status in _PASSING or status >= 500:
             wait = _asked_to_wait(response.headers.get("Retry-After"))
-            raise (_InnerError if status == 500 else _PassingError)(f"status {status}", wait)
+            raise (_InnerError if status == 500 else TransientError)(f"status {status}", wait)
         if status != 200:
             said = self.mask(_message(content) or response.reason_phrase)
             if response.is_redirect:
@@ -260,7 +261,7 @@ class HttpClient:
         try:
             return json.loads(content)
         except (ValueError, RecursionError):
-            raise _PassingError("the answer is not whole or not JSON") from None
+            raise TransientError("the answer is not whole or not JSON") from None
 
 
 async def _read(response: httpx.Response) -> bytes:
@@ -268,22 +269,22 @@ async def _read(response: httpx.Response) -> bytes:
     parts, size = [], 0
     async for part in response.aiter_raw():
         size += len(part)
-        if size > _MOST_BYTES:
-            raise _PassingError(f"the answer is larger than {_MOST_BYTES // 2**20} MB")
+        if size > _MAX_BYTES:
+            raise TransientError(f"the answer is larger than {_MAX_BYTES // 2**20} MB")
         parts.append(part)
     content = parts[0] if len(parts) == 1 else b"".join(parts)
     packed = response.headers.get("Content-Encoding", "identity").strip().lower()
     if packed in {"identity", ""}:
         return content
     if packed not in {"gzip", "x-gzip", "deflate"}:  # nothing was asked for; these can be unpacked within a limit
-        raise _PassingError("the answer is packed in a way that was not asked for")
+        raise TransientError("the answer is packed in a way that was not asked for")
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
     try:
-        content = unpacker.decompress(content, _MOST_BYTES)
+        content = unpacker.decompress(content, _MAX_BYTES)
     except zlib.error:
-        raise _PassingError("the answer cannot be unpacked") from None
+        raise TransientError("the answer cannot be unpacked") from None
     if unpacker.unconsumed_tail:
-        raise _PassingError(f"the answer is larger than {_MOST_BYTES // 2**20} MB")
+        raise TransientError(f"the answer is larger than {_MAX_BYTES // 2**20} MB")
     return content
 
 
@@ -351,7 +352,7 @@ def _message(content: bytes) -> str:
     >>> _message(b'{"error": {"message": "no such  model"}}')
     'no such model'
     """
-    text = content[:_MOST_OF_A_MESSAGE].decode(errors="replace")
+    text = content[:_MAX_OF_A_MESSAGE].decode(errors="replace")
     try:
         told = json.loads(text)
         error = told.get("error", told) if isinstance(told, dict) else told

@@ -18,7 +18,7 @@ from PIL import Image
 from unprior.engines.candidate_tree import Token
 from unprior.engines.openai.answers import NamedModel, prompt_tokens, written_text
 from unprior.engines.openai.branches import BranchReader
-from unprior.engines.openai.client import HttpClient, Patience, UnreachableError, WrongAnswerError
+from unprior.engines.openai.client import HttpClient, RetryPolicy, UnreachableError, WrongAnswerError
 from unprior.engines.openai.images import encode_picture, user_content
 from unprior.engines.openai.server import examine, question
 from unprior.engines.openai.sizes import SizesProbe
@@ -29,10 +29,10 @@ from unprior.errors import UnpriorError
 from unprior.prompts import PromptLayout, opens_block
 from unprior.scoring.cost import SAME_END, Sizes
 
-MOST_NEW_TOKENS = 64
+MAX_NEW_TOKENS = 64
 _CHAT = "/v1/chat/completions"
 _BATCH_PER_SLOT = 4  # queries handed over at once for every one in flight: the last of a batch wait for few
-_MOST_ENDS = 1000  # ends whose tokens are kept; nearly always there are a few
+_MAX_ENDS = 1000  # ends whose tokens are kept; nearly always there are a few
 
 Result = TypeVar("Result")
 
@@ -84,14 +84,14 @@ class HttpEngine:
         *,
         concurrency: int = 16,
         layout: PromptLayout | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         name: str | None = None,
-        most_new_tokens: int = MOST_NEW_TOKENS,
+        most_new_tokens: int = MAX_NEW_TOKENS,
     ) -> None:
         """Find out what the servers are and can do."""
         if concurrency < 1:
             raise UnpriorError(f"the concurrency is {concurrency}, it must be at least 1")
-        self._client = HttpClient(base_urls, patience or Patience())
+        self._client = HttpClient(base_urls, patience or RetryPolicy())
         self._name, self._layout, self.concurrency = name or model, layout or PromptLayout(), concurrency
         self.most_new_tokens = most_new_tokens
         """Longest original answer."""
@@ -284,7 +284,7 @@ class HttpEngine:
         async with self._encoding.setdefault(key, asyncio.Lock()):  # others with this end wait for the first one
             if key not in self._encoded:
                 encoded = await self._tokenizer.encode(text, candidates)
-                if len(self._encoded) >= _MOST_ENDS:
+                if len(self._encoded) >= _MAX_ENDS:
                     self._encoded.clear()
                 self._encoded[key] = encoded
             return self._encoded[key]

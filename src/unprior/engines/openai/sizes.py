@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unprior.engines.candidate_tree import branch_points
-from unprior.engines.openai.answers import MOST_NAMED_TOKENS, named_tokens, prompt_tokens, written_text
+from unprior.engines.openai.answers import MAX_NAMED_TOKENS, named_tokens, prompt_tokens, written_text
 from unprior.engines.openai.client import HttpClient, WrongAnswerError
 from unprior.engines.openai.images import encode_picture, user_content, write_body
 from unprior.engines.openai.server import Served, naming, question
@@ -54,7 +54,7 @@ class SizesProbe:
                 encoded = await self.tokenizer.encode(query.text + self.suffix, query.candidates)
                 trees[query.candidates] = CandidateTree.of(encoded.candidates, self.client.requests - before)
                 following = branch_points(encoded.candidates)[()]
-                first[query.candidates] = [int(token) for token in following[:MOST_NAMED_TOKENS]]
+                first[query.candidates] = [int(token) for token in following[:MAX_NAMED_TOKENS]]
         found = [await self._picture(query, first[query.candidates]) for query in queries]
         mean: dict[str, Any] = {name: float(np.mean([sizes[name] for sizes in found])) for name in found[0]}
         mean |= {"text_tokens": float(base), "tokens_per_character": float(slope), "tail_tokens": float(np.mean(tails))}

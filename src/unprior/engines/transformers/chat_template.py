@@ -16,7 +16,7 @@ from unprior.prompts import PromptLayout
 _LABEL = re.compile(r"\W*(?:image|picture|photo|img)?\W*\d*\W*", re.IGNORECASE)
 """What a template may write beside the placeholder of a picture, such as “Picture 1: ”."""
 _TAG = re.compile(r"<[^<>\s]+>|\[[A-Z_]+\]")
-_MOST_SHOWN = 120
+_MAX_SHOWN = 120
 _REMEDY = "correct chat_template.jinja in a local copy of the model"
 
 
@@ -141,4 +141,4 @@ def _alike(first: str, second: str) -> int:
 
 
 def _shown(text: str) -> str:
-    return repr(text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…") if text else "nothing"
+    return repr(text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "…") if text else "nothing"

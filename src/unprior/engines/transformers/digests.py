@@ -18,7 +18,7 @@ _LARGE = 1 << 24
 """Smaller files are read every time: that costs less than asking whether they have changed."""
 _SETTLED = 2_000_000_000
 """Nanoseconds after which another write must show in a file's time stamp, on any file system."""
-_MOST_REMEMBERED = 2_000
+_MAX_REMEMBERED = 2_000
 _DIGEST = re.compile("[0-9a-f]{64}")
 _ABOUT_THE_MODEL = ("license", "notice", "readme")
 
@@ -84,6 +84,6 @@ def _remember(cache: Path, fresh: dict[str, str]) -> None:
     """Add to what is there now; of two processes at the same moment one may lose, and its digests are made again."""
     places = {key.partition("|")[0] for key in fresh}
     kept = {key: value for key, value in _remembered(cache).items() if key.partition("|")[0] not in places}
-    newest = dict(list({**kept, **fresh}.items())[-_MOST_REMEMBERED:])
+    newest = dict(list({**kept, **fresh}.items())[-_MAX_REMEMBERED:])
     with suppress(UnpriorError, OSError, UnicodeError), replacing(cache) as temporary:
         temporary.write_text(json.dumps(newest, indent=0), encoding="utf-8")

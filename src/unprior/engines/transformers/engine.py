@@ -22,7 +22,7 @@ from unprior.prompts import PromptLayout
 if TYPE_CHECKING:
     from unprior.engines.transformers.forward import Branch, Reader
 
-MOST_NEW_TOKENS = 64
+MAX_NEW_TOKENS = 64
 
 Result = TypeVar("Result")
 
@@ -83,7 +83,7 @@ class TransformersEngine:
         layout: PromptLayout | None = None,
         self_test: bool = True,
         name: str | None = None,
-        most_new_tokens: int = MOST_NEW_TOKENS,
+        most_new_tokens: int = MAX_NEW_TOKENS,
         trust_remote_code: bool = False,
     ) -> None:
         """Load model and processor."""

@@ -11,7 +11,7 @@ import pydantic
 from unprior._files import parse_json
 from unprior.errors import UnpriorError
 
-_MOST_CHARACTERS, _SHOWN_NAMES = 300, 5
+_MAX_CHARACTERS, _SHOWN_NAMES = 300, 5
 _PLAIN = (OSError, ValueError, ImportError, RuntimeError)
 """Errors whose messages speak for themselves; others are told with their type."""
 _NEEDS_CODE = (
@@ -74,8 +74,8 @@ def told(error: BaseException) -> str:
     text = error.errors()[0]["msg"] if isinstance(error, pydantic.ValidationError) else str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     first = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1])
-    if len(first) > _MOST_CHARACTERS:
-        first = first[: _MOST_CHARACTERS - 1] + "…"
+    if len(first) > _MAX_CHARACTERS:
+        first = first[: _MAX_CHARACTERS - 1] + "…"
     kind = type(error).__name__
     if first and (type(error) in _PLAIN or isinstance(error, pydantic.ValidationError)):
         return first

@@ -16,7 +16,7 @@ from unprior.studies.rq3.frontier import FrontierPoint
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEAST_LOSS_SHOWN = -12.0
+_MIN_LOSS_SHOWN = -12.0
 _AREA = (310.0, 240.0)  # of the axes in points, near enough to keep labels apart
 
 Curve = tuple[tuple[float, float, str], ...]
@@ -115,7 +115,7 @@ class FrontierDisplay(Display):
 
     def _worst_shown(self) -> float:
         worst = min((cs for cs, _, _ in (*self.spc, *self.selected)), default=0.0)
-        return min(1.6 * worst, _LEAST_LOSS_SHOWN)
+        return min(1.6 * worst, _MIN_LOSS_SHOWN)
 
 
 def _epsilon(point: FrontierPoint) -> str:

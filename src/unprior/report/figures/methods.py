@@ -16,7 +16,7 @@ from unprior.studies import Methods
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEAST_SHOWN = -12.0
+_MIN_SHOWN = -12.0
 _WIDTH, _HEIGHT = 4.5, 3.2
 _AREA = (215.0, 190.0)  # of the axes in points, near enough to keep labels apart
 _STAR, _OTHER = 13.0, 8.0  # what markers take up
@@ -74,7 +74,7 @@ class MethodsDisplay(Display):
     def outside(self) -> tuple[MethodPoint, ...]:
         """Methods that lose too much to be shown without squeezing all others."""
         own = self.points[-1]
-        lost = min(1.6 * own.cs, _LEAST_SHOWN), min(1.6 * own.cf, _LEAST_SHOWN)
+        lost = min(1.6 * own.cs, _MIN_SHOWN), min(1.6 * own.cf, _MIN_SHOWN)
         return tuple(point for point in self.points if point.cs < lost[0] or point.cf < lost[1])
 
     def _draw(self, task: str) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from unprior.plots.display import Display, task_name
 from unprior.plots.style import LIGHT, FigureStyle
-from unprior.studies.result import limit
 from unprior.studies.rq3.prior_control import CONTROLS
 from unprior.studies.rq3.prior_controls import PriorControls
+from unprior.tables.format import format_limit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ class PriorControlsDisplay(Display):
         with style.applied():
             axes = ax or style.new_axes(5.2, 3.1)
             _draw(axes, style, rows, boxes)
-            axes.set(xlabel=f"ΔCF: repair (points), ε = {limit(results.epsilons[0])}", title=task_name(task))
+            axes.set(xlabel=f"ΔCF: repair (points), ε = {format_limit(results.epsilons[0])}", title=task_name(task))
         return cls(axes_=axes, style=style, rows=rows, boxes=boxes, means=means)
 
 

@@ -38,11 +38,11 @@ class TradeOffsDisplay(Display):
         results: Sequence[Row],
         *,
         task: str,
-        strong: Sequence[str] = (),
+        bold: Sequence[str] = (),
         ax: Axes | None = None,
         style: FigureStyle = LIGHT,
     ) -> Self:
-        """Draw one task on ``ax``, or on a new figure; ``strong`` names the rows to look at."""
+        """Draw one task on ``ax``, or on a new figure; ``bold`` names the rows to look at."""
         rows = tuple(
             (name, 100 * result.cf.delta, 100 * result.cs.delta)
             for name, of_tasks in results
@@ -52,17 +52,17 @@ class TradeOffsDisplay(Display):
         with style.applied():
             axes = ax or style.new_axes(4.8, height_of(len(rows)))
             display = cls(axes_=axes, style=style, rows=rows)
-            display._draw(task, strong)
+            display._draw(task, bold)
         return display
 
-    def _draw(self, task: str, strong: Sequence[str]) -> None:
+    def _draw(self, task: str, bold: Sequence[str]) -> None:
         axes = self.axes_
         heights = [float(place) for place in range(len(self.rows))]
         draw_changes(axes, self.style, heights, [row[1] for row in self.rows], [row[2] for row in self.rows])
         axes.set_yticks(heights, [row[0] for row in self.rows])
         axes.set_ylim(len(self.rows) - 0.4, -0.6)
         for label in axes.get_yticklabels():
-            label.set_fontweight("bold" if label.get_text() in strong else "normal")
+            label.set_fontweight("bold" if label.get_text() in bold else "normal")
         axes.set_title(task_name(task))
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.5 / (height_of(len(self.rows)) - 1.0)), ncols=2)
 
@@ -89,7 +89,7 @@ def height_of(rows: int) -> float:
     return 1.3 + 0.27 * rows
 
 
-def draw_trade_offs(results: Sequence[Row], style: FigureStyle | None, *, strong: Sequence[str] = ()) -> Figure | None:
+def draw_trade_offs(results: Sequence[Row], style: FigureStyle | None, *, bold: Sequence[str] = ()) -> Figure | None:
     """One panel per task on the same scale; None without results."""
     chosen = style or LIGHT
     tasks = sorted({result.task for _, of_tasks in results for result in of_tasks})
@@ -97,7 +97,7 @@ def draw_trade_offs(results: Sequence[Row], style: FigureStyle | None, *, strong
         return None
     draws: list[Callable[[Axes], object]] = [
         lambda axes, task=task: TradeOffsDisplay.from_results(  # type: ignore[misc]
-            results, task=task, strong=strong, ax=axes, style=chosen
+            results, task=task, bold=bold, ax=axes, style=chosen
         )
         for task in tasks
     ]

@@ -15,7 +15,7 @@ from typing import Any
 
 from PIL import Image
 
-from unprior.engines.protocol import Engine, EngineDescription
+from unprior.engines.protocol import Engine, EngineInfo
 from unprior.errors import UnpriorError
 from unprior.scoring.ray.shards import ShardFolder
 from unprior.scoring.run import JobWorker
@@ -24,7 +24,7 @@ LOCAL = "local"
 """The address that starts a Ray of our own on this machine."""
 _NOBODY = "Could not find any running Ray instance"
 _PATIENCE = 10.0  # seconds
-_MOST_BLOCKS = 2000  # one batch each, unless there are more batches
+_MAX_BLOCKS = 2000  # one batch each, unless there are more batches
 
 Load = Callable[[], Engine]
 
@@ -79,7 +79,7 @@ def connected(address: str | None, workers: int | None = None) -> Iterator[None]
     cores = max(os.cpu_count() or 1, workers or 1)
     alone: dict[str, Any] = {"address": LOCAL, "num_cpus": cores, "include_dashboard": False}
     try:
-        _knock(address)
+        _probe_port(address)
         with _silenced():
             try:
                 ray.init(**quiet, **(alone if address == LOCAL else {"address": address or "auto"}))
@@ -114,7 +114,7 @@ def _silenced() -> Iterator[None]:
         os.close(kept)
 
 
-def _knock(address: str | None) -> None:
+def _probe_port(address: str | None) -> None:
     """Find out soon whether anybody is there; Ray would try for minutes."""
     host, separator, port = (address or "").rpartition(":")
     if separator and port.isdigit() and "/" not in host:
@@ -128,14 +128,14 @@ def cluster_resources() -> dict[str, float]:
     return dict(ray.cluster_resources())
 
 
-def describe_remotely(load: Load, pool: Pool) -> EngineDescription:
+def describe_remotely(load: Load, pool: Pool) -> EngineInfo:
     """Load the engine where the workers will, and tell what it is; this machine may lack what it needs."""
     import ray
 
     # The process ends with the call, so that the memory of its GPU is free again.
     ask = ray.remote(num_cpus=pool.cpus, num_gpus=pool.gpus, max_calls=1)(_describe)
     with _explained():
-        described: EngineDescription | str = ray.get(ask.remote(load))
+        described: EngineInfo | str = ray.get(ask.remote(load))
     if isinstance(described, str):
         raise UnpriorError(described)
     return described
@@ -152,7 +152,7 @@ def finished_shards(task: Task, batches: int, pool: Pool) -> Iterator[str]:
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False  # there is one already
     logging.getLogger("ray.data").setLevel(logging.ERROR)
-    blocks = min(batches, _MOST_BLOCKS)
+    blocks = min(batches, _MAX_BLOCKS)
     numbers = [pa.table({"batch": range(block, batches, blocks)}) for block in range(blocks)]
     done = ray.data.from_arrow(numbers).map_batches(
         ScoringWorker,
@@ -203,9 +203,9 @@ class ScoringWorker:
         return {"shard": names, "error": [""] * len(names)}
 
 
-def _describe(load: Load) -> EngineDescription | str:
+def _describe(load: Load) -> EngineInfo | str:
     try:
-        return EngineDescription.of(load())
+        return EngineInfo.of(load())
     except Exception as error:
         return _told(error)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from unprior.benchmarks.schema import Benchmark
-from unprior.engines.protocol import EngineDescription
+from unprior.engines.protocol import EngineInfo
 from unprior.scoring.plan import Job, ScoringPlan, batches
 from unprior.scoring.ray.cluster import Load, Pool, Task, finished_shards
 from unprior.scoring.ray.shards import ShardFolder
@@ -44,7 +44,7 @@ class DistributedRun:
     def __init__(
         self,
         load: Load,
-        engine: EngineDescription,
+        engine: EngineInfo,
         benchmark: Benchmark,
         store: ScoreStore,
         folder: Path,
@@ -112,7 +112,7 @@ class DistributedRun:
             return
         task = Task(self._load, self.shards, self.plan.engine.fingerprint, self.plan.resize_to, _png(self.plan.mean))
         for name in finished_shards(task, count, self.pool):
-            now, failed_now = self.shards.take_in(name, self.store)
+            now, failed_now = self.shards.ingest(name, self.store)
             done, failed = done + now, failed + failed_now
             tell()
 

@@ -25,7 +25,7 @@ from unprior.scoring.store import ScoreStore, StoredResult
 
 _TRIES = ".tries"
 _LOCK = "lock"
-_MOST_DEATHS = 2
+_MAX_DEATHS = 2
 _DEADLY = "the worker died of it more than once, perhaps for lack of memory; look at the picture, or use fewer workers"
 _JOB = pa.schema(
     [
@@ -153,7 +153,7 @@ class ShardFolder:
             else:
                 results = []
                 for job in batch:
-                    if tried.count(f"begun:{job.key}") - tried.count(f"ended:{job.key}") >= _MOST_DEATHS:
+                    if tried.count(f"begun:{job.key}") - tried.count(f"ended:{job.key}") >= _MAX_DEATHS:
                         results.append(StoredResult(job.key, failure=_DEADLY))
                         continue
                     note(f"begun:{job.key}")
@@ -178,7 +178,7 @@ class ShardFolder:
             pq.write_table(pa.Table.from_pylist(rows, _RESULT), temporary)
         return name
 
-    def take_in(self, name: str, store: ScoreStore) -> tuple[int, int]:
+    def ingest(self, name: str, store: ScoreStore) -> tuple[int, int]:
         """Put the results of a shard into a store; returns how many there are, and how many of them failed."""
         try:
             rows = pq.read_table(self.folder / name, schema=_RESULT).to_pylist()
@@ -190,7 +190,7 @@ class ShardFolder:
         )
         return len(rows), sum(row["failure"] is not None for row in rows)
 
-    def merge_left(self, store: ScoreStore) -> int:
+    def merge_leftovers(self, store: ScoreStore) -> int:
         """Take in what a job left that was stopped, unless there is none or another job is working."""
         if not self.folder.is_dir():
             return 0
@@ -204,7 +204,7 @@ class ShardFolder:
         """Take in all shards and then remove them; returns their number."""
         names = sorted(path.name for path in self.folder.glob("*.parquet"))
         for name in names:
-            self.take_in(name, store)
+            self.ingest(name, store)
         for name in names:  # a failure must be tried again by the next job, so it must not find the batch done
             (self.folder / name).unlink(missing_ok=True)
         for left in (*self.folder.glob("queue-*.arrow"), *self.folder.glob(f"*{_TRIES}")):

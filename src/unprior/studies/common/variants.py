@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from unprior.calibration import Decisions
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import EQUAL, ResultRow, ResultSection, ResultTable, both, highest, repairs
+from unprior.studies.result import format_repairs
+from unprior.tables.format import EQUAL, format_changes, highest
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,26 +81,26 @@ class Variants:
             for result in each.tasks
         ]
 
-    def lines_up(self, title: str, head: str, caption: str, *, digits: int = 1, counts: bool = False) -> ResultTable:
-        """ΔCF/ΔCS by variant and task, the highest U_0.5 of every task strong; ``counts`` adds CF repairs/harms."""
+    def to_table(self, title: str, head: str, caption: str, *, digits: int = 1, counts: bool = False) -> Table:
+        """ΔCF/ΔCS by variant and task, the highest U_0.5 of every task bold; ``counts`` adds CF repairs/harms."""
 
         def cell(result: TradeOff) -> str:
-            change = both(result.cf.delta, result.cs.delta, digits)
-            return f"{change} ({repairs(result.cf)})" if counts else change
+            change = format_changes(result.cf.delta, result.cs.delta, digits)
+            return f"{change} ({format_repairs(result.cf)})" if counts else change
 
         sections = []
         for group in dict.fromkeys(each.group for each in self.variants):
             rows = []
             for each in (each for each in self.variants if each.group == group):
-                strong = tuple(
+                bold = tuple(
                     place for place, task in enumerate(self.tasks, start=1) if each.name in self.best(task, group)
                 )
                 label = f"{each.label} (abstains)" if each.abstains else each.label
-                rows.append(ResultRow((label, *(cell(each.on(task)) for task in self.tasks)), strong_cells=strong))
-            sections.append(ResultSection(group, tuple(rows)))
+                rows.append(Row((label, *(cell(each.on(task)) for task in self.tasks)), bold_cells=bold))
+            sections.append(Section(group, tuple(rows)))
         what = "ΔCF/ΔCS (CF repairs/harms)" if counts else "ΔCF/ΔCS"
         columns = (head, *(f"{task.upper()} {what}" for task in self.tasks))
-        return ResultTable(title, columns, tuple(sections), caption)
+        return Table(title, columns, tuple(sections), caption)
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:
         """ΔCF and ΔCS of every variant, one panel per task."""

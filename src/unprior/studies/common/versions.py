@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unprior.calibration import Decisions
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.result import limit
+from unprior.tables.format import format_limit
 
 
 def spc_versions(inputs: StudyInputs) -> dict[str, Decisions]:
@@ -18,9 +18,9 @@ def spc_versions(inputs: StudyInputs) -> dict[str, Decisions]:
     ['SPC (ε = 0.04)', 'SPC (ε = 0.10)', 'SPC (ε = 0.10, uncertainty-aware)']
     """
     return {
-        f"SPC (ε = {limit(inputs.epsilon)})": inputs.decisions(),
-        f"SPC (ε = {limit(inputs.wide_epsilon)})": inputs.decisions(inputs.wide_epsilon),
-        f"SPC (ε = {limit(inputs.wide_epsilon)}, uncertainty-aware)": inputs.decisions(
+        f"SPC (ε = {format_limit(inputs.epsilon)})": inputs.decisions(),
+        f"SPC (ε = {format_limit(inputs.wide_epsilon)})": inputs.decisions(inputs.wide_epsilon),
+        f"SPC (ε = {format_limit(inputs.wide_epsilon)}, uncertainty-aware)": inputs.decisions(
             inputs.wide_epsilon, uncertainty=True
         ),
     }

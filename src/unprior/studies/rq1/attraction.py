@@ -13,8 +13,9 @@ from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, compare_with_partner, correct, prior_winners
 from unprior.scores import ScoreTable
 from unprior.studies.inputs import External
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, counted, listed, percent
 from unprior.studies.study import Study
+from unprior.tables.format import format_count, format_list, format_percent
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,13 +111,13 @@ class Attraction:
         return [cell.record() for cell in (*self.overall, *self.cells, *self.others)]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Rates of the whole tasks, and of those of other benchmarks."""
-        sections = [ResultSection(None, tuple(_row(cell.task.upper(), cell) for cell in self.overall))]
+        sections = [Section(None, tuple(_row(cell.task.upper(), cell) for cell in self.overall))]
         if self.others:
             rows = tuple(_row(f"{cell.benchmark} {cell.task.upper()}", cell) for cell in self.others)
-            sections.append(ResultSection("Other benchmarks", rows))
-        return ResultTable(
+            sections.append(Section("Other benchmarks", rows))
+        return Table(
             "Prior attraction of wrong CF answers (%)",
             ("Task", "CF errors", "Prior's winner", "By chance", "CS answer", "Winner is CS answer (errors)",
              "(all pairs)"),
@@ -130,18 +131,20 @@ class Attraction:
     def sentences(self) -> tuple[str, ...]:
         """How directed the errors are, and where most."""
         said = [
-            f"Of {counted(cell.attracted.total, f'wrong {cell.task.upper()} answer')} to counterfactual images "
-            f"{percent(cell.attracted.value)} % are what the model answers without the image, {_beside(cell)}."
+            f"Of {format_count(cell.attracted.total, f'wrong {cell.task.upper()} answer')} to counterfactual images "
+            f"{format_percent(cell.attracted.value)} % are what the model answers without the image, {_beside(cell)}."
             for cell in self.overall
             if cell.attracted.total
         ]
         ordinary = [
-            f"{percent(cell.ordinary_among_errors.value)} % of the {cell.task.upper()} errors"
+            f"{format_percent(cell.ordinary_among_errors.value)} % of the {cell.task.upper()} errors"
             for cell in self.overall
             if cell.ordinary_among_errors.total
         ]
         if ordinary:
-            said.append(f"The answer without the image is that to the pair's commonsense image in {listed(ordinary)}.")
+            said.append(
+                f"The answer without the image is that to the pair's commonsense image in {format_list(ordinary)}."
+            )
         large = [cell for cell in self.cells if cell.attracted.total >= _ENOUGH]
         if large:
             rates = [cell.attracted.value for cell in large]
@@ -150,15 +153,15 @@ class Attraction:
             words = (
                 f"highest in {_named(top)} and lowest in {_named(bottom)}"
                 if most > least
-                else f"{percent(most)} % everywhere"
+                else f"{format_percent(most)} % everywhere"
             )
             said.append(f"Among cells with at least {_ENOUGH} errors the rate is {words}.")
         if not said:
             said.append("There are no wrong answers to counterfactual images.")
-        ordinary = [f"{percent(cell.prior_is_ordinary.value)} % of {cell.task.upper()} questions"
+        ordinary = [f"{format_percent(cell.prior_is_ordinary.value)} % of {cell.task.upper()} questions"
                     for cell in self.overall if cell.prior_is_ordinary.total]  # fmt: skip
         if ordinary:
-            said.append(f"About commonsense images the answer without the image is right for {listed(ordinary)}.")
+            said.append(f"About commonsense images the answer without the image is right for {format_list(ordinary)}.")
         return (*said, *(_elsewhere(cell) for cell in self.others))
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:
@@ -199,20 +202,24 @@ def study_attraction(table: ScoreTable, others: Mapping[str, External] | None = 
     return Attraction(tuple(overall), tuple(cells), tuple(elsewhere))
 
 
-def _row(name: str, cell: AttractionCell) -> ResultRow:
+def _row(name: str, cell: AttractionCell) -> Row:
     shares = (cell.errors_ordinary, cell.ordinary_among_errors, cell.prior_is_ordinary)
     rates = (cell.attracted.value, cell.chance, *(share.value for share in shares))
-    return ResultRow((name, str(cell.attracted.total), *map(percent, rates)))
+    return Row((name, str(cell.attracted.total), *map(format_percent, rates)))
 
 
 def _elsewhere(cell: AttractionCell) -> str:
     """The counts of another benchmark."""
     name = f"{cell.benchmark} {cell.task.upper()}"
-    said = f"On {name} the prior's winner is the ordinary answer in {percent(cell.prior_is_ordinary.value)} % of pairs"
+    said = (
+        f"On {name} the prior's winner is the ordinary answer in {format_percent(cell.prior_is_ordinary.value)} "
+        f"% of pairs"
+    )
     if not cell.attracted.total:
         return f"{said}; no CF answer is wrong there."
     return (
-        f"{said}; it is the wrong answer in {cell.attracted.count} of {counted(cell.attracted.total, 'CF error')}, and "
+        f"{said}; it is the wrong answer in {cell.attracted.count} of "
+        f"{format_count(cell.attracted.total, 'CF error')}, and "
         f"{cell.errors_ordinary.count} of {cell.errors_ordinary.total} are the ordinary answer."
     )
 
@@ -220,13 +227,13 @@ def _elsewhere(cell: AttractionCell) -> str:
 def _beside(cell: AttractionCell) -> str:
     if cell.task == "qa" and cell.chance == cell.attracted.value:
         return "but with two candidates an error has no choice"
-    return f"against {percent(cell.chance)} % expected by chance"
+    return f"against {format_percent(cell.chance)} % expected by chance"
 
 
 def _named(cells: Sequence[AttractionCell]) -> str:
     """One cell by its name, several by their number; with their rate."""
     first = cells[0]
-    rate = f"{percent(first.attracted.value)} %"
+    rate = f"{format_percent(first.attracted.value)} %"
     return (
         f"{first.subcategory} ({first.task.upper()}, {rate})" if len(cells) == 1 else f"{len(cells)} of them ({rate})"
     )

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from unprior.baselines.answers import Cost, MethodAnswers
-from unprior.studies.result import ResultTable, counted, listed
 from unprior.studies.study import Study
+from unprior.tables.format import format_count, format_list
+from unprior.tables.model import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +52,7 @@ class Costs:
         return getattr(cost, unit) / base if base else None
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """One row per method."""
         rows = [
             (row.label, f"{row.cost.images:.2g}", f"{row.cost.passes:.3g}", f"{row.cost.seconds:.3g}",
@@ -59,14 +60,15 @@ class Costs:
             for row in self.rows
         ]  # fmt: skip
         examples = sorted({row.cost.examples for row in self.rows})
-        return ResultTable.plain(
+        return Table.plain(
             "Cost of one example",
             ("Method", "Images encoded", "Forward passes", "Seconds", "Passes, times original", "Time, times original"),
             rows,
-            f"Means over {listed([str(count) for count in examples]) or 'no'} examples, all methods on each in turn. "
+            f"Means over {format_list([str(count) for count in examples]) or 'no'} examples, all methods on each in "
+            f"turn. "
             "SPC: the original answer and the scores of all candidates with and without the image; strength and gate "
             "need no pass of the model.",
-            strong=[index for index, row in enumerate(self.rows) if row.method == "spc"],
+            bold=[index for index, row in enumerate(self.rows) if row.method == "spc"],
         )
 
     @property
@@ -92,7 +94,8 @@ class Costs:
             if own is not None:
                 slower = sum(row.cost.seconds > own.seconds for row in others)
                 said.append(
-                    f"{slower or 'None'} of {counted(len(others), 'other method')} {'takes' if slower < 2 else 'take'} "
+                    f"{slower or 'None'} of {format_count(len(others), 'other method')} "
+                    f"{'takes' if slower < 2 else 'take'} "
                     f"longer than SPC."
                 )
         return tuple(said)

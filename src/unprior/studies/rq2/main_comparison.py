@@ -10,8 +10,10 @@ from unprior.calibration import Decisions
 from unprior.evaluation import Evaluation, Metrics, SideResult, TaskResult, evaluate
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores.files import finite_or_none
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, interval, listed, points, repairs
+from unprior.studies.result import format_repairs
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_interval, format_list, format_points
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,12 +35,12 @@ class MainComparison:
     evaluation: Evaluation
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """The paper's main table for all tasks, with the intervals of its caption."""
         columns = ("Task", "Method", "CF acc.", "CS acc.", "CFAD↓", "RPD↓", "CCR↓", "ΔCF/ΔCS", "95 % ΔCF", "95 % ΔCS",
                    "R/H CF", "R/H CS")  # fmt: skip
-        sections = tuple(ResultSection(None, _rows(task)) for task in self.evaluation.tasks)
-        return ResultTable(
+        sections = tuple(Section(None, _rows(task)) for task in self.evaluation.tasks)
+        return Table(
             "Original answers and SPC",
             columns,
             sections,
@@ -62,7 +64,7 @@ class MainComparison:
                 ("CCR", before.ccr.value, after.ccr.value),
             ]
             trends = [f"{name} {_trend(one, other)}" for name, one, other in measures if not math.isnan(one + other)]
-            said.append(f"There {listed(trends)}.")
+            said.append(f"There {format_list(trends)}.")
         return tuple(said)
 
     def records(self) -> list[dict[str, Any]]:
@@ -77,18 +79,18 @@ class MainComparison:
         return IntervalsDisplay.from_results(self.evaluation, style=style or LIGHT).figure_
 
 
-def _rows(task: TaskResult) -> tuple[ResultRow, ...]:
+def _rows(task: TaskResult) -> tuple[Row, ...]:
     cf, cs = task.cf, task.cs
     changes = (
-        both(cf.change.delta, cs.change.delta),
-        interval(cf.low, cf.high),
-        interval(cs.low, cs.high),
-        repairs(cf.change),
-        repairs(cs.change),
+        format_changes(cf.change.delta, cs.change.delta),
+        format_interval(cf.low, cf.high),
+        format_interval(cs.low, cs.high),
+        format_repairs(cf.change),
+        format_repairs(cs.change),
     )
     return (
-        ResultRow((task.task.upper(), "Original", *_shares(task.original), *("–" for _ in changes))),
-        ResultRow(("", "SPC", *_shares(task.method), *changes), strong=True),
+        Row((task.task.upper(), "Original", *_shares(task.original), *("–" for _ in changes))),
+        Row(("", "SPC", *_shares(task.method), *changes), bold=True),
     )
 
 
@@ -100,10 +102,13 @@ def _shares(metrics: Metrics) -> tuple[str, ...]:
 def _moves(side: SideResult, name: str, unit: str = "") -> str:
     delta = side.change.delta
     if not delta:
-        return f"leaves {name} accuracy as it was ({repairs(side.change)}{unit})"
+        return f"leaves {name} accuracy as it was ({format_repairs(side.change)}{unit})"
     verb = "raises" if delta > 0 else "lowers"
     unclear = "; could be chance" if side.low <= 0 <= side.high else ""
-    return f"{verb} {name} accuracy by {points(abs(delta))[1:]} points ({repairs(side.change)}{unit}{unclear})"
+    return (
+        f"{verb} {name} accuracy by {format_points(abs(delta))[1:]} points "
+        f"({format_repairs(side.change)}{unit}{unclear})"
+    )
 
 
 def _trend(before: float, after: float) -> str:

@@ -4,39 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, listed, points
+from unprior.tables.format import format_changes, format_list, format_points
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from unprior.studies.rq2.methods import MethodRow, Methods
 
 
-def methods_table(methods: Methods) -> ResultTable:
+def methods_table(methods: Methods) -> Table:
     """ΔCF/ΔCS by method and task, with a column against matched decoders for tasks that have one."""
     matched = methods.matched_family > 0
     names = [task.upper() for task in methods.tasks]
     columns = ("Method", *names, *(f"{name}, matched" for name in names if matched))
     best = {task: methods.best(task) for task in methods.tasks}
 
-    def line(row: MethodRow) -> ResultRow:
-        cells = [both(each.cf.change.delta, each.cs.change.delta) for each in row.tasks]
+    def line(row: MethodRow) -> Row:
+        cells = [format_changes(each.cf.change.delta, each.cs.change.delta) for each in row.tasks]
         if matched:
             references = row.matched or ()
-            cells += [both(each.cf.change.delta, each.cs.change.delta) for each in references]
+            cells += [format_changes(each.cf.change.delta, each.cs.change.delta) for each in references]
             cells += ["–"] * (len(columns) - 1 - len(cells))
         label = f"{row.label} ({row.note})" if row.note else row.label
-        strong = [1 + index for index, task in enumerate(methods.tasks) if row.name in best[task]]
-        return ResultRow((label, *cells), strong_cells=tuple(strong))
+        bold = [1 + index for index, task in enumerate(methods.tasks) if row.name in best[task]]
+        return Row((label, *cells), bold_cells=tuple(bold))
 
     kinds = (
         [row for row in methods.rows if row.kind not in ("control", "spc")],
         [row for row in methods.rows if row.kind == "control"],
         [row for row in methods.rows if row.kind == "spc"],
     )
-    caption = "ΔCF/ΔCS in points against the original answers; the highest U = ΔCF + 0.5 ΔCS of a task is strong."
+    caption = "ΔCF/ΔCS in points against the original answers; the highest U = ΔCF + 0.5 ΔCS of a task is bold."
     if matched:
         caption += " Matched: against the same decoder with its correction switched off."
-    sections = tuple(ResultSection(None, tuple(map(line, rows))) for rows in kinds if rows)
-    return ResultTable("Repair and retention by method", columns, sections, caption)
+    sections = tuple(Section(None, tuple(map(line, rows))) for rows in kinds if rows)
+    return Table("Repair and retention by method", columns, sections, caption)
 
 
 def methods_sentences(methods: Methods) -> tuple[str, ...]:
@@ -53,14 +54,16 @@ def methods_sentences(methods: Methods) -> tuple[str, ...]:
 
         verb = "has" if len(best) == 1 else "have"
         said.append(
-            f"On {task.upper()} {listed([row.label for row in best])} {verb} the highest U "
-            f"({points(usefulness(best[0]))}){_runner_up(methods, index, best)}."
+            f"On {task.upper()} {format_list([row.label for row in best])} {verb} the highest U "
+            f"({format_points(usefulness(best[0]))}){_runner_up(methods, index, best)}."
         )
         for row in others:
             if row.tasks[index].cf.change.delta < 0:
                 worse.setdefault(row.label, []).append(task.upper())
     if worse:
-        said.append(f"CF accuracy falls with {listed([f'{label} (on {listed(on)})' for label, on in worse.items()])}.")
+        said.append(
+            f"CF accuracy falls with {format_list([f'{label} (on {format_list(on)})' for label, on in worse.items()])}."
+        )
     return tuple(said)
 
 
@@ -71,4 +74,4 @@ def _runner_up(methods: Methods, index: int, best: list[MethodRow]) -> str:
     if not rivals or len({row.kind == "spc" for row in best}) > 1:
         return ""
     second = max(rivals, key=lambda row: row.tasks[index].utility)
-    return f", against {points(second.tasks[index].utility)} of {second.label}"
+    return f", against {format_points(second.tasks[index].utility)} of {second.label}"

@@ -15,9 +15,9 @@ from unprior.evaluation import SideResult, TaskResult, evaluate, holm
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
-from unprior.studies.result import ResultTable
 from unprior.studies.rq2.method_records import flat_sides, in_words
 from unprior.studies.rq2.method_words import methods_sentences, methods_table
+from unprior.tables.model import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,8 +90,8 @@ class Methods:
         return tuple(name for name, value in values.items() if value == max(values.values()))
 
     @property
-    def table(self) -> ResultTable:
-        """ΔCF/ΔCS by method and task, the largest U of every task strong."""
+    def table(self) -> Table:
+        """ΔCF/ΔCS by method and task, the largest U of every task bold."""
         return methods_table(self)
 
     @property

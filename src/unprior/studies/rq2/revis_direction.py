@@ -15,8 +15,9 @@ from unprior.evaluation.comparison import group_rows
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, listed, percent, points
 from unprior.studies.study import Study
+from unprior.tables.format import format_list, format_percent, format_points
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,17 +87,17 @@ class AnswerShifts:
     """By task and method, both sides each; REVIS before all others."""
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """One section per task."""
         tasks = dict.fromkeys(shift.task for shift in self.shifts)
         sections = tuple(
-            ResultSection(
+            Section(
                 task.upper(),
                 tuple(
-                    ResultRow(
-                        (shift.label, shift.side.upper(), points(shift.change.delta), str(shift.change.changed),
+                    Row(
+                        (shift.label, shift.side.upper(), format_points(shift.change.delta), str(shift.change.changed),
                          *("–" if count is None else str(count) for count in shift.counts)),
-                        strong=shift.method in FOCUS,
+                        bold=shift.method in FOCUS,
                     )
                     for shift in self.shifts
                     if shift.task == task
@@ -104,7 +105,7 @@ class AnswerShifts:
             )
             for task in tasks
         )  # fmt: skip
-        return ResultTable(
+        return Table(
             "Where changed answers go",
             ("Method", "Images", "Δ", "Changed", "yes→no", "no→yes", "To prior's winner", "From prior's winner",
              "Between others", "From/to no answer"),
@@ -124,8 +125,8 @@ class AnswerShifts:
                 continue
             direction, count = _main_direction(parts)
             if method in FOCUS:
-                deltas = " and ".join(f"{part.side.upper()} {points(part.change.delta)}" for part in parts)
-                share = "all" if count == changed else f"{percent(count / changed, 0)} %"
+                deltas = " and ".join(f"{part.side.upper()} {format_points(part.change.delta)}" for part in parts)
+                share = "all" if count == changed else f"{format_percent(count / changed, 0)} %"
                 said.append(
                     f"{parts[0].label} changes {changed} {task.upper()} answers ({deltas} points); {share} of them go "
                     f"{direction}."
@@ -133,7 +134,7 @@ class AnswerShifts:
             elif count == changed:
                 alike.setdefault((task, direction), []).append(parts[0].label)
         said += [
-            f"{listed(labels)} {'moves' if len(labels) == 1 else 'move'} every {task.upper()} answer that changes "
+            f"{format_list(labels)} {'moves' if len(labels) == 1 else 'move'} every {task.upper()} answer that changes "
             f"{direction}."
             for (task, direction), labels in alike.items()
         ]
@@ -177,7 +178,7 @@ def _gate_in_words(shifts: Sequence[Shift]) -> str:
     )
     where = "every example" if examples.count == examples.total else f"{examples.count} of {examples.total} examples"
     return (
-        f"The gate of {shifts[0].label} is open on {where} and at {percent(positions.value)} % of "
+        f"The gate of {shifts[0].label} is open on {where} and at {format_percent(positions.value)} % of "
         f"{positions.total:,} hidden positions."
     )
 

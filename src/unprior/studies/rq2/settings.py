@@ -11,9 +11,10 @@ from unprior.calibration import SelectivePriorCalibrator, TaskChange
 from unprior.calibration.gate import Settings
 from unprior.calibration.selection import Grid, distance_limits
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, listed
 from unprior.studies.rq3.frontier import EPSILONS
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_limit, format_list
+from unprior.tables.model import Row, Section, Table
 
 SYMBOLS = {
     "rho": "ρ", "max_strength": "λ_max", "min_margin": "m_min", "conflict_support": "τ_D", "absorption_support": "τ_A",
@@ -76,7 +77,7 @@ class SelectedSettings:
         return records
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """One row per limit, by version; with the development outcome of what was chosen."""
         sections = []
         for version, rows in self._versions().items():
@@ -84,15 +85,18 @@ class SelectedSettings:
             for row in rows:
                 values = [None if row.settings is None else getattr(row.settings, name) for name in SYMBOLS]
                 outcomes = [_change(row, task) for task in self.tasks]
-                lines.append(ResultRow((
-                    limit(row.epsilon),
+                lines.append(Row((
+                    format_limit(row.epsilon),
                     *("–" if value is None else f"{value:.3g}" for value in values),
                     _counts(row),
                     f"{row.feasible}/{row.searched}",
-                    *("–" if change is None else both(change.delta_cf, change.delta_cs) for change in outcomes),
+                    *(
+                        "–" if change is None else format_changes(change.delta_cf, change.delta_cs)
+                        for change in outcomes
+                    ),
                 )))  # fmt: skip
-            sections.append(ResultSection(version, tuple(lines)))
-        return ResultTable(
+            sections.append(Section(version, tuple(lines)))
+        return Table(
             "Settings selected on the development pairs",
             ("ε", *SYMBOLS.values(), "Candidates", "Feasible", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
             tuple(sections),
@@ -107,9 +111,11 @@ class SelectedSettings:
         said = []
         for version, rows in self._versions().items():
             chosen = [row for row in rows if row.settings is not None]
-            idle = [limit(row.epsilon) for row in rows if row.settings is None]
+            idle = [format_limit(row.epsilon) for row in rows if row.settings is None]
             if idle:
-                said.append(f"{version} finds nothing feasible with ε = {listed(idle)} and keeps every answer there.")
+                said.append(
+                    f"{version} finds nothing feasible with ε = {format_list(idle)} and keeps every answer there."
+                )
             if chosen:
                 said += [_alike(version, chosen), _at_ends(version, chosen)]
         return tuple(said)
@@ -129,10 +135,10 @@ class SelectedSettings:
 def _alike(version: str, rows: Sequence[ChosenSettings]) -> str:
     limits: dict[Settings | None, list[str]] = {}
     for row in rows:
-        limits.setdefault(row.settings, []).append(limit(row.epsilon))
+        limits.setdefault(row.settings, []).append(format_limit(row.epsilon))
     if len(limits) == 1:
-        return f"{version} chooses one set of settings with ε = {listed(limits[rows[0].settings])}."
-    same = [f"ε = {listed(each)} choose the same" for each in limits.values() if len(each) > 1]
+        return f"{version} chooses one set of settings with ε = {format_list(limits[rows[0].settings])}."
+    same = [f"ε = {format_list(each)} choose the same" for each in limits.values() if len(each) > 1]
     return (
         f"{version} chooses {len(limits)} different settings with {len(rows)} limits"
         + "".join(f"; {each}" for each in same)
@@ -146,11 +152,11 @@ def _at_ends(version: str, rows: Sequence[ChosenSettings]) -> str:
     for name, symbol in SYMBOLS.items():
         found = [f"{end} in {counts[name, end]}" for end in ("smallest", "largest") if counts[name, end]]
         if found:
-            words.append(f"{symbol} ({listed(found)})")
+            words.append(f"{symbol} ({format_list(found)})")
     name = version[0].lower() + version[1:]
     if not words:
         return f"Nothing that {name} chooses is at an end of its grid."
-    return f"Of {len(rows)} choices of {name}, these are at an end of their grid: {listed(words)}."
+    return f"Of {len(rows)} choices of {name}, these are at an end of their grid: {format_list(words)}."
 
 
 def _counts(row: ChosenSettings) -> str:

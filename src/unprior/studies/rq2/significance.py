@@ -10,8 +10,10 @@ from unprior.calibration import Decisions
 from unprior.evaluation import Change, compare, holm, mcnemar
 from unprior.evaluation.comparison import group_rows
 from unprior.studies.common.versions import spc_versions
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, listed, repairs
+from unprior.studies.result import format_repairs
 from unprior.studies.study import Study
+from unprior.tables.format import format_list
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,19 +68,19 @@ class Significance:
         return {row.label: row.p for family in self.families if family.version == version for row in family.comparisons}
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Raw and adjusted p, one section per version."""
         sections = tuple(
-            ResultSection(
+            Section(
                 family.version,
                 tuple(
-                    ResultRow((row.label, repairs(row.change), format_p(row.p), format_p(row.holm_p)))
+                    Row((row.label, format_repairs(row.change), format_p(row.p), format_p(row.holm_p)))
                     for row in family.comparisons
                 ),
             )
             for family in self.families
         )
-        return ResultTable(
+        return Table(
             "Exact tests of SPC",
             ("Comparison", "Repairs/harms", "Raw p", "Holm p"),
             sections,
@@ -93,9 +95,9 @@ class Significance:
             kept = [row for row in family.comparisons if row.holm_p <= LEVEL]
             names = [f"{row.label} ({'gain' if row.change.delta > 0 else 'loss'})" for row in kept]
             outcome = f"{len(kept) or 'none'} of {len(family.comparisons)} changes {'is' if len(kept) < 2 else 'are'}"
-            outcome += f" significant at {LEVEL:g} after adjustment" + (f": {listed(names)}" if kept else "")
+            outcome += f" significant at {LEVEL:g} after adjustment" + (f": {format_list(names)}" if kept else "")
             versions.setdefault(outcome, []).append(family.version)
-        said = [f"With {listed(names)} {outcome}." for outcome, names in versions.items()]
+        said = [f"With {format_list(names)} {outcome}." for outcome, names in versions.items()]
         least = min(row.holm_p for family in self.families for row in family.comparisons)
         said.append(f"The smallest adjusted p of all versions is {format_p(least)}.")
         return tuple(said)

@@ -8,8 +8,9 @@ from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.scores.priors import COMBINATIONS, VIEWS, with_prior
 from unprior.studies.common.variants import Variant, Variants
-from unprior.studies.result import ResultTable, both, counted, listed
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_count, format_list
+from unprior.tables.model import Table
 
 LABELS = {
     "text": "Text only (image removed)",
@@ -37,9 +38,9 @@ class AlternativePriors(Variants):
     """
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """ΔCF/ΔCS by estimate."""
-        return self.lines_up(
+        return self.to_table(
             "Alternative estimates of the prior", "Input to estimate the prior",
             "ΔCF/ΔCS in points; settings selected with the text-only prior stay. Strong: highest "
             "U = ΔCF + 0.5 ΔCS of the task.",
@@ -59,13 +60,14 @@ class AlternativePriors(Variants):
             more = sum(each.on(task).cf.delta > text.cf.delta for each in others)
             gaining = sum(each.on(task).cf.delta > 0 for each in self.variants)
             said.append(
-                f"On {task.upper()} U is highest with {listed([f'“{label}”' for label in best])} "
-                f"({both(top.cf.delta, top.cs.delta)})."
+                f"On {task.upper()} U is highest with {format_list([f'“{label}”' for label in best])} "
+                f"({format_changes(top.cf.delta, top.cs.delta)})."
             )
             said.append(
-                f"ΔCF is positive with {gaining or 'none'} of {counted(len(self.variants), 'estimate')}, and higher "
-                f"than with text only ({both(text.cf.delta, text.cs.delta)}) with {more or 'none'} of "
-                f"{counted(len(others), 'other')}."
+                f"ΔCF is positive with {gaining or 'none'} of {format_count(len(self.variants), 'estimate')}, and "
+                f"higher "
+                f"than with text only ({format_changes(text.cf.delta, text.cs.delta)}) with {more or 'none'} of "
+                f"{format_count(len(others), 'other')}."
             )
         return tuple(said)
 

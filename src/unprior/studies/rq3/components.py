@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from unprior.baselines.controls.proposals import FIXED_STRENGTH, fixed_strength_answers
 from unprior.calibration import Decisions
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, listed
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_list
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,18 +54,19 @@ class Components:
         ]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """ΔCF/ΔCS by variant and task."""
         rows = tuple(
-            ResultRow(
-                (row.label, *(both(result.cf.delta, result.cs.delta) for result in row.tasks)), row.variant == "spc"
+            Row(
+                (row.label, *(format_changes(result.cf.delta, result.cs.delta) for result in row.tasks)),
+                row.variant == "spc",
             )
             for row in self.rows
         )
-        return ResultTable(
+        return Table(
             "Component analysis of SPC",
             ("Variant", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
-            (ResultSection(None, rows),),
+            (Section(None, rows),),
             "Points of accuracy against the original answers.",
         )
 
@@ -75,26 +77,28 @@ class Components:
         alone, spc, ungated = (by_name.get(name) for name in ("no_subtraction", "spc", "ungated"))
         assert alone is not None  # these two rows are always there
         assert spc is not None
-        words = listed([f"{both(each.cf.delta, each.cs.delta)} on {each.task.upper()}" for each in alone.tasks])
+        words = format_list(
+            [f"{format_changes(each.cf.delta, each.cs.delta)} on {each.task.upper()}" for each in alone.tasks]
+        )
         gains = [f"{100 * (ours.cf.delta - theirs.cf.delta) + 0.0:+.1f} on {ours.task.upper()}"
                  for ours, theirs in zip(spc.tasks, alone.tasks, strict=True)]  # fmt: skip
         said = [
             f"Choosing the best image-scored candidate without subtraction changes CF/CS accuracy by {words}.",
-            f"SPC's CF change beyond that is {listed(gains)}.",
+            f"SPC's CF change beyond that is {format_list(gains)}.",
         ]
         if ungated is None:
             return (*said, "The calibrator abstains, so there is no proposal to adopt.")
         moves = [
-            f"{both(gated.cf.delta - free.cf.delta, gated.cs.delta - free.cs.delta)} on {gated.task.upper()}"
+            f"{format_changes(gated.cf.delta - free.cf.delta, gated.cs.delta - free.cs.delta)} on {gated.task.upper()}"
             for gated, free in zip(spc.tasks, ungated.tasks, strict=True)
         ]
-        return (*said, f"The gate moves ΔCF/ΔCS of the learned proposals by {listed(moves)}.")
+        return (*said, f"The gate moves ΔCF/ΔCS of the learned proposals by {format_list(moves)}.")
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:
         """ΔCF and ΔCS of every variant."""
         from unprior.report.figures.trade_offs import draw_trade_offs
 
-        return draw_trade_offs([(row.label, row.tasks) for row in self.rows], style, strong=("SPC",))
+        return draw_trade_offs([(row.label, row.tasks) for row in self.rows], style, bold=("SPC",))
 
 
 def study_components(decisions: Decisions, *, strength: float = FIXED_STRENGTH) -> Components:

@@ -12,8 +12,9 @@ from unprior.scores import ScoreTable
 from unprior.studies.common.resplit import fold, outline_by_subcategory
 from unprior.studies.common.spread import TaskSpread, spreads
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import ResultTable, counted, limit, listed
 from unprior.studies.study import Study
+from unprior.tables.format import format_count, format_limit, format_list
+from unprior.tables.model import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,7 +76,7 @@ class DevelopmentSize:
         ]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Mean ± standard deviation by size."""
         columns = [f"{task.upper()} Δ{side}" for task in self.tasks for side in ("CF", "CS")]
         rows = [
@@ -83,12 +84,13 @@ class DevelopmentSize:
             for size, of_tasks in self.summary.items()
         ]
         seeds = len({run.seed for run in self.runs})
-        return ResultTable.plain(
+        return Table.plain(
             "Effect of development-set size",
             ("Development pairs", *columns),
             rows,
             f"Points of accuracy, mean ± standard deviation over {seeds} seeds; uncertainty-aware SPC, "
-            f"ε = {limit(self.epsilon)}. The sets of a seed contain each other; the test pairs are always the same.",
+            f"ε = {format_limit(self.epsilon)}. The sets of a seed contain each other; the test pairs are always "
+            f"the same.",
         )
 
     @property
@@ -96,18 +98,19 @@ class DevelopmentSize:
         """What the smallest set gives, and what more pairs change."""
         sizes = list(self.summary)
         least, most = self.summary[sizes[0]], self.summary[sizes[-1]]
-        first = listed([f"{each.cf.shown()} on {each.task.upper()}" for each in least])
-        said = [f"With {counted(sizes[0], 'development pair')} CF accuracy changes by {first}, in points."]
+        first = format_list([f"{each.cf.shown()} on {each.task.upper()}" for each in least])
+        said = [f"With {format_count(sizes[0], 'development pair')} CF accuracy changes by {first}, in points."]
         if len(sizes) > 1:
             moves = []
             for small, large in zip(least, most, strict=True):
                 gain, kept = 100 * (large.cf.mean - small.cf.mean), 100 * (large.cs.mean - small.cs.mean)
                 moves.append(f"{gain + 0.0:+.1f} points of ΔCF and {kept + 0.0:+.1f} of ΔCS on "
                              f"{small.task.upper()}")  # fmt: skip
-            said.append(f"From {sizes[0]} to {sizes[-1]} pairs the means move by {listed(moves)}.")
+            said.append(f"From {sizes[0]} to {sizes[-1]} pairs the means move by {format_list(moves)}.")
         losing = [size for size, of_tasks in self.summary.items() if any(each.cf.low < 0 for each in of_tasks)]
         said.append(
-            f"With {listed([str(size) for size in losing])} {'pair' if losing == [1] else 'pairs'} some draw lowers CF "
+            f"With {format_list([str(size) for size in losing])} {'pair' if losing == [1] else 'pairs'} some draw "
+            f"lowers CF "
             f"accuracy."
             if losing
             else "No draw of any size lowers CF accuracy."

@@ -11,8 +11,9 @@ from unprior.calibration import SelectivePriorCalibrator
 from unprior.calibration.fixed import FixedStrengthCalibrator
 from unprior.scores import ScoreTable
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, listed
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_limit, format_list
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,20 +98,23 @@ class Frontier:
         ]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Changes of every method by ε, and of fixed strengths by λ."""
         sections = []
         for method, label in self.labels.items():
             by_task = [self.of(task, method) for task in self.tasks]
             rows = tuple(
-                ResultRow(
-                    (_choice(points[0]), *(both(point.result.cf.delta, point.result.cs.delta) for point in points)),
-                    strong=(method, points[0].epsilon) == ("spc", self.epsilon),
+                Row(
+                    (
+                        _choice(points[0]),
+                        *(format_changes(point.result.cf.delta, point.result.cs.delta) for point in points),
+                    ),
+                    bold=(method, points[0].epsilon) == ("spc", self.epsilon),
                 )
                 for points in zip(*by_task, strict=True)
             )
-            sections += [ResultSection(label, rows)] if rows else []
-        return ResultTable(
+            sections += [Section(label, rows)] if rows else []
+        return Table(
             "Repair and retention by permitted loss",
             ("Choice", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
             tuple(sections),
@@ -127,8 +131,9 @@ class Frontier:
             first, last = curve[0], curve[-1]
             places = len({(point.result.cf, point.result.cs) for point in curve})
             said.append(
-                f"On {task.upper()} SPC goes from {_changes(first)} points at ε = {limit(first.epsilon or 0.0)} to "
-                f"{_changes(last)} at ε = {limit(last.epsilon or 0.0)}; {len(curve)} limits give "
+                f"On {task.upper()} SPC goes from {_changes(first)} points at ε = "
+                f"{format_limit(first.epsilon or 0.0)} to "
+                f"{_changes(last)} at ε = {format_limit(last.epsilon or 0.0)}; {len(curve)} limits give "
                 f"{f'{places} different results' if places > 1 else 'the same result'}."
             )
         own = [point for task in self.tasks for point in self.of(task, "spc")]
@@ -137,9 +142,10 @@ class Frontier:
         at_own = {name: [point for task in self.tasks for point in self.of(task, name) if point.epsilon == self.epsilon]
                   for name in ("spc", "fixed_selected")}  # fmt: skip
         pairs = zip(at_own["spc"], at_own["fixed_selected"], strict=True)
-        words = listed([f"{_changes(one)} ({_changes(other)} with one selected strength) on {one.result.task.upper()}"
+        words = format_list([f"{_changes(one)} ({_changes(other)} with one selected strength) on "
+        f"{one.result.task.upper()}"
                         for one, other in pairs])  # fmt: skip
-        said.append(f"At ε = {limit(self.epsilon)} SPC gives {words}.")
+        said.append(f"At ε = {format_limit(self.epsilon)} SPC gives {words}.")
         return tuple(said)
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:
@@ -156,12 +162,12 @@ class Frontier:
 
 
 def _choice(point: FrontierPoint) -> str:
-    chosen = f"λ = {point.strength:g}" if point.epsilon is None else f"ε = {limit(point.epsilon)}"
+    chosen = f"λ = {point.strength:g}" if point.epsilon is None else f"ε = {format_limit(point.epsilon)}"
     return f"{chosen} (abstains)" if point.abstains else chosen
 
 
 def _changes(point: FrontierPoint) -> str:
-    return both(point.result.cf.delta, point.result.cs.delta)
+    return format_changes(point.result.cf.delta, point.result.cs.delta)
 
 
 def study_frontier(

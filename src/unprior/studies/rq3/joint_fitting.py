@@ -8,8 +8,9 @@ from unprior.calibration import SelectivePriorCalibrator
 from unprior.calibration.selection import Ties
 from unprior.scores import ScoreTable
 from unprior.studies.common.variants import Variant, Variants, more_or_less
-from unprior.studies.result import ResultTable, both, listed
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_list
+from unprior.tables.model import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,9 @@ class JointFitting(Variants):
     """
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """ΔCF/ΔCS by fitting data."""
-        return self.lines_up(
+        return self.to_table(
             "Fitting one SPC model for all tasks", "Fitting data",
             "ΔCF/ΔCS in points. SPC leaves questions alone that have a number of candidates it was not fitted on. "
             "Strong: highest U = ΔCF + 0.5 ΔCS of the task.",
@@ -40,7 +41,7 @@ class JointFitting(Variants):
             (result,) = joint.tasks
             return (
                 f"There is one task only ({joint.label}), so there is nothing to fit jointly.",
-                f"Fitted on it, SPC changes its accuracy by {both(result.cf.delta, result.cs.delta)} points.",
+                f"Fitted on it, SPC changes its accuracy by {format_changes(result.cf.delta, result.cs.delta)} points.",
             )
         said = []
         for each in alone:
@@ -54,8 +55,9 @@ class JointFitting(Variants):
             compared = more_or_less(own.cf.delta - together.cf.delta, "higher than", "lower than", "the same as")
             said.append(
                 f"Fitted on {each.label}, ΔCF on {each.name.upper()} is {compared} jointly "
-                f"({both(own.cf.delta, own.cs.delta)} against {both(together.cf.delta, together.cs.delta)}), and SPC "
-                f"{listed(effects)}."
+                f"({format_changes(own.cf.delta, own.cs.delta)} against "
+                f"{format_changes(together.cf.delta, together.cs.delta)}), and SPC "
+                f"{format_list(effects)}."
             )
         return tuple(said)
 
@@ -65,7 +67,7 @@ def study_joint_fitting(
 ) -> JointFitting:
     """Fit and select on all development tasks, and on each of them alone."""
     tasks = sorted({str(task) for task in development.column("task")})
-    joint = listed([task.upper() for task in tasks])
+    joint = format_list([task.upper() for task in tasks])
     fits = [("joint", joint, development)]
     if len(tasks) > 1:
         fits += [(task, f"{task.upper()} only", development.where(task=task)) for task in tasks]

@@ -17,19 +17,9 @@ from unprior.scores.schema import IntArray
 from unprior.scores.table import concatenate
 from unprior.studies.common.resplit import Fold, fold, held_out_folds, outline_by_subcategory
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import (
-    EQUAL,
-    ResultRow,
-    ResultSection,
-    ResultTable,
-    counted,
-    highest,
-    limit,
-    listed,
-    points,
-    quoted,
-)
 from unprior.studies.study import Study
+from unprior.tables.format import EQUAL, format_count, format_limit, format_list, format_name, format_points, highest
+from unprior.tables.model import Row, Section, Table
 
 METHODS = {
     "spc": "SPC",
@@ -93,20 +83,21 @@ class LessOrShifted:
         return highest({method: self.utility(condition, method) for method in METHODS})
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """U_0.5 by condition and method, the best of a row marked."""
         rows = [
-            ResultRow(
-                (condition, *(points(self.utility(condition, method), 2) for method in METHODS)),
-                strong_cells=tuple(1 + list(METHODS).index(method) for method in self._best(condition)),
+            Row(
+                (condition, *(format_points(self.utility(condition, method), 2) for method in METHODS)),
+                bold_cells=tuple(1 + list(METHODS).index(method) for method in self._best(condition)),
             )
             for condition in self.conditions
         ]
-        return ResultTable(
+        return Table(
             "Average utility with less or shifted development data",
             ("Development data", *METHODS.values()),
-            (ResultSection(None, tuple(rows)),),
-            f"U = ΔCF + 0.5 ΔCS in points, the mean over the tasks; ε = {limit(self.epsilon)}, uncertainty-aware "
+            (Section(None, tuple(rows)),),
+            f"U = ΔCF + 0.5 ΔCS in points, the mean over the tasks; ε = {format_limit(self.epsilon)}, "
+            f"uncertainty-aware "
             f"gates. With few pairs also the mean over the seeds. Best of a row marked.",
         )
 
@@ -115,8 +106,8 @@ class LessOrShifted:
         """Which method is best where, and whether adapting the strength pays."""
         said = []
         for condition in self.conditions:
-            best = listed([quoted(METHODS[method]) for method in self._best(condition)])
-            height = points(max(self.utility(condition, method) for method in METHODS), 2)
+            best = format_list([format_name(METHODS[method]) for method in self._best(condition)])
+            height = format_points(max(self.utility(condition, method) for method in METHODS), 2)
             where = "Without the tested category" if condition == SHIFTED else f"With {condition.lower()}"
             verb = "has" if len(self._best(condition)) == 1 else "have"
             said.append(f"{where} {best} {verb} the highest U ({height}).")
@@ -157,9 +148,9 @@ def study_less_or_shifted(
     whole = outline_by_subcategory(table)
     for seed in seeds:
         few = fold(table, nested_development(whole, seed, [1])[1])
-        add(counted(few.development_pairs, "pair"), seed, [few])
+        add(format_count(few.development_pairs, "pair"), seed, [few])
     everything = fold(table, whole)
-    add(f"All {counted(everything.development_pairs, 'pair')}", None, [everything])
+    add(f"All {format_count(everything.development_pairs, 'pair')}", None, [everything])
     return LessOrShifted(epsilon, tuple(runs))
 
 

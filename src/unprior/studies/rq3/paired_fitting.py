@@ -9,8 +9,9 @@ from unprior.calibration.one_sided import OneSidedCalibrator
 from unprior.calibration.selection import Ties
 from unprior.scores import ScoreTable
 from unprior.studies.common.variants import Variant, Variants, more_or_less
-from unprior.studies.result import ResultTable, counted, points
 from unprior.studies.study import Study
+from unprior.tables.format import format_count, format_points
+from unprior.tables.model import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,9 @@ class PairedFitting(Variants):
     """
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """ΔCF/ΔCS with the repairs and harms on counterfactual images."""
-        return self.lines_up(
+        return self.to_table(
             "Use of CF and CS development data", "Development data",
             "In points. Selection on CF alone does not observe whether CS answers are right. Strong: highest "
             "U = ΔCF + 0.5 ΔCS of the task.", digits=2, counts=True,
@@ -41,13 +42,14 @@ class PairedFitting(Variants):
             both, select_cf, cf = (each.on(task) for each in self.variants)
             said.append(
                 f"On {task.upper()}, choosing settings without CS outcomes gives "
-                f"{more_or_less(select_cf.cf.delta - both.cf.delta)} ΔCF ({points(select_cf.cf.delta)} against "
-                f"{points(both.cf.delta)}) and {more_or_less(select_cf.cs.delta - both.cs.delta)} ΔCS "
-                f"({points(select_cf.cs.delta)} against {points(both.cs.delta)})."
+                f"{more_or_less(select_cf.cf.delta - both.cf.delta)} ΔCF ({format_points(select_cf.cf.delta)} against "
+                f"{format_points(both.cf.delta)}) and {more_or_less(select_cf.cs.delta - both.cs.delta)} ΔCS "
+                f"({format_points(select_cf.cs.delta)} against {format_points(both.cs.delta)})."
             )
             said.append(
-                f"Fitting without CS examples as well gives {points(cf.cf.delta)}/{points(cf.cs.delta)} there, with "
-                f"{counted(cf.cs.harms, 'CS harm')} and {counted(cf.cs.repairs, 'CS repair')}."
+                f"Fitting without CS examples as well gives "
+                f"{format_points(cf.cf.delta)}/{format_points(cf.cs.delta)} there, with "
+                f"{format_count(cf.cs.harms, 'CS harm')} and {format_count(cf.cs.repairs, 'CS repair')}."
             )
         return tuple(said)
 

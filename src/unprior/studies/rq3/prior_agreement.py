@@ -13,8 +13,9 @@ from unprior.evaluation.metrics import Share, prior_winners
 from unprior.scores import ScoreTable
 from unprior.scores.priors import VIEWS, with_prior
 from unprior.scores.schema import IntArray
-from unprior.studies.result import ResultTable, extremes, percent
 from unprior.studies.study import Study
+from unprior.tables.format import format_extremes, format_percent
+from unprior.tables.model import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,13 +68,13 @@ class PriorAgreement:
         return [each.record() for each in self.pairs]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """The matrix."""
         rows = [
-            (view, *("–" if view == other else percent(self.between(view, other)) for other in self.views))
+            (view, *("–" if view == other else format_percent(self.between(view, other)) for other in self.views))
             for view in self.views
         ]
-        return ResultTable.plain(
+        return Table.plain(
             "Agreement of the prior's top answer (%)", ("Input", *self.views), rows,
             f"Share of all {self.pairs[0].same.total} examples for which both inputs put the same candidate first.",
         )  # fmt: skip
@@ -82,10 +83,10 @@ class PriorAgreement:
     def sentences(self) -> tuple[str, ...]:
         """Who agrees most and least, and which input is closest to text only."""
         overall = {f"{each.first}–{each.second}": each.same.value for each in self.pairs if each.task is None}
-        said = [f"The share of examples for which two inputs put the same candidate first {extremes(overall)}."]
+        said = [f"The share of examples for which two inputs put the same candidate first {format_extremes(overall)}."]
         if "text" in self.views and len(self.views) > 2:
             others = {view: self.between("text", view) for view in self.views if view != "text"}
-            said.append(f"Agreement with the text-only prior {extremes(others)}.")
+            said.append(f"Agreement with the text-only prior {format_extremes(others)}.")
         return tuple(said)
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unprior.evaluation.metrics import utility
-from unprior.studies.result import points
+from unprior.tables.format import format_points
 
 CONTROLS = {
     "none": "No prior subtraction (λ = 0)",
@@ -73,5 +73,5 @@ def mean_and_deviation(values: Sequence[float]) -> str:
     ('+2.0±1.4', '+2.0')
     """
     deviation = _deviation(values)
-    mean = points(math.fsum(values) / len(values))
+    mean = format_points(math.fsum(values) / len(values))
     return mean if deviation is None else f"{mean}±{100 * deviation:.1f}"

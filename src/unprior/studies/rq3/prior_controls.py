@@ -20,7 +20,6 @@ from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED, r
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.variants import more_or_less
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, limit, points, quoted
 from unprior.studies.rq3.prior_control import CONTROLS, PriorControl, mean_and_deviation
 from unprior.studies.rq3.prior_replacements import (
     Replacement,
@@ -30,6 +29,8 @@ from unprior.studies.rq3.prior_replacements import (
     shuffled_prior,
 )
 from unprior.studies.study import Study
+from unprior.tables.format import format_limit, format_name, format_points
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,7 +83,7 @@ class PriorControls:
         return [row.record() for row in self.rows]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Mean ± standard deviation of ΔCF and ΔCS, one part per ε."""
         sections = []
         for epsilon in self.epsilons:
@@ -91,20 +92,20 @@ class PriorControls:
             rows = []
             for name, line in grid.items():
                 cells = [cell for each in line for cell in (mean_and_deviation(each.cf), mean_and_deviation(each.cs))]
-                strong = tuple(
+                bold = tuple(
                     1 + 2 * place + side
                     for place, each in enumerate(line)
                     for side in (0, 1)
                     if each.utility >= best[place] - 1e-12
                 )
-                rows.append(ResultRow((CONTROLS[name], *cells), strong=name == "spc", strong_cells=strong))
-            sections.append(ResultSection(f"ε = {limit(epsilon)}", tuple(rows)))
+                rows.append(Row((CONTROLS[name], *cells), bold=name == "spc", bold_cells=bold))
+            sections.append(Section(f"ε = {format_limit(epsilon)}", tuple(rows)))
         columns = (
             "Score used in correction",
             *(f"{task.upper()} Δ{side}" for task in self.tasks for side in ("CF", "CS")),
         )
         runs = max(len(row.cf) for row in self.rows)
-        return ResultTable(
+        return Table(
             "Effect of replacing the prior scores", columns, tuple(sections),
             f"In points; controls that draw prior scores: mean ± standard deviation over {runs} "
             f"{'seed' if runs == 1 else 'seeds'}. Strong: highest U = ΔCF + 0.5 ΔCS of the task.",
@@ -124,8 +125,10 @@ class PriorControls:
             mean, other = self.of("mean", task), self.of("other", task)
             won = sum(spc.cf[0] > value for value in other.cf)
             said.append(
-                f"On {task.upper()} (ε = {limit(spc.epsilon)}) SPC's ΔCF ({points(spc.cf[0])}) is {compared} that of "
-                f"the best replacement (“{CONTROLS[best.name]}”, {points(most)}); p = {mean.p_values[0]:.3g} against "
+                f"On {task.upper()} (ε = {format_limit(spc.epsilon)}) SPC's ΔCF ({format_points(spc.cf[0])}) is "
+                f"{compared} that of "
+                f"the best replacement (“{CONTROLS[best.name]}”, {format_points(most)}); p = {mean.p_values[0]:.3g} "
+                f"against "
                 f"the mean development prior, and SPC is ahead of {won} of {len(other.cf)} runs with another "
                 f"question's prior (largest p = {max(other.p_values):.3g})."
             )
@@ -134,8 +137,8 @@ class PriorControls:
             for task in self.tasks:
                 order = self._order(task, epsilon)
                 same = "the same" if order == self._order(task, self.epsilons[0]) else "another"
-                parts.append(f"{same} on {task.upper()}, where {quoted(CONTROLS[order[0]])} comes first")
-            said.append(f"With ε = {limit(epsilon)} the order by ΔCF is {'; '.join(parts)}.")
+                parts.append(f"{same} on {task.upper()}, where {format_name(CONTROLS[order[0]])} comes first")
+            said.append(f"With ε = {format_limit(epsilon)} the order by ΔCF is {'; '.join(parts)}.")
         return tuple(said)
 
     def _order(self, task: str, epsilon: float) -> list[str]:

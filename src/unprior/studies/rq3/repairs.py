@@ -12,8 +12,9 @@ from unprior.baselines.controls.proposals import fixed_strength_answers
 from unprior.calibration import Decisions
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, correct, prior_winners
-from unprior.studies.result import ResultTable, extremes, percent
 from unprior.studies.study import Study
+from unprior.tables.format import format_extremes, format_percent
+from unprior.tables.model import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,19 +64,19 @@ class Repairs:
         return [task.record() for task in self.tasks]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """One row per task."""
         rows = [
             (
                 each.task.upper(),
-                f"{percent(each.same_cf.value)}/{percent(each.same_cs.value)}",
+                f"{format_percent(each.same_cf.value)}/{format_percent(each.same_cs.value)}",
                 str(each.image_right.total),
-                percent(each.image_right.value),
-                percent(each.all_wrong_alike.value),
+                format_percent(each.image_right.value),
+                format_percent(each.all_wrong_alike.value),
             )
             for each in self.tasks
         ]
-        return ResultTable.plain(
+        return Table.plain(
             "Original predictions and candidate scoring",
             ("Task", "Original = image-scored CF/CS (%)", "CF repairs", "Image already right (%)",
              "All three the same wrong answer (%)"),
@@ -99,7 +100,7 @@ class Repairs:
             for side, share in (("CF", each.same_cf), ("CS", each.same_cs))
             if share.total
         }
-        agreement = f"Agreement of original and image-scored answers {extremes(shares)}."
+        agreement = f"Agreement of original and image-scored answers {format_extremes(shares)}."
         if not total:
             return ("SPC makes no CF repair.", agreement)
         return (

@@ -15,9 +15,10 @@ from unprior.evaluation import Share
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, highest, limit, listed, points, quoted
 from unprior.studies.rq2.method_records import in_words
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_limit, format_list, format_name, format_points, highest
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,23 +118,25 @@ class RevisionRules:
         ]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """ΔCF/ΔCS by task."""
         sections = []
         for heading, wanted in ((None, True), ("Other controls", False)):
             rows = tuple(
-                ResultRow(
-                    (row.label, *(both(result.cf.delta, result.cs.delta) for result in row.tasks)), row.name == "spc"
+                Row(
+                    (row.label, *(format_changes(result.cf.delta, result.cs.delta) for result in row.tasks)),
+                    row.name == "spc",
                 )
                 for row in self.rows
                 if (row.name in PAPER) == wanted
             )
-            sections += [ResultSection(heading, rows)] if rows else []
-        return ResultTable(
+            sections += [Section(heading, rows)] if rows else []
+        return Table(
             "Correction strength and revision rule",
             ("Method", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
             tuple(sections),
-            f"Points of accuracy against the common original answers; ε = {limit(self.epsilon)}. Rows differ in how "
+            f"Points of accuracy against the common original answers; ε = {format_limit(self.epsilon)}. Rows differ "
+            f"in how "
             f"they form a proposal and in whether they always adopt it, ask SPC's rule, or ask a learned rule.",
         )
 
@@ -159,15 +162,20 @@ class RevisionRules:
     def _best(self, rows: Sequence[RuleRow]) -> str:
         utility = {row.name: row.utility for row in rows}
         names = highest(utility)
-        who = listed([quoted(self.row(name).label) for name in names]) if len(names) <= _NAMED else f"{len(names)} rows"
-        return f"{who} ({points(utility[names[0]])}) {'has' if len(names) == 1 else 'have'}"
+        who = (
+            format_list([format_name(self.row(name).label) for name in names])
+            if len(names) <= _NAMED
+            else f"{len(names)} rows"
+        )
+        return f"{who} ({format_points(utility[names[0]])}) {'has' if len(names) == 1 else 'have'}"
 
     def _moved(self, name: str) -> str:
         """From SPC to another row, in words."""
         pairs = zip(self.row("spc").tasks, self.row(name).tasks, strict=True)
-        return listed(
+        return format_list(
             [
-                f"{both(there.cf.delta - here.cf.delta, there.cs.delta - here.cs.delta)} on {here.task.upper()}"
+                f"{format_changes(there.cf.delta - here.cf.delta, there.cs.delta - here.cs.delta)} on "
+                f"{here.task.upper()}"
                 for here, there in pairs
             ]
         )
@@ -176,7 +184,7 @@ class RevisionRules:
         """ΔCF and ΔCS of every row."""
         from unprior.report.figures.trade_offs import draw_trade_offs
 
-        return draw_trade_offs([(row.label, row.tasks) for row in self.rows], style, strong=("SPC",))
+        return draw_trade_offs([(row.label, row.tasks) for row in self.rows], style, bold=("SPC",))
 
 
 def study_revision_rules(
@@ -231,7 +239,7 @@ def _agreement(controls: Mapping[str, ControlResult]) -> tuple[Agreement, ...]:
 
 def _agreement_in_words(agreement: Sequence[Agreement]) -> str:
     parts = [f"{each.same.count} of {each.same.total} {each.split} examples" for each in agreement]
-    said = f"Proposals of the fixed strength and of direct subtraction agree on {listed(parts)}"
+    said = f"Proposals of the fixed strength and of direct subtraction agree on {format_list(parts)}"
     differing = agreement[-1].same_answer
     if differing is None or not differing.total:
         return f"{said}."

@@ -16,8 +16,9 @@ from unprior.evaluation.metrics import Share
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import ResultTable, both, listed, percent
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_list, format_percent
+from unprior.tables.model import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,18 +90,18 @@ class SumOrMean:
         return [task.record() | counts for task in self.tasks]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """One row per task."""
         rows = [
             (
                 each.summed.task.upper(),
-                both(each.summed.cf.delta, each.summed.cs.delta, 2),
-                both(each.mean.cf.delta, each.mean.cs.delta, 2),
-                *(percent(share.value) for share in (each.same_fixed, each.same_cf, each.same_cs)),
+                format_changes(each.summed.cf.delta, each.summed.cs.delta, 2),
+                format_changes(each.mean.cf.delta, each.mean.cs.delta, 2),
+                *(format_percent(share.value) for share in (each.same_fixed, each.same_cf, each.same_cs)),
             )
             for each in self.tasks
         ]
-        return ResultTable.plain(
+        return Table.plain(
             "Summed and mean token log-probabilities",
             ("Task", "Summed ΔCF/ΔCS", "Mean ΔCF/ΔCS", f"Same at λ = {self.strength:g} (%)", "Same selected CF (%)",
              "Same selected CS (%)"),
@@ -118,13 +119,15 @@ class SumOrMean:
                 if self.without_counts
                 else ""
             )
-            changes = [f"{both(each.summed.cf.delta, each.summed.cs.delta)} on {each.summed.task.upper()}"
+            changes = [f"{format_changes(each.summed.cf.delta, each.summed.cs.delta)} on {each.summed.task.upper()}"
                        for each in self.tasks]  # fmt: skip
             return (
                 f"Every candidate is one token{unsaid}, so sum and mean are the same by construction.",
-                f"With either SPC changes CF/CS accuracy by {listed(changes)}, in points.",
+                f"With either SPC changes CF/CS accuracy by {format_list(changes)}, in points.",
             )
-        most = listed([f"{each.summed.task.upper()} {percent(each.same_fixed.value)} %" for each in self.tasks])
+        most = format_list(
+            [f"{each.summed.task.upper()} {format_percent(each.same_fixed.value)} %" for each in self.tasks]
+        )
         same = sum(each.same_cf.count + each.same_cs.count for each in self.tasks)
         total = sum(each.same_cf.total + each.same_cs.total for each in self.tasks)
         return (

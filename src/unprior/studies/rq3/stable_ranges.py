@@ -15,9 +15,10 @@ from unprior.evaluation.metrics import correct
 from unprior.scores.schema import BoolArray
 from unprior.scores.table import FloatArray
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.result import ResultTable, listed, percent
 from unprior.studies.rq3.frontier import selected_strength
 from unprior.studies.study import Study
+from unprior.tables.format import format_list, format_percent
+from unprior.tables.model import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,22 +95,22 @@ class Ranges:
         return [task.record() for task in self.tasks]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """The summary of every task."""
         rows = [
             (
                 task.task.upper(),
                 _shown(record["median_bounded_width"]),
-                percent(record["share_unbounded"]),
+                format_percent(record["share_unbounded"]),
                 f"{task.max_strength:g}",
-                percent(record["share_max_strength_inside"]),
+                format_percent(record["share_max_strength_inside"]),
                 _shown(task.fixed_strength),
-                percent(record["share_fixed_strength_outside"]),
+                format_percent(record["share_fixed_strength_outside"]),
                 f"{_shown(record['median_radius_repaired'])}/{_shown(record['median_radius_harmed'])}",
             )
             for task, record in zip(self.tasks, self.records(), strict=True)
         ]
-        return ResultTable.plain(
+        return Table.plain(
             "Strengths that keep the same proposal",
             ("Task", "Median width", "Unbounded (%)", "Cap λ", "Cap inside (%)", "One λ*", "λ* outside (%)",
              "Median radius repaired/harmed"),
@@ -126,8 +127,9 @@ class Ranges:
             width = record["median_bounded_width"]
             words = "no range is bounded" if width is None else f"the median width of a bounded range is {width:.2f}"
             said.append(
-                f"{task.task.upper()}: {words}, {percent(record['share_unbounded'])} % have no upper end, and the "
-                f"cap of {task.max_strength:g} lies inside for {percent(record['share_max_strength_inside'])} %."
+                f"{task.task.upper()}: {words}, {format_percent(record['share_unbounded'])} % have no upper end, "
+                f"and the "
+                f"cap of {task.max_strength:g} lies inside for {format_percent(record['share_max_strength_inside'])} %."
             )
             repaired, harmed = record["median_radius_repaired"], record["median_radius_harmed"]
             if repaired is not None and harmed is not None:
@@ -141,7 +143,7 @@ class Ranges:
                     else f"the median stability radius of its {name}s is {radius:.2f}"
                     for name, radius in (("repair", repaired), ("harm", harmed))
                 ]
-                sentence = listed(found)
+                sentence = format_list(found)
                 said.append(f"{sentence[0].upper()}{sentence[1:]}.")
         return tuple(said) or ("The calibrator abstains; it makes no proposals.",)
 

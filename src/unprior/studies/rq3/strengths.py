@@ -10,8 +10,9 @@ import numpy as np
 from unprior.calibration import Decisions
 from unprior.evaluation.comparison import group_rows
 from unprior.scores.table import FloatArray
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, percent
 from unprior.studies.study import Study
+from unprior.tables.format import format_percent
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,17 +82,17 @@ class Strengths:
         return [group.record() for group in (*self.groups, *map(self.whole, self.tasks))]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Quartiles and the share at the cap."""
         rows = [
-            ResultRow(_cells(group), strong=group.side == "both")
+            Row(_cells(group), bold=group.side == "both")
             for task in self.tasks
             for group in (self.whole(task), *self.of(task))
         ]
-        return ResultTable(
+        return Table(
             "Correction strengths of the test examples",
             ("Task", "Images", "n", "Lower quartile", "Median", "Upper quartile", "At the cap (%)"),
-            (ResultSection(None, tuple(rows)),),
+            (Section(None, tuple(rows)),),
             "The calibrator abstains; it gives no strengths." if self.max_strength is None else
             f"λ is capped at {self.max_strength:g}. The calibrator never sees which side an image belongs to.",
             text_columns=2,
@@ -105,7 +106,7 @@ class Strengths:
             record = self.whole(task).record()
             said.append(
                 f"The middle half of the {task.upper()} strengths lies between {record['lower_quartile']:.3f} and "
-                f"{record['upper_quartile']:.3f}; {percent(record['share_at_cap'])} % reach the cap of "
+                f"{record['upper_quartile']:.3f}; {format_percent(record['share_at_cap'])} % reach the cap of "
                 f"{self.max_strength:g}."
             )
             medians = {group.side: group.record()["median"] for group in self.of(task)}
@@ -135,7 +136,7 @@ def _cells(group: StrengthGroup) -> tuple[str, ...]:
     names = {"both": "CF and CS"}
     return (
         group.task.upper(), names.get(group.side, group.side.upper()), str(record["n"]), *quartiles,
-        percent(record["share_at_cap"]),
+        format_percent(record["share_at_cap"]),
     )  # fmt: skip
 
 

@@ -14,8 +14,9 @@ from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.trade_off import trade_offs
 from unprior.studies.common.variants import Variant, Variants
-from unprior.studies.result import ResultTable, both
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes
+from unprior.tables.model import Table
 
 AGAIN, KEPT = "Settings selected again", "Settings of SPC kept"
 
@@ -39,9 +40,9 @@ class SupportConditions(Variants):
     """
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """ΔCF/ΔCS with the repairs and harms on counterfactual images."""
-        return self.lines_up(
+        return self.to_table(
             "Contribution of the two support conditions", "Revision is allowed under",
             "ΔCF/ΔCS in points. Conflict: image and prior scores disagree and the proposal is the image's winner. "
             "Absorption: original, image and prior agree. Strong: highest U = ΔCF + 0.5 ΔCS of the task.", counts=True,
@@ -56,7 +57,7 @@ class SupportConditions(Variants):
         for task in self.tasks:
             full, absorption, conflict, none = (self.of(name, AGAIN).on(task) for name in _ALLOWED)
             kept = f" ({absorption.cf.delta / full.cf.delta:.0%} of SPC's ΔCF)" if full.cf.delta > 0 else ""
-            given = [both(each.cf.delta, each.cs.delta) for each in (full, absorption, conflict, none)]
+            given = [format_changes(each.cf.delta, each.cs.delta) for each in (full, absorption, conflict, none)]
             said.append(f"On {task.upper()} SPC gives {given[0]}, and {given[3]} without any condition.")
             said.append(f"There absorption alone gives {given[1]}{kept}, conflict alone {given[2]}.")
         return tuple(said)

@@ -10,7 +10,7 @@ from unprior.baselines.controls import run_controls
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
-from unprior.studies.result import limit
+from unprior.tables.format import format_limit
 
 WIDE_CONTROLS = {"selected-strength-gated": "Fixed strength", "learned-rule-fixed": "Learned rule"}
 """Controls that the paper carries over at the wide limit."""
@@ -30,7 +30,7 @@ class Given(NamedTuple):
 def spc_answers(calibrators: Sequence[SelectivePriorCalibrator], part: ScoreTable) -> list[Given]:
     """Final answers of fitted calibrators."""
     return [
-        Given(f"spc-{each.epsilon_cs:g}", f"SPC (ε = {limit(each.epsilon_cs)})", each.predict(part).final)
+        Given(f"spc-{each.epsilon_cs:g}", f"SPC (ε = {format_limit(each.epsilon_cs)})", each.predict(part).final)
         for each in calibrators
     ]
 
@@ -44,7 +44,7 @@ def control_answers(
     # Guidance has a scale for every task, so that it has none for a task without development rows.
     for calibrator, labels in ((calibrators[-1], WIDE_CONTROLS), (calibrators[0], PRIMARY_CONTROLS if known else {})):
         for result in run_controls(development, part, calibrator=calibrator, names=list(labels)):
-            label = f"{labels[result.name]} ε = {limit(calibrator.epsilon_cs)}"
+            label = f"{labels[result.name]} ε = {format_limit(calibrator.epsilon_cs)}"
             given.append(Given(f"{result.name}-{calibrator.epsilon_cs:g}", label, result.answers))
     return given
 

@@ -12,7 +12,7 @@ from unprior.evaluation import Change, compare, mcnemar
 from unprior.evaluation.metrics import correct
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
-from unprior.studies.result import listed
+from unprior.tables.format import format_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,6 @@ def always_same(places: Mapping[str, str | None]) -> tuple[str, ...]:
         if answer is not None:
             by_answer.setdefault(answer, []).append(place)
     return tuple(
-        f"All right answers of {listed(names)} are “{answer}”, so a gain there may be a mere leaning towards it."
+        f"All right answers of {format_list(names)} are “{answer}”, so a gain there may be a mere leaning towards it."
         for answer, names in by_answer.items()
     )

@@ -11,10 +11,12 @@ from unprior.evaluation.comparison import group_rows
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.studies.inputs import External
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, points, repairs
+from unprior.studies.result import format_repairs
 from unprior.studies.rq4.carried_over import baseline_answers, control_answers, spc_answers
 from unprior.studies.rq4.effects import MethodEffect, always_same, method_effect, only_answer
 from unprior.studies.study import Study
+from unprior.tables.format import format_points
+from unprior.tables.model import Row, Section, Table
 
 _NAMES = {"cf": "ΔCF", "cs": "ΔCS", "accuracy": "Δaccuracy", "f1": "ΔF1"}
 _CAPTION = (
@@ -90,7 +92,7 @@ class Transfers:
         return records
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """By benchmark and method: answers changed, repairs and harms, and effects; nondominated ones marked."""
         sections = []
         for row in self.rows:
@@ -98,14 +100,14 @@ class Transfers:
             fitted = ", where SPC was fitted" if row.own else ""
             heading = f"{row.name}{fitted}: {measures} of {row.methods[0].change.total} answers"
             lines = tuple(
-                ResultRow(
-                    (each.label, str(each.change.changed), repairs(each.change), _deltas(each)),
-                    strong_cells=(3,) if each.method in row.nondominated else (),
+                Row(
+                    (each.label, str(each.change.changed), format_repairs(each.change), _deltas(each)),
+                    bold_cells=(3,) if each.method in row.nondominated else (),
                 )
                 for each in row.methods
             )
-            sections.append(ResultSection(heading, lines))
-        return ResultTable(
+            sections.append(Section(heading, lines))
+        return Table(
             "Performance on other benchmarks",
             ("Method", "Changed", "Repairs/harms", "Effect"),
             tuple(sections),
@@ -130,7 +132,7 @@ class Transfers:
             names = "/".join(_NAMES[effect.measure] for effect in found.effects)
             said.append(
                 f"On {row.name} {label} changes {found.change.changed} of {found.change.total} "
-                f"answers (repairs/harms {repairs(found.change)}, {names} {_deltas(found)})."
+                f"answers (repairs/harms {format_repairs(found.change)}, {names} {_deltas(found)})."
             )
         versions = [name for name in self.methods if name.startswith("spc-")]
         for name in (name for name in self.methods if name not in versions):
@@ -144,7 +146,7 @@ class Transfers:
 
 
 def _deltas(found: MethodEffect) -> str:
-    return "/".join(points(effect.delta) for effect in found.effects)
+    return "/".join(format_points(effect.delta) for effect in found.effects)
 
 
 def _beside(rows: Sequence[Transfer], spc: str, other: str) -> str:

@@ -11,8 +11,10 @@ from unprior.scores import ScoreTable
 from unprior.scores.table import concatenate
 from unprior.studies.common.resplit import held_out_folds
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, listed, repairs
+from unprior.studies.result import format_repairs
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_limit, format_list
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,17 +74,17 @@ class HeldOut:
         return rows
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Changes with their repairs and harms, by what was held out."""
         columns = [f"Held-out {self.by}"]
         for task in self.tasks:
             columns += [f"{task.upper()} ΔCF/ΔCS", f"{task.upper()} repairs/harms (CF; CS)"]
-        rows = [ResultRow(self._cells(fold.name, fold.tasks)) for fold in self.folds]
-        return ResultTable(
+        rows = [Row(self._cells(fold.name, fold.tasks)) for fold in self.folds]
+        return Table(
             f"Generalisation to each {self.by} left out of development",
             tuple(columns),
-            (ResultSection(None, (*rows, ResultRow(self._cells("All together", self.pooled), strong=True))),),
-            f"Points of accuracy; uncertainty-aware SPC, ε = {limit(self.epsilon)}. Every row is fitted without "
+            (Section(None, (*rows, Row(self._cells("All together", self.pooled), bold=True))),),
+            f"Points of accuracy; uncertainty-aware SPC, ε = {format_limit(self.epsilon)}. Every row is fitted without "
             f"development pairs of its {self.by} and tested on that alone; the last row counts all of these answers.",
         )
 
@@ -94,13 +96,18 @@ class HeldOut:
             if result is None:
                 cells += ["–", "–"]
             else:
-                cells += [both(result.cf.delta, result.cs.delta), f"{repairs(result.cf)}; {repairs(result.cs)}"]
+                cells += [
+                    format_changes(result.cf.delta, result.cs.delta),
+                    f"{format_repairs(result.cf)}; {format_repairs(result.cs)}",
+                ]
         return tuple(cells)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The pooled result, and in how many folds repair generalises."""
-        pooled = listed([f"{both(each.cf.delta, each.cs.delta)} on {each.task.upper()}" for each in self.pooled])
+        pooled = format_list(
+            [f"{format_changes(each.cf.delta, each.cs.delta)} on {each.task.upper()}" for each in self.pooled]
+        )
         plural = "categories" if self.by == "category" else "subcategories"
         said = [
             f"Fitted without the {self.by} it is tested on, SPC changes CF/CS accuracy by {pooled} over "
@@ -110,7 +117,7 @@ class HeldOut:
             gains = np.sign([result.cf.repairs - result.cf.harms for result in self.of(task)])
             counts = {word: int((gains == sign).sum()) for word, sign in (("rises", 1), ("stays", 0), ("falls", -1))}
             found = [f"{word} in {count}" for word, count in counts.items() if count]
-            where = f"{listed(found)} of {len(gains)}" if len(found) > 1 else found[0].replace(" in ", " in all ")
+            where = f"{format_list(found)} of {len(gains)}" if len(found) > 1 else found[0].replace(" in ", " in all ")
             said.append(f"{task.upper()} accuracy on counterfactual images {where} {plural}.")
         abstaining = sum(fold.abstains for fold in self.folds)
         if abstaining:
@@ -122,7 +129,7 @@ class HeldOut:
         from unprior.report.figures.trade_offs import draw_trade_offs
 
         rows = [(fold.name, fold.tasks) for fold in self.folds]
-        return draw_trade_offs([*rows, ("All together", self.pooled)], style, strong=("All together",))
+        return draw_trade_offs([*rows, ("All together", self.pooled)], style, bold=("All together",))
 
 
 def study_held_out(table: ScoreTable, *, by: str = "category", epsilon: float = 0.04) -> HeldOut:

@@ -14,7 +14,6 @@ from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.trade_off import TradeOff
 from unprior.studies.inputs import ORDERS
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, both, limit, listed, percent, points
 from unprior.studies.rq4.option_permutations import (
     Agreement,
     Answers,
@@ -25,6 +24,8 @@ from unprior.studies.rq4.option_permutations import (
     read_order,
 )
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_limit, format_list, format_percent, format_points
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,7 +90,7 @@ class OptionOrders:
 
     @property
     def _spreads(self) -> list[str]:
-        return [f"{_points(self.spread(epsilon))} (ε = {limit(epsilon)})" for epsilon in self.epsilons]
+        return [f"{_points(self.spread(epsilon))} (ε = {format_limit(epsilon)})" for epsilon in self.epsilons]
 
     def tests(self, epsilon: float) -> dict[str, float]:
         """Raw p of every order and side under one ε, to be adjusted together with those of other models."""
@@ -117,36 +118,37 @@ class OptionOrders:
         return records
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Accuracies by order under the first ε, and how often answers agree."""
         epsilon = self.epsilons[0]
         rows = tuple(
-            ResultRow(
+            Row(
                 (
                     row.label,
                     _shares(*row.before),
                     _shares(*row.after),
-                    both(row.result.cf.delta, row.result.cs.delta),
+                    format_changes(row.result.cf.delta, row.result.cs.delta),
                     "/".join(f"{p:.3g}" for p in row.holm_p),
                 )
             )
             for row in self.of(epsilon)
         )
         original, ours = self.agreements[0], self._agreement(epsilon)
-        same = ResultRow(
+        same = Row(
             (
                 "All orders",
                 _shares(original.cf, original.cs),
                 _shares(ours.cf, ours.cs),
-                both(ours.cf.value - original.cf.value, ours.cs.value - original.cs.value),
+                format_changes(ours.cf.value - original.cf.value, ours.cs.value - original.cs.value),
                 "–",
             )
         )
-        return ResultTable(
+        return Table(
             "Multiple choice with the options in other orders",
             ("Order", "Original CF/CS (%)", "SPC CF/CS (%)", "ΔCF/ΔCS", "Holm p CF/CS"),
-            (ResultSection("Accuracy", rows), ResultSection("Same answer in every order", (same,))),
-            f"Uncertainty-aware SPC, ε = {limit(epsilon)}, fitted on the original order alone. Exact tests, Holm over "
+            (Section("Accuracy", rows), Section("Same answer in every order", (same,))),
+            f"Uncertainty-aware SPC, ε = {format_limit(epsilon)}, fitted on the original order alone. Exact tests, "
+            f"Holm over "
             f"{2 * len(rows)} comparisons. An answer that could not be read agrees with none.",
         )
 
@@ -161,18 +163,22 @@ class OptionOrders:
             rows = self.of(epsilon)
             cf, cs = ([getattr(row.result, side).delta for row in rows] for side in _SIDES)
             said.append(
-                f"With ε = {limit(epsilon)} the CF changes of {len(rows)} orders lie between {points(min(cf))} and "
-                f"{points(max(cf))} points, the CS changes between {points(min(cs))} and {points(max(cs))}."
+                f"With ε = {format_limit(epsilon)} the CF changes of {len(rows)} orders lie between "
+                f"{format_points(min(cf))} and "
+                f"{format_points(max(cf))} points, the CS changes between {format_points(min(cs))} and "
+                f"{format_points(max(cs))}."
             )
         rows = self.of(self.epsilons[0])
         said.append(
-            f"The CF accuracy of SPC differs between two orders by at most {listed(self._spreads)} points, that of the "
+            f"The CF accuracy of SPC differs between two orders by at most {format_list(self._spreads)} points, "
+            f"that of the "
             f"original answers by {_points(_range(row.before[0].value for row in rows))}."
         )
         gains = sum(row.result.cf.delta > 0 and row.holm_p[0] < _LEVEL for row in rows)
         losses = sum(row.result.cs.delta < 0 and row.holm_p[1] < _LEVEL for row in rows)
         said.append(
-            f"With ε = {limit(self.epsilons[0])} CF accuracy rises significantly in {gains} and CS accuracy falls "
+            f"With ε = {format_limit(self.epsilons[0])} CF accuracy rises significantly in {gains} and CS accuracy "
+            f"falls "
             f"significantly in {losses} of {len(rows)} orders (Holm, {_LEVEL:g})."
         )
         original, ours = self.agreements[0], self._agreement(self.epsilons[0])
@@ -256,7 +262,7 @@ def _points(difference: float) -> str:
 
 
 def _shares(cf: Share, cs: Share) -> str:
-    return f"{percent(cf.value)}/{percent(cs.value)}"
+    return f"{format_percent(cf.value)}/{format_percent(cs.value)}"
 
 
 STUDY = Study(

@@ -12,8 +12,9 @@ from unprior.scores import ScoreTable
 from unprior.studies.common.resplit import fold, outline_by_subcategory
 from unprior.studies.common.spread import TaskSpread, spreads
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import ResultTable, counted, limit, listed
 from unprior.studies.study import Study
+from unprior.tables.format import format_count, format_limit, format_list
+from unprior.tables.model import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,19 +74,19 @@ class RepeatedSplits:
         ]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Mean ± standard deviation [range]."""
         rows = [
             (each.task.upper(), *(f"{side.shown(2)} {side.shown_range(2)}" for side in (each.cf, each.cs)))
             for each in self.summary
         ]
         everywhere = all(each.development_pairs == self.per_subcategory * self.subcategories for each in self.splits)
-        drawn = f"{'' if everywhere else 'up to '}{counted(self.per_subcategory, 'pair')} of each subcategory"
-        return ResultTable.plain(
+        drawn = f"{'' if everywhere else 'up to '}{format_count(self.per_subcategory, 'pair')} of each subcategory"
+        return Table.plain(
             f"Variation across {len(self.splits)} independent data splits",
             ("Task", "ΔCF mean ± std [range]", "ΔCS mean ± std [range]"),
             rows,
-            f"Points of accuracy; uncertainty-aware SPC, ε = {limit(self.epsilon)}. For every "
+            f"Points of accuracy; uncertainty-aware SPC, ε = {format_limit(self.epsilon)}. For every "
             f"split {drawn} are drawn for development; all others are tested.",
         )
 
@@ -94,13 +95,13 @@ class RepeatedSplits:
         """In how many splits there is repair, and how much results vary."""
         results = [result for split in self.splits for result in split.tasks]
         positive = sum(result.cf.delta > 0 for result in results)
-        means = listed([f"{each.cf.shown()} on {each.task.upper()}" for each in self.summary])
+        means = format_list([f"{each.cf.shown()} on {each.task.upper()}" for each in self.summary])
         lost = [f"in {sum(result.cs.delta < 0 for result in self.of(each.task)) or 'none'} on {each.task.upper()}"
                 for each in self.summary]  # fmt: skip
         return (
             f"{'All' if positive == len(results) else f'{positive} of'} {len(results)} CF changes over "
             f"{len(self.splits)} splits are positive; mean ± standard deviation is {means}.",
-            f"Of the {len(self.splits)} splits CS accuracy falls {listed(lost)}.",
+            f"Of the {len(self.splits)} splits CS accuracy falls {format_list(lost)}.",
         )
 
     def figure(self, style: FigureStyle | None = None) -> Figure | None:

@@ -17,11 +17,13 @@ from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
 from unprior.studies.inputs import External
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, limit, listed, repairs
+from unprior.studies.result import format_repairs
 from unprior.studies.rq2.significance import LEVEL, format_p
 from unprior.studies.rq4.effects import Effect, MethodEffect, always_same, method_effect, only_answer
 from unprior.studies.rq4.subsets import Subset, subsets
 from unprior.studies.study import Study
+from unprior.tables.format import format_limit, format_list
+from unprior.tables.model import Row, Section, Table
 
 _CAPTION = (
     "Accuracy, for unpaired yes/no questions accuracy/F1 (yes is positive); standard SPC, selected on its own "
@@ -102,24 +104,24 @@ class SubsetTransfer:
         return records
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Metric before and after, repairs and harms, and exact p with every limit, by benchmark."""
-        limits = [f"ε = {limit(each.epsilon)}" for each in self.rows[0].changes] if self.rows else []
+        limits = [f"ε = {format_limit(each.epsilon)}" for each in self.rows[0].changes] if self.rows else []
         heads = [f"{what} {at}" for what in ("SPC", "Repairs/harms", "p") for at in limits]
-        sections: dict[str, list[ResultRow]] = {}
+        sections: dict[str, list[Row]] = {}
         for row in self.rows:
             cells = [
                 row.subset,
                 _metric(row.changes[0].effect.effects, "before"),
                 *(_metric(each.effect.effects, "after") for each in row.changes),
-                *(repairs(each.effect.change) for each in row.changes),
+                *(format_repairs(each.effect.change) for each in row.changes),
                 *(format_p(each.p) for each in row.changes),
             ]
-            sections.setdefault(row.benchmark, []).append(ResultRow(tuple(cells)))
-        return ResultTable(
+            sections.setdefault(row.benchmark, []).append(Row(tuple(cells)))
+        return Table(
             "Performance on the parts of other benchmarks",
             ("Subset", "Original", *heads),
-            tuple(ResultSection(name, tuple(rows)) for name, rows in sections.items()),
+            tuple(Section(name, tuple(rows)) for name, rows in sections.items()),
             " ".join((_CAPTION, *always_same(dict(self.only_answers)))),
         )
 
@@ -134,14 +136,14 @@ class SubsetTransfer:
             kept = [row for row in whole if row.changes[place].holm_p <= LEVEL]
             names = [f"{row.name} ({'gain' if row.changes[place].effect.change.delta > 0 else 'loss'})" for row in kept]
             said.append(
-                f"With ε = {limit(first.epsilon)}, {len(kept) or 'none'} of {len(whole)} changes "
+                f"With ε = {format_limit(first.epsilon)}, {len(kept) or 'none'} of {len(whole)} changes "
                 f"{'is' if len(kept) < 2 else 'are'} significant at {LEVEL:g} after adjustment within a benchmark"
-                + (f": {listed(names)}." if kept else ".")
+                + (f": {format_list(names)}." if kept else ".")
             )
         for side, where in (("cf", "counterfactual sides"), ("cs", "commonsense sides"), (None, "unpaired tasks")):
             rows = [row for row in whole if row.side == side]
             if rows:
-                said.append(f"Over all {where}, repairs/harms are {listed(list(_totals(rows)))}.")
+                said.append(f"Over all {where}, repairs/harms are {format_list(list(_totals(rows)))}.")
         return (*said, *always_same(dict(self.only_answers)))
 
     def figure(self, style: object = None) -> None:
@@ -158,7 +160,7 @@ def _totals(rows: Sequence[TransferRow]) -> Iterator[str]:
     for place, first in enumerate(rows[0].changes):
         changes = [row.changes[place].effect.change for row in rows]
         counts = f"{sum(each.repairs for each in changes)}/{sum(each.harms for each in changes)}"
-        yield f"{counts} with ε = {limit(first.epsilon)}"
+        yield f"{counts} with ε = {format_limit(first.epsilon)}"
 
 
 def study_transfer(

@@ -11,8 +11,10 @@ from unprior.errors import UnpriorError
 from unprior.evaluation import Change, compare
 from unprior.evaluation.comparison import group_rows
 from unprior.studies.common.versions import spc_versions
-from unprior.studies.result import ResultRow, ResultSection, ResultTable, listed, points, repairs
+from unprior.studies.result import format_repairs
 from unprior.studies.study import Study
+from unprior.tables.format import format_list, format_points
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,21 +46,21 @@ class AnswerDirections:
     rows: tuple[DirectionRow, ...]
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """One section per version."""
         sections = tuple(
-            ResultSection(
+            Section(
                 version,
                 tuple(
-                    ResultRow((row.side.upper(), row.answer, str(row.change.total), points(row.change.delta),
-                               repairs(row.change)))
+                    Row((row.side.upper(), row.answer, str(row.change.total), format_points(row.change.delta),
+                               format_repairs(row.change)))
                     for row in self.rows
                     if row.version == version
                 ),
             )
             for version in dict.fromkeys(row.version for row in self.rows)
         )  # fmt: skip
-        return ResultTable(
+        return Table(
             "QA accuracy by right answer",
             ("Images", "Right answer", "Examples", "Δ", "Repairs/harms"),
             sections,
@@ -76,10 +78,10 @@ class AnswerDirections:
             most = max(parts, key=lambda row: row.change.total)
             total = sum(row.change.total for row in parts)
             most_often.append(f"{most.answer} for {most.change.total} of {total} {side.upper()} examples")
-        said = [f"The right answer is {listed(most_often)}."]
+        said = [f"The right answer is {format_list(most_often)}."]
         for version in dict.fromkeys(row.version for row in self.rows):
             parts = [row for row in self.rows if row.version == version]
-            gains = [f"{row.side.upper()} {row.answer} {points(row.change.delta)}" for row in parts]
+            gains = [f"{row.side.upper()} {row.answer} {format_points(row.change.delta)}" for row in parts]
             lost = sum(row.change.delta < 0 for row in parts)
             said.append(f"{version} loses accuracy in {lost} of {len(parts)} groups ({', '.join(gains)} points).")
         return tuple(said)

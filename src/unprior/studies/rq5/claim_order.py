@@ -9,17 +9,6 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
 from unprior.scores import ScoreTable
-from unprior.studies.result import (
-    ResultRow,
-    ResultSection,
-    ResultTable,
-    both,
-    extremes,
-    interval,
-    listed,
-    percent,
-    points,
-)
 from unprior.studies.rq5.claim_effects import (
     Effect,
     Exchange,
@@ -37,6 +26,15 @@ from unprior.studies.rq5.claims import (
     fitted_form,
 )
 from unprior.studies.study import Study
+from unprior.tables.format import (
+    format_changes,
+    format_extremes,
+    format_interval,
+    format_list,
+    format_percent,
+    format_points,
+)
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,16 +74,16 @@ class ClaimOrder:
     form: str = FITTED_FORM
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Changes by claim order with intervals, consistency and joint accuracy."""
         sections = tuple(
-            ResultSection(
+            Section(
                 f"{method.label} ({method.note})" if method.note else method.label,
-                tuple(ResultRow(_cells(method, exchange)) for exchange in method.exchanges),
+                tuple(Row(_cells(method, exchange)) for exchange in method.exchanges),
             )
             for method in self.methods
         )
-        return ResultTable(
+        return Table(
             f"Exchanging the two claims ({self.form} form)",
             ("Images", "Δ ordinary first", "95 %", "Δ atypical first", "95 %", "Consistency after exchange",
              "Both orders right"),
@@ -101,7 +99,7 @@ class ClaimOrder:
         for method in self.methods:
             first, second = (effect_of(method.effects, order, "cf") for order in CLAIM_ORDERS)
             said.append(
-                f"{method.label} changes CF by {both(first.change.delta, second.change.delta)} points "
+                f"{method.label} changes CF by {format_changes(first.change.delta, second.change.delta)} points "
                 f"({_clear(first, second)})"
             )
         said = [f"With the ordinary/atypical claim first {'; '.join(said)}."]
@@ -112,7 +110,8 @@ class ClaimOrder:
             before = getattr(self.methods[0].exchanges[0], name)[0]
             after = {method.label: getattr(method.exchanges[0], name)[1].value for method in self.methods}
             said.append(
-                f"The share of CF pairs that are {measure}, {percent(before.value)} % before, {extremes(after)}."
+                f"The share of CF pairs that are {measure}, {format_percent(before.value)} % before, "
+                f"{format_extremes(after)}."
             )
         return tuple(said)
 
@@ -140,7 +139,7 @@ def _cells(method: ClaimMethod, exchange: Exchange) -> tuple[str, ...]:
     cells = [exchange.side.upper()]
     for order in CLAIM_ORDERS:
         effect = effect_of(method.effects, order, exchange.side)
-        cells += [points(effect.change.delta), interval(effect.low, effect.high)]
+        cells += [format_points(effect.change.delta), format_interval(effect.low, effect.high)]
     return (*cells, before_after(exchange.consistent), before_after(exchange.right_twice))
 
 
@@ -157,7 +156,7 @@ def _why_idle(calibrator: SelectivePriorCalibrator) -> str | None:
     if calibrator.settings_ is None:
         return "it abstains, no setting was feasible"
     if 2 not in calibrator.candidate_counts_:
-        counts = listed([str(count) for count in calibrator.candidate_counts_])
+        counts = format_list([str(count) for count in calibrator.candidate_counts_])
         return f"it was fitted on questions with {counts} candidates, never on questions with two"
     return None
 

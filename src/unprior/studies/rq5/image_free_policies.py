@@ -12,13 +12,14 @@ from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import ResultTable, both, highest, limit, listed, points
 from unprior.studies.rq5.claims import (
     FITTED_FORM,
     form_development,
     parse_claim,
 )
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_limit, format_list, format_points, highest
+from unprior.tables.model import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,23 +74,23 @@ class ImageFreePolicies:
         return next(policy for policy in self.policies if policy.selected)
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Rules by ΔCF/ΔCS and U on development and test."""
         rows = []
         for policy in self.policies:
             cells = [policy.label]
             for place in _PLACES:
                 result: TradeOff = getattr(policy, place)
-                cells += [both(result.cf.delta, result.cs.delta), points(result.utility)]
+                cells += [format_changes(result.cf.delta, result.cs.delta), format_points(result.utility)]
             rows.append((*cells, "yes" if policy.feasible else "no"))
         headers = [part for place in _PLACES.values() for part in (f"ΔCF/ΔCS {place}", f"U {place}")]
-        return ResultTable.plain(
+        return Table.plain(
             "Rules that do not look at the image",
             ("Rule", *headers, "Feasible"),
             rows,
             f"Both claim orders of the {FITTED_FORM} form, then of all forms; feasible: ΔCF ≥ 0 and ΔCS ≥ "
-            f"−{limit(self.epsilon)} on the development rows. U = ΔCF + 0.5 ΔCS in points. Strong: selected.",
-            strong=[index for index, policy in enumerate(self.policies) if policy.selected],
+            f"−{format_limit(self.epsilon)} on the development rows. U = ΔCF + 0.5 ΔCS in points. Strong: selected.",
+            bold=[index for index, policy in enumerate(self.policies) if policy.selected],
         )
 
     @property
@@ -99,11 +100,14 @@ class ImageFreePolicies:
         utility = {policy.label.lower(): policy.test.utility for policy in self.policies}
         best = highest(utility)
         own = chosen.label.lower()
-        change = both(chosen.test.cf.delta, chosen.test.cs.delta)
-        others = listed([f"{points(value)} with “{label}”" for label, value in utility.items() if label != own])
+        change = format_changes(chosen.test.cf.delta, chosen.test.cs.delta)
+        others = format_list(
+            [f"{format_points(value)} with “{label}”" for label, value in utility.items() if label != own]
+        )
         return (
-            f"Development selects “{own}”, which changes the test pairs by {change} points (U {points(utility[own])}).",
-            f"U on the test pairs is {others}; it is highest with {listed([f'“{label}”' for label in best])}.",
+            f"Development selects “{own}”, which changes the test pairs by {change} points (U "
+            f"{format_points(utility[own])}).",
+            f"U on the test pairs is {others}; it is highest with {format_list([f'“{label}”' for label in best])}.",
         )
 
     def records(self) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.evaluation import Share, prior_winners
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
-from unprior.studies.result import ResultTable, extremes, percent
 from unprior.studies.rq5.claims import (
     FITTED_FORM,
     SIDES,
@@ -19,6 +18,8 @@ from unprior.studies.rq5.claims import (
     fitted_form,
 )
 from unprior.studies.study import Study
+from unprior.tables.format import format_extremes, format_percent
+from unprior.tables.model import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,10 +57,10 @@ class PriorDirection:
     form: str = FITTED_FORM
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Sources by side."""
         rows = [(source.label, f"{source.cf.value:.3f}", f"{source.cs.value:.3f}") for source in self.sources]
-        return ResultTable.plain(
+        return Table.plain(
             f"Consistency under claim exchange before correction ({self.form} form)",
             ("Prediction source", "CF", "CS"),
             rows,
@@ -72,8 +73,8 @@ class PriorDirection:
         said = []
         for side in SIDES:
             shares = {f"the {source.label.lower()}": getattr(source, side).value for source in self.sources}
-            said.append(f"The share of {side.upper()} pairs that reverse with the claims {extremes(shares)}.")
-        first, second = (percent(share.value) for share in self.favours_ordinary)
+            said.append(f"The share of {side.upper()} pairs that reverse with the claims {format_extremes(shares)}.")
+        first, second = (format_percent(share.value) for share in self.favours_ordinary)
         said.append(
             f"With the ordinary/atypical claim first, text-only scores favour the ordinary answer on {first}/{second} "
             "% of CF examples."

@@ -9,18 +9,7 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.evaluation import Share, prior_winners
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
 from unprior.scores import ScoreTable
-from unprior.studies.result import (
-    ResultRow,
-    ResultSection,
-    ResultTable,
-    both,
-    counted,
-    extremes,
-    interval,
-    percent,
-    points,
-    repairs,
-)
+from unprior.studies.result import format_repairs
 from unprior.studies.rq5.claim_effects import (
     Effect,
     claim_effects,
@@ -35,6 +24,15 @@ from unprior.studies.rq5.claims import (
 )
 from unprior.studies.rq5.question_forms import form_label
 from unprior.studies.study import Study
+from unprior.tables.format import (
+    format_changes,
+    format_count,
+    format_extremes,
+    format_interval,
+    format_percent,
+    format_points,
+)
+from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,13 +70,13 @@ class PriorFavours:
     """Whether no setting of SPC was feasible."""
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Both tables of the paper in one: changes by order, and both orders together."""
         sections = tuple(
-            ResultSection(form_label(form), tuple(_row(group) for group in self.groups if group.form == form))
+            Section(form_label(form), tuple(_row(group) for group in self.groups if group.form == form))
             for form in dict.fromkeys(group.form for group in self.groups)
         )
-        return ResultTable(
+        return Table(
             "By whether the estimated prior favours the ordinary answer",
             ("Estimated prior", "Pairs", "%", "ΔCF by order", "ΔCF", "95 %", "ΔCS", "Repairs/harms CF",
              "Repairs/harms CS"),
@@ -103,10 +101,10 @@ class PriorFavours:
             harms = sum(effect_of(group.effects, None, "cf").change.harms for group in groups)
             said.append(
                 f"{where} SPC gains CF in both claim orders in {gains} of {len(groups)} forms and harms "
-                f"{counted(harms, 'CF answer')}."
+                f"{format_count(harms, 'CF answer')}."
             )
         shares = {form_label(group.form): group.pairs.value for group in self.groups if group.favours}
-        said.append(f"The share of pairs in which the prior favours the ordinary answer {extremes(shares)}.")
+        said.append(f"The share of pairs in which the prior favours the ordinary answer {format_extremes(shares)}.")
         return tuple(said)
 
     def records(self) -> list[dict[str, Any]]:
@@ -132,20 +130,20 @@ class PriorFavours:
         return claim_figure(panels, style or LIGHT)
 
 
-def _row(group: PriorGroup) -> ResultRow:
+def _row(group: PriorGroup) -> Row:
     cf, cs = (effect_of(group.effects, None, side) for side in ("cf", "cs"))
     first, second = (effect_of(group.effects, order, "cf").change.delta for order in CLAIM_ORDERS)
-    return ResultRow(
+    return Row(
         (
             _GROUPS[group.favours],
             str(group.pairs.count),
-            percent(group.pairs.value),
-            both(first, second),
-            points(cf.change.delta, 2),
-            interval(cf.low, cf.high, 2),
-            points(cs.change.delta, 2),
-            repairs(cf.change),
-            repairs(cs.change),
+            format_percent(group.pairs.value),
+            format_changes(first, second),
+            format_points(cf.change.delta, 2),
+            format_interval(cf.low, cf.high, 2),
+            format_points(cs.change.delta, 2),
+            format_repairs(cf.change),
+            format_repairs(cs.change),
         )
     )
 

@@ -9,7 +9,6 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.evaluation import Share, holm, prior_winners
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
 from unprior.scores import ScoreTable
-from unprior.studies.result import ResultTable, both, extremes, listed, percent
 from unprior.studies.rq2.significance import LEVEL
 from unprior.studies.rq5.claim_effects import (
     Effect,
@@ -27,6 +26,8 @@ from unprior.studies.rq5.claims import (
     fit_on_claims,
 )
 from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_extremes, format_list, format_percent
+from unprior.tables.model import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,17 +97,17 @@ class QuestionForms:
         }
 
     @property
-    def table(self) -> ResultTable:
+    def table(self) -> Table:
         """Forms by what becomes of prior, SPC and control."""
         rows = []
         for spc, cfg in zip(self.of("spc"), self.of("cfg-score"), strict=True):
             twice = spc.exchanges[0].right_twice
             rows.append(
-                (spc.label, percent(spc.reverses.value), *(_by_order(row, side) for row, side in (
+                (spc.label, format_percent(spc.reverses.value), *(_by_order(row, side) for row, side in (
                     (spc, "cf"), (cfg, "cf"), (spc, "cs"))),
-                 "→".join(percent(share.value) for share in twice))
+                 "→".join(format_percent(share.value) for share in twice))
             )  # fmt: skip
-        return ResultTable.plain(
+        return Table.plain(
             "Transfer across question forms",
             ("Question form", "Text-only answer reverses (%)", "SPC ΔCF", "CFG ΔCF", "SPC ΔCS",
              "Both orders right, CF (%)"),
@@ -132,10 +133,13 @@ class QuestionForms:
             lost = [f"{row.label} {str(effect.order).replace('-', ' ')}" for row, effect, _ in losses]
             said.append(
                 f"{name} gains CF in {len(gains)} of {len(found)} combinations of form and claim order, {kept} of them "
-                "significant after adjustment" + (f", and loses in {listed(lost)}." if lost else ", and loses in none.")
+                "significant after adjustment"
+                + (f", and loses in {format_list(lost)}." if lost else ", and loses in none.")
             )
         shares = {row.label: row.reverses.value for row in self.of("spc")}
-        said.append(f"The share of pairs whose text-only answer reverses with the claim order {extremes(shares)}.")
+        said.append(
+            f"The share of pairs whose text-only answer reverses with the claim order {format_extremes(shares)}."
+        )
         return tuple(said)
 
     def records(self) -> list[dict[str, Any]]:
@@ -161,7 +165,7 @@ class QuestionForms:
 
 def _by_order(row: FormEffects, side: str) -> str:
     first, second = (effect_of(row.effects, order, side).change.delta for order in CLAIM_ORDERS)
-    return both(first, second)
+    return format_changes(first, second)
 
 
 def study_question_forms(

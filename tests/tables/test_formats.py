@@ -8,25 +8,27 @@ import io
 import pytest
 from rich.console import Console
 
-from unprior.report.result_tables import as_csv, as_latex, as_rich, escape_latex
-from unprior.studies.result import ResultRow, ResultSection, ResultTable
+from unprior.tables.csv import as_csv
 from unprior.tables.html import from_terminal
+from unprior.tables.latex import as_latex, escape_latex
+from unprior.tables.model import Row, Section, Table
+from unprior.tables.terminal import as_rich
 
-TABLE = ResultTable(
+TABLE = Table(
     "Changes & more (ε = 4 %)",
     ("Method", "MC ΔCF/ΔCS", "p"),
     (
-        ResultSection(
+        Section(
             "Qwen_3",
-            (ResultRow(("VCD", "-0.9/+0.0", "0.25")), ResultRow(("SPC", "+7.8/+0.4", "1.5e-11"), strong=True)),
+            (Row(("VCD", "-0.9/+0.0", "0.25")), Row(("SPC", "+7.8/+0.4", "1.5e-11"), bold=True)),
         ),
-        ResultSection("LLaVA", (ResultRow(("SPC", "+7.0/-0.4", "–"), strong_cells=(1,)),)),
+        Section("LLaVA", (Row(("SPC", "+7.0/-0.4", "–"), bold_cells=(1,)),)),
     ),
     "Points; 95 % intervals → below.",
 )
 
 
-def shown(table: ResultTable, width: int = 100) -> str:
+def shown(table: Table, width: int = 100) -> str:
     console = Console(width=width, file=io.StringIO(), highlight=False)
     console.print(as_rich(table))
     return console.file.getvalue()  # type: ignore[attr-defined]
@@ -43,8 +45,8 @@ def test_the_page_gets_the_same_cells() -> None:
     html = from_terminal(as_rich(TABLE))
     assert [row.cells[0].text for row in html.rows] == ["Qwen_3", "VCD", "SPC", "LLaVA", "SPC"]
     assert html.rows[1].cells[1].text == "−0.9/+0.0"
-    assert html.rows[2].strong
-    assert html.rows[4].cells[1].strong
+    assert html.rows[2].bold
+    assert html.rows[4].cells[1].bold
     assert html.rows[2].last_of_section
 
 
@@ -85,4 +87,4 @@ def test_csv_joins_records_of_different_fields() -> None:
 
 def test_a_row_of_the_wrong_length_is_a_mistake_of_the_study() -> None:
     with pytest.raises(AssertionError, match="Changes"):
-        ResultTable.plain("Changes", ("a", "b"), [("1",)], "")
+        Table.plain("Changes", ("a", "b"), [("1",)], "")
