@@ -102,7 +102,7 @@ def measure_apply(rows: int) -> None:
     """In a process of its own, so that the peak memory is that of ``predict`` alone."""
     synthetic = synthesize(0)
     table = large_table(rows)
-    table.original, table.answer, table.image_scores, table.prior_scores  # noqa: B018  (fill the caches)
+    table.original_positions, table.answer_positions, table.image_scores, table.prior_scores  # noqa: B018  (fill the caches)
     for uncertainty in (False, True):
         calibrator = SelectivePriorCalibrator(uncertainty=uncertainty).fit(synthetic)
         pa.default_memory_pool().release_unused()

@@ -36,7 +36,7 @@ def test_the_same_seed_gives_the_same_table() -> None:
 
 def test_errors_are_directed_as_in_the_paper() -> None:
     table = synthesize(seed=5, repeats=4).where(task="mc")
-    metrics = measure(table, table.original)
+    metrics = measure(table, table.original_positions)
     assert metrics.cs.value > 0.9
     assert 0.4 < metrics.cf.value < 0.75
     assert metrics.attraction.value > 0.7

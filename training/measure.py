@@ -49,7 +49,7 @@ def measure_model(model: Path, tower: Tower, recipe: Recipe, seeds: Sequence[int
                 tables[variant] = run.table()
         record = {"model": engine.name, "seed": seed} | describe(Run.of(tables["standard"]))
         presence = tables["presence"]
-        record["presence"] = float(np.mean(presence.original == presence.answer))
+        record["presence"] = float(np.mean(presence.original_positions == presence.answer_positions))
         record["errors"] = split_errors(tables["standard"], seen_states(tower, recipe, folder, seed))
         records.append(record)
         print(json.dumps(record), flush=True)
@@ -79,7 +79,7 @@ def describe(run: Run) -> dict[str, Any]:
         row.label: {task.task: [task.cf.delta, task.cs.delta] for task in row.tasks}
         for row in run.studies.components.rows
     }
-    agreement = float(np.mean(fixed_strength_answers(test, 0.0) == test.original))
+    agreement = float(np.mean(fixed_strength_answers(test, 0.0) == test.original_positions))
     cells = [cell for cell in run.studies.attraction.cells if cell.task == "mc"]
     matrix = {str(cell.subcategory): [cell.attracted.count, cell.attracted.total] for cell in cells}
     return {

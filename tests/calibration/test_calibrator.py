@@ -109,8 +109,10 @@ def test_constants_and_candidate_order_do_not_matter(change: Any, uncertainty: b
     calibrators = [SelectivePriorCalibrator(uncertainty=uncertainty).fit(source) for source in (table, changed)]
     np.testing.assert_allclose(calibrators[0].model_.theta, calibrators[1].model_.theta, atol=1e-6)
     decisions = [calibrator.predict(source) for calibrator, source in zip(calibrators, (table, changed), strict=True)]
-    assert table.candidate_names(decisions[0].final) == changed.candidate_names(decisions[1].final)
-    assert table.candidate_names(decisions[0].proposal) == changed.candidate_names(decisions[1].proposal)
+    assert table.candidate_names(decisions[0].final_positions) == changed.candidate_names(decisions[1].final_positions)
+    assert table.candidate_names(decisions[0].proposal_positions) == changed.candidate_names(
+        decisions[1].proposal_positions
+    )
     np.testing.assert_allclose(decisions[0].strength, decisions[1].strength, atol=1e-6)
 
 
@@ -121,7 +123,7 @@ def test_decisions_do_not_depend_on_the_company_of_other_rows(
     rows = np.random.default_rng(0).permutation(len(table))[:60]
     for row in rows.tolist():
         alone = fitted.predict(table.take(np.array([row])))
-        assert alone.final[0] == together.final[row]
+        assert alone.final_positions[0] == together.final_positions[row]
         assert alone.reason[0] == together.reason[row]
         assert alone.margin[0] == pytest.approx(together.margin[row], abs=1e-12)
 
@@ -185,7 +187,7 @@ def test_an_infeasible_search_gives_a_calibrator_that_abstains() -> None:
     assert calibrator.selection_.feasible == 0
     decisions = calibrator.predict(table)
     assert not decisions.revised.any()
-    np.testing.assert_array_equal(decisions.final, table.original)
+    np.testing.assert_array_equal(decisions.final_positions, table.original_positions)
     assert set(decisions.count_reasons()) == {Reason.ABSTAINS}
     assert "abstains" in decisions.explain(0)
 
@@ -302,9 +304,9 @@ def test_explanations_name_the_answers_and_the_thresholds(fitted: SelectivePrior
 def test_another_limit_is_chosen_among_what_was_counted(development: ScoreTable) -> None:
     """Parameters that are set after a fit belong to the next one."""
     fitted = SelectivePriorCalibrator(epsilon_cs=0.04).fit(development)
-    expected = fitted.under(0.1)
+    expected = fitted.reselect(0.1)
     fitted.set_params(grid=Grid(max_strength=(0.2, 0.3, 0.4, 0.5)), uncertainty=True, ties="released")
-    other = fitted.under(0.1)
+    other = fitted.reselect(0.1)
     assert other.settings_ == expected.settings_
     assert other.selection_ == expected.selection_
     assert other.get_params() == expected.get_params()
@@ -315,10 +317,12 @@ def test_parameters_set_after_a_fit_do_not_change_its_decisions(table: ScoreTabl
     decisions = fitted.predict(table)
     again = fitted.set_params(uncertainty=True).predict(table)
     assert again.distance is None
-    np.testing.assert_array_equal(again.final, decisions.final)
+    np.testing.assert_array_equal(again.final_positions, decisions.final_positions)
     conditions = ConditionsCalibrator(epsilon_cs=0.3).fit(table)
     decisions = conditions.predict(table)
-    np.testing.assert_array_equal(conditions.set_params(allowed=()).predict(table).final, decisions.final)
+    np.testing.assert_array_equal(
+        conditions.set_params(allowed=()).predict(table).final_positions, decisions.final_positions
+    )
 
 
 def test_unknown_ties_and_conditions_are_named(development: ScoreTable) -> None:

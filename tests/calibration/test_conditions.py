@@ -27,11 +27,11 @@ def test_with_settings_given_only_the_conditions_differ(allowed: tuple[Condition
         else decision.original
         for decision in spc
     ]
-    assert TABLE.candidate_names(mine.final) == expected
+    assert TABLE.candidate_names(mine.final_positions) == expected
     assert any(decision.condition is None and decision.proposal != decision.original for decision in spc)
 
 
 def test_both_conditions_are_spc() -> None:
     mine, spc = ConditionsCalibrator().fit(TABLE), SelectivePriorCalibrator().fit(TABLE)
     assert mine.settings_ == spc.settings_
-    assert np.array_equal(mine.predict(TABLE).final, spc.predict(TABLE).final)
+    assert np.array_equal(mine.predict(TABLE).final_positions, spc.predict(TABLE).final_positions)

@@ -53,7 +53,7 @@ def test_it_is_spc_whose_strength_sees_no_features(
         assert ours.settings_.min_margin == theirs.settings["min_margin"]
         if uncertainty:
             assert ours.settings_.max_distance == pytest.approx(theirs.settings["max_distance"])
-    finals = table.candidate_names(ours.predict(table).final)
+    finals = table.candidate_names(ours.predict(table).final_positions)
     assert finals == [straightforward.decide(theirs, row)["final"] for row in rows]
 
 
@@ -86,7 +86,7 @@ def test_one_strength_that_can_be_saved(table: ScoreTable, tmp_path: Path) -> No
     np.testing.assert_allclose(strengths, strengths[0], rtol=1e-12)
     control.save(tmp_path / "fixed.json")
     again = SelectivePriorCalibrator.load(tmp_path / "fixed.json").predict(table)
-    np.testing.assert_array_equal(again.final, control.predict(table).final)
+    np.testing.assert_array_equal(again.final_positions, control.predict(table).final_positions)
 
 
 @pytest.mark.parametrize("uncertainty", [False, True])
@@ -99,11 +99,11 @@ def test_a_given_strength_is_exact_and_survives(
     assert control.settings_ is not None
     decisions = control.predict(table)
     np.testing.assert_allclose(decisions.strength, strength, rtol=1e-15)
-    np.testing.assert_array_equal(decisions.proposal, fixed_strength_answers(table, strength))
+    np.testing.assert_array_equal(decisions.proposal_positions, fixed_strength_answers(table, strength))
     control.save(tmp_path / "fixed.json")
     for kind in (FixedStrengthCalibrator, SelectivePriorCalibrator):
         again = kind.load(tmp_path / "fixed.json")
-        np.testing.assert_array_equal(again.predict(table).final, decisions.final)
+        np.testing.assert_array_equal(again.predict(table).final_positions, decisions.final_positions)
     loaded = FixedStrengthCalibrator.load(tmp_path / "fixed.json")
     assert loaded.get_params() == control.get_params()
     assert loaded.get_params()["strength"] == strength

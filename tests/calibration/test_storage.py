@@ -113,7 +113,7 @@ def test_what_was_fitted_is_saved_and_not_what_was_set_since(table: ScoreTable, 
     fitted.save(tmp_path / "calibrator.json")
     loaded = SelectivePriorCalibrator.load(tmp_path / "calibrator.json")
     assert loaded.get_params() == SelectivePriorCalibrator(epsilon_cs=0.1).get_params()
-    np.testing.assert_array_equal(loaded.predict(table).final, expected.final)
+    np.testing.assert_array_equal(loaded.predict(table).final_positions, expected.final_positions)
 
 
 def test_files_of_the_first_version_are_read(table: ScoreTable, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_files_of_the_first_version_are_read(table: ScoreTable, tmp_path: Path) 
         loaded = kind.load(tmp_path / "old.json")
         assert type(loaded) is kind
         assert loaded.get_params().get("strength") == (0.7 if kind is FixedStrengthCalibrator else None)
-        np.testing.assert_array_equal(loaded.predict(table).final, fitted.predict(table).final)
+        np.testing.assert_array_equal(loaded.predict(table).final_positions, fitted.predict(table).final_positions)
     SelectivePriorCalibrator().fit(table).save(tmp_path / "plain.json")
     assert {"variant", "ties", "strength"}.isdisjoint(json.loads((tmp_path / "plain.json").read_text()))
 

@@ -58,7 +58,7 @@ def test_the_installed_command_runs_the_pipeline(run_command: Callable) -> None:
     evaluated = run_command("evaluate", "scores.parquet", "decisions.jsonl", COLUMNS="120")
     assert evaluated.code == 0
     table = unprior.read_scores("scores.parquet")
-    final = unprior.SelectivePriorCalibrator.load("cal.json").predict(table).final
+    final = unprior.SelectivePriorCalibrator.load("cal.json").predict(table).final_positions
     test = table.mask(split="test")
     for task in unprior.evaluate(table.take(test), final[test]).tasks:
         for metrics in (task.original, task.method):

@@ -60,7 +60,7 @@ def test_pipeline_agrees_with_the_python_api(run: Callable, ending: str, uncerta
     assert sum(applied.json["reasons"].values()) == 1200
     evaluated = run("evaluate", scores, decided, "--json")
     test = table.mask(split="test")
-    record = evaluation_record(evaluate(table.take(test), expected.final[test]))
+    record = evaluation_record(evaluate(table.take(test), expected.final_positions[test]))
     assert evaluated.json == record | {"bounds": 0, "warnings": []}
     assert [task["cf"]["total"] for task in evaluated.json["tasks"]] == [230, 230]
 
@@ -342,7 +342,7 @@ def test_extreme_but_finite_scores(run: Callable, rewrite: Callable, files: Any,
 
 def test_evaluate_options(run: Callable, files: Any) -> None:
     table = read_scores(files.scores)
-    final = SelectivePriorCalibrator.load(files.calibrator).predict(table).final
+    final = SelectivePriorCalibrator.load(files.calibrator).predict(table).final_positions
     result = run("evaluate", files.scores, files.decisions, "--split", "all", "--resamples", 50, "--seed", 4, "--json")
     expected = evaluation_record(evaluate(table, final, resamples=50, seed=4))
     assert result.json == expected | {"bounds": 0, "warnings": []}

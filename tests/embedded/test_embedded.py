@@ -34,7 +34,7 @@ def table(default_run: Path) -> ScoreTable:
 
 def accuracy(table: ScoreTable, **which: str) -> float:
     part = table.where(**which)
-    return float(np.mean(part.original == part.answer))
+    return float(np.mean(part.original_positions == part.answer_positions))
 
 
 def test_it_is_an_ordinary_small_checkpoint() -> None:

@@ -64,8 +64,8 @@ def test_written_decisions_come_back(path: Path, uncertainty: bool) -> None:
     table = synthesize(seed=4)
     decisions = SelectivePriorCalibrator(uncertainty=uncertainty).fit(table).predict(table)
     decisions.write(path, explanations=True)
-    np.testing.assert_array_equal(read_final_answers(path, table), decisions.final)
-    assert (decisions.final != table.original).any()
+    np.testing.assert_array_equal(read_final_answers(path, table), decisions.final_positions)
+    assert (decisions.final_positions != table.original_positions).any()
 
 
 @pytest.mark.parametrize(

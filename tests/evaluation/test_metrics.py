@@ -47,7 +47,7 @@ def positions(*names: str | None) -> np.ndarray:
 
 
 def test_metrics_counted_by_hand(small: ScoreTable) -> None:
-    metrics = measure(small, small.original)
+    metrics = measure(small, small.original_positions)
     assert (metrics.cf.count, metrics.cf.total) == (1, 4)
     assert (metrics.cs.count, metrics.cs.total) == (3, 4)
     assert metrics.cfad == pytest.approx(0.5)
@@ -60,7 +60,7 @@ def test_attraction_and_ccr_differ_when_the_prior_favours_another_answer() -> No
     rows = [example(1, "cf", "B", "A", favourite="C"), example(1, "cs", "A", "A", favourite="C"),
             example(2, "cf", "B", "C", favourite="C"), example(2, "cs", "A", "A", favourite="C")]  # fmt: skip
     table = ScoreTable.from_rows(rows)
-    metrics = measure(table, table.original)
+    metrics = measure(table, table.original_positions)
     assert metrics.ccr.value == 0.5
     assert metrics.attraction.value == 0.5
     assert prior_winners(table).tolist() == [2, 2, 2, 2]
@@ -69,7 +69,7 @@ def test_attraction_and_ccr_differ_when_the_prior_favours_another_answer() -> No
 def test_ccr_compares_candidates_by_name_when_sides_list_them_differently() -> None:
     rows = [example(1, "cf", "B", "A"), example(1, "cs", "A", "A", candidates=["D", "C", "B", "A"])]
     table = ScoreTable.from_rows(rows)
-    assert measure(table, table.original).ccr.value == 1.0
+    assert measure(table, table.original_positions).ccr.value == 1.0
 
 
 def test_changes_counted_by_hand(small: ScoreTable) -> None:
@@ -93,7 +93,7 @@ def test_evaluation_puts_the_numbers_together(small: ScoreTable) -> None:
     final = positions("B", "C", "B", "A", "D", "A", "A", "A")
     result = evaluate(small, final, resamples=500, seed=3)
     task = result.tasks[0]
-    assert task.original == measure(small, small.original)
+    assert task.original == measure(small, small.original_positions)
     assert task.method == measure(small, final)
     assert task.utility == pytest.approx(utility(0.25, 0.0))
     assert (task.cf.test.repairs, task.cf.test.harms, task.cf.test.p_value) == (2, 1, 1.0)
@@ -104,7 +104,7 @@ def test_evaluation_puts_the_numbers_together(small: ScoreTable) -> None:
 def test_the_holm_family_is_every_side_of_every_task() -> None:
     rows = [row | {"task": task} for task in ("mc", "qa") for row in ROWS]
     table = ScoreTable.from_rows(rows)
-    final = np.where(table.is_cf, table.answer, table.original)
+    final = np.where(table.is_cf, table.answer_positions, table.original_positions)
     result = evaluate(table, final)
     assert result.family == 4
     assert [task.task for task in result.tasks] == ["mc", "qa"]
@@ -114,17 +114,17 @@ def test_the_holm_family_is_every_side_of_every_task() -> None:
 def test_models_and_benchmarks_are_kept_apart() -> None:
     rows = [row | {"model": model} for model in ("small", "large") for row in ROWS]
     table = ScoreTable.from_rows(rows)
-    result = evaluate(table, table.original)
+    result = evaluate(table, table.original_positions)
     assert [task.model for task in result.tasks] == ["large", "small"]
     assert all(task.original.cf.total == 4 for task in result.tasks)
 
 
 def test_unpaired_rows_count_for_accuracy_but_not_for_ccr() -> None:
     table = ScoreTable.from_rows([*ROWS, example(9, "cf", "B", "A")])
-    metrics = measure(table, table.original)
+    metrics = measure(table, table.original_positions)
     assert metrics.cf.total == 5
     assert (metrics.ccr.count, metrics.ccr.total) == (1, 3)
-    assert evaluate(table, table.original).tasks[0].cf.change.total == 5
+    assert evaluate(table, table.original_positions).tasks[0].cf.change.total == 5
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_unpaired_rows_count_for_accuracy_but_not_for_ccr() -> None:
 def test_what_cannot_be_evaluated_is_refused(rows: list[dict[str, Any]], message: str) -> None:
     table = ScoreTable.from_rows(rows, require_answers=False)
     with pytest.raises(UnpriorError, match=message):
-        evaluate(table, table.original)
+        evaluate(table, table.original_positions)
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,11 @@ def test_what_cannot_be_evaluated_is_refused(rows: list[dict[str, Any]], message
         ([0] * 7 + [4], "candidate positions"),
         ([0] * 7 + [-2], "candidate positions"),
         ([0.5] * 8, "candidate positions"),
-        (["A"] * 8, "candidate positions"),
+        (["A"] * 7 + ["Z"], "answer 'Z' of row 7 is not one of its candidates"),
+        ([None] * 7 + [1], "of several types"),
     ],
 )
-def test_answers_must_be_positions_one_per_row(small: ScoreTable, answers: list[Any], message: str) -> None:
+def test_answers_must_be_labels_or_positions_one_per_row(small: ScoreTable, answers: list[Any], message: str) -> None:
     for function in (evaluate, measure):
         with pytest.raises(UnpriorError, match=message):
             function(small, answers)
@@ -168,8 +169,11 @@ def test_answers_must_be_positions_one_per_row(small: ScoreTable, answers: list[
 
 def test_decisions_and_plain_lists_are_answers_too(table: ScoreTable) -> None:
     decisions = SelectivePriorCalibrator().fit(table).predict(table)
-    assert evaluate(table, decisions) == evaluate(table, decisions.final.tolist())
+    assert evaluate(table, decisions) == evaluate(table, decisions.final_positions.tolist())
+    assert measure(table, decisions) == measure(table, decisions.final_positions)
     assert measure(table, decisions) == measure(table, decisions.final)
+    accuracy = measure(table, decisions)
+    assert (decisions.final == table.answer).sum() == accuracy.cf.count + accuracy.cs.count
 
 
 def test_intervals_resample_pairs_and_not_sides() -> None:
@@ -184,9 +188,9 @@ def test_intervals_resample_pairs_and_not_sides() -> None:
     table = ScoreTable.from_rows(rows)
     repaired = generator.random(60) < 0.4  # where the cf image is repaired, the cs image is harmed
     pair_of_row = np.array(table.column("pair_id"))
-    final = np.where(repaired[pair_of_row], 1, table.original)
+    final = np.where(repaired[pair_of_row], 1, table.original_positions)
     result = evaluate(table, final, resamples=20_000).tasks[0]
-    gain = (final == table.answer).astype(float) - (table.original == table.answer)
+    gain = (final == table.answer_positions).astype(float) - (table.original_positions == table.answer_positions)
     deltas = []
     for _ in range(4000):
         weight = np.bincount(generator.integers(0, 60, 60), minlength=60)[pair_of_row]
@@ -215,6 +219,6 @@ def test_another_reference_takes_the_place_of_the_original_answers(small: ScoreT
 
 def test_the_original_answers_are_the_default_reference(small: ScoreTable) -> None:
     final = positions("B", "C", "B", "A", "D", "A", "A", "A")
-    assert evaluate(small, final, reference=small.original) == evaluate(small, final)
+    assert evaluate(small, final, reference=small.original_positions) == evaluate(small, final)
     with pytest.raises(UnpriorError, match="3 answers for 8 rows"):
         evaluate(small, final, reference=[0, 0, 0])

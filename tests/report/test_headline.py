@@ -56,6 +56,6 @@ def test_a_tiny_p_keeps_its_sign() -> None:
 
 def test_intervals_of_a_real_evaluation() -> None:
     table = hand_made_table()
-    interval = tiles(evaluate(table, table.answer, resamples=100))[0].interval
+    interval = tiles(evaluate(table, table.answer_positions, resamples=100))[0].interval
     assert interval is not None
     assert " to +100.0" in interval

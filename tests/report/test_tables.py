@@ -85,7 +85,7 @@ def test_a_model_name_with_brackets_is_shown_as_it_is(model: str) -> None:
 @pytest.mark.parametrize("make", [metrics_table, changes_table])
 def test_a_real_result_fits_eighty_columns(make: Callable[[Evaluation], Table]) -> None:
     table = synthesize(seed=0)
-    final = SelectivePriorCalibrator().fit(table).predict(table).final
+    final = SelectivePriorCalibrator().fit(table).predict(table).final_positions
     assert "…" not in " ".join(lines(make(evaluate(table, final, resamples=200)), width=80))
 
 

@@ -195,7 +195,7 @@ def test_values_agree_with_plain_loops(scores: dict[str, ScoreTable], result: Re
     """The whole main table, attraction and agreement of one model, row by row."""
     test = scores[QWEN].where(split="test")
     decisions = SelectivePriorCalibrator(epsilon_cs=0.04).fit(scores[QWEN]).predict(test)
-    finals = test.candidate_names(decisions.final)
+    finals = test.candidate_names(decisions.final_positions)
     rows = [row | {"final": final} for row, final in zip(test.arrow.to_pylist(), finals, strict=True)]
 
     def first(row: dict, column: str) -> str:

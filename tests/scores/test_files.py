@@ -184,7 +184,7 @@ def test_harmless_variants_of_jsonl(tmp_path: Path, text: str) -> None:
 
 def test_answers_may_be_missing_where_they_are_not_needed(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "scores.jsonl", ROW, without("answer"), ROW | {"answer": None})
-    assert read_scores(path, require_answers=False).answer.tolist() == [1, -1, -1]
+    assert read_scores(path, require_answers=False).answer_positions.tolist() == [1, -1, -1]
     assert [problem.line for problem in read_scores(path, skip_invalid=True).skipped] == [2, 3]
     write_jsonl(path, ROW | {"answer": "maybe"})
     with pytest.raises(InvalidScoresError, match="answer 'maybe' is not one of the candidates"):
@@ -501,7 +501,7 @@ def test_numbers_are_answers_as_they_are_written(tmp_path: Path) -> None:
     row = ROW | {"candidates": [4, "5"], "original": 4, "answer": 5, "example_id": 7}
     table = read_scores(write_jsonl(tmp_path / "scores.jsonl", row))
     assert (table.column("candidates"), table.column("answer")) == ([["4", "5"]], ["5"])
-    assert (table.original.tolist(), table.answer.tolist()) == ([0], [1])
+    assert (table.original_positions.tolist(), table.answer_positions.tolist()) == ([0], [1])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes are those of POSIX")

@@ -130,7 +130,7 @@ def test_fitting_and_evaluating_refuse_what_would_count_twice() -> None:
         SelectivePriorCalibrator().fit(doubled)
     test = ScoreTable.from_rows([*table, table[-1]])
     with pytest.raises(UnpriorError, match="more than once"):
-        evaluate(test, test.original)
+        evaluate(test, test.original_positions)
 
 
 def test_messages_name_file_line_pair_and_remedy(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_a_candidate_keeps_its_spelling(path: Path) -> None:
     ]
     table = read(path, published({"candidates": candidates, "baseline_key": "b"}, gt="A", task="mc"))
     assert table.column("candidates") == [["B", "a", "C"]]
-    assert (table.original.tolist(), table.answer.tolist()) == ([0], [1])
+    assert (table.original_positions.tolist(), table.answer_positions.tolist()) == ([0], [1])
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_an_invalid_row_is_refused_or_skipped(path: Path, record: dict[str, Any]
 
 
 def test_published_rows_need_no_answer_where_it_is_not_needed(path: Path) -> None:
-    assert read(path, published(gt=None), require_answers=False).answer.tolist() == [-1]
+    assert read(path, published(gt=None), require_answers=False).answer_positions.tolist() == [-1]
 
 
 def test_both_layouts_in_one_file(path: Path) -> None:

@@ -64,8 +64,8 @@ def test_numpy_views_of_a_mixed_table() -> None:
     assert table.offsets.tolist() == [0, 3, 5]
     assert table.image_scores.tolist() == [10.0, 11.0, 12.0, 20.0, 21.0]
     assert table.prior_scores.tolist() == [-10.0, -11.0, -12.0, -20.0, -21.0]
-    assert table.original.tolist() == [-1, 1]
-    assert table.answer.tolist() == [1, 0]
+    assert table.original_positions.tolist() == [-1, 1]
+    assert table.answer_positions.tolist() == [1, 0]
     assert table.is_cf.tolist() == [True, False]
     assert table.candidate_names(np.array([2, -1])) == ["c", None]
     assert repr(table) == "ScoreTable(2 rows, K in {2, 3})"
@@ -84,7 +84,7 @@ def test_take_keeps_scores_with_their_rows(chosen: np.ndarray, pairs: list[int])
     table = rows_of([2, 3, 4, 2]).take(chosen)
     assert table.column("pair_id") == pairs
     assert [table.image_scores[start] for start in table.offsets[:-1]] == [10.0 * pair for pair in pairs]
-    assert table.original.tolist() == [[-1, 1, 2, -1][pair] for pair in pairs]
+    assert table.original_positions.tolist() == [[-1, 1, 2, -1][pair] for pair in pairs]
 
 
 def test_a_slice_of_columns_is_a_table_of_its_own() -> None:
@@ -93,7 +93,7 @@ def test_a_slice_of_columns_is_a_table_of_its_own() -> None:
     assert sliced.column("pair_id") == [3, 4, 1]
     assert sliced.offsets.tolist() == [0, 2, 5, 8]
     assert sliced.image_scores.tolist() == [30.0, 31.0, 40.0, 41.0, 42.0, 10.0, 11.0, 12.0]
-    assert sliced.original.tolist() == [-1, 1, 1]
+    assert sliced.original_positions.tolist() == [-1, 1, 1]
 
 
 SPLITS = [row(1, split="dev"), row(2, split="test", side="cs"), row(3), row(4, split="dev", side="cs", model="m")]
@@ -207,7 +207,7 @@ def test_from_rows_without_rows_or_answers() -> None:
         ScoreTable.from_rows([])
     with pytest.raises(InvalidScoresError, match="answer is missing"):
         ScoreTable.from_rows([row(answer=None)])
-    assert ScoreTable.from_rows([row(answer=None)], require_answers=False).answer.tolist() == [-1]
+    assert ScoreTable.from_rows([row(answer=None)], require_answers=False).answer_positions.tolist() == [-1]
 
 
 def test_a_long_list_of_problems_is_cut_but_complete_in_the_error() -> None:

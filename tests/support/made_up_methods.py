@@ -12,7 +12,7 @@ def made_up(table: ScoreTable) -> list[MethodAnswers]:
     """A prompt without cost, and a decoder that repairs much, with a matched decoder that answers at random."""
     generator = np.random.default_rng(1)
     random = generator.integers(0, table.candidate_counts)
-    lucky = np.where(generator.random(len(table)) < 0.5, table.answer, table.original)
+    lucky = np.where(generator.random(len(table)) < 0.5, table.answer_positions, table.original_positions)
     return [
         MethodAnswers(MethodInfo("focus", "Focus on Vision", "prompt", {}, None), random, None),
         MethodAnswers(MethodInfo("nolan", "NoLan", "decoder", {"beta": 0.8}, Cost(1.0, 8.0, 0.4, 20)), lucky, random),

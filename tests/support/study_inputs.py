@@ -87,4 +87,4 @@ def _revis(table: ScoreTable) -> MethodAnswers:
     """An edit that prefers the first candidate."""
     random = np.random.default_rng(6).random(len(table)) < 0.4
     info = MethodInfo("revis", "REVIS", "edit", {}, Cost(1.0, 5.0, 0.3, 20))
-    return MethodAnswers(info, np.where(random, 0, table.original), table.original)
+    return MethodAnswers(info, np.where(random, 0, table.original_positions), table.original_positions)

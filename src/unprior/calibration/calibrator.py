@@ -232,13 +232,13 @@ class SelectivePriorCalibrator:
         self.development_rows_ = len(development)
         return self
 
-    def under(self, epsilon_cs: float) -> Self:
+    def reselect(self, epsilon_cs: float) -> Self:
         """The same fit with its settings chosen under another limit; what is fitted does not depend on it.
 
         >>> from unprior import SelectivePriorCalibrator, synthesize
         >>> table = synthesize(seed=0)
         >>> fitted = SelectivePriorCalibrator(epsilon_cs=0.04).fit(table)
-        >>> fitted.under(0.1).settings_ == SelectivePriorCalibrator(epsilon_cs=0.1).fit(table).settings_
+        >>> fitted.reselect(0.1).settings_ == SelectivePriorCalibrator(epsilon_cs=0.1).fit(table).settings_
         True
         """
         if not hasattr(self, "_search"):
@@ -270,7 +270,7 @@ class SelectivePriorCalibrator:
         >>> from unprior import SelectivePriorCalibrator, synthesize
         >>> table = synthesize(seed=0)
         >>> decisions = SelectivePriorCalibrator().fit(table).predict(table)
-        >>> bool((decisions.final[~decisions.revised] == table.original[~decisions.revised]).all())
+        >>> bool((decisions.final_positions[~decisions.revised] == table.original_positions[~decisions.revised]).all())
         True
         """
         self._check_fitted()
@@ -279,9 +279,9 @@ class SelectivePriorCalibrator:
             table=table,
             settings=self.settings_,
             made_with=self.made_with,
-            final=table.original.copy(),
+            final_positions=table.original_positions.copy(),
             revised=np.zeros(rows, dtype=np.bool_),
-            proposal=np.full(rows, -1, dtype=np.int64),
+            proposal_positions=np.full(rows, -1, dtype=np.int64),
             strength=np.zeros(rows),
             margin=np.zeros(rows),
             condition=np.full(rows, -1, dtype=np.int8),
@@ -372,9 +372,9 @@ class SelectivePriorCalibrator:
         reason = decide(proposals, block.candidate_count, settings, self.candidate_counts_)
         revised = is_revision(reason)
         rows = block.rows
-        result.final[rows] = np.where(revised, proposals.candidate, block.original)
+        result.final_positions[rows] = np.where(revised, proposals.candidate, block.original)
         result.revised[rows] = revised
-        result.proposal[rows] = proposals.candidate
+        result.proposal_positions[rows] = proposals.candidate
         result.strength[rows] = proposals.strength
         result.margin[rows] = proposals.margin
         result.condition[rows] = proposals.condition

@@ -16,7 +16,7 @@ from unprior.calibration.gate import CONDITIONS, REASONS, Condition, Reason, Set
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none, write_records
 from unprior.scores.schema import BoolArray, CodeArray, IntArray
-from unprior.scores.table import FloatArray
+from unprior.scores.table import FloatArray, LabelArray, as_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,10 @@ class Decisions:
     settings: Settings | None
     made_with: dict[str, Any]
     """The calibrator that decided: version, ε, and how the scores were made that it was fitted on."""
-    final: IntArray
+    final_positions: IntArray
     """Candidate position of the final answer, -1 for null."""
     revised: BoolArray
-    proposal: IntArray
+    proposal_positions: IntArray
     """Candidate position of the proposal; -1 from a calibrator that abstains."""
     strength: FloatArray
     margin: FloatArray
@@ -105,9 +105,19 @@ class Decisions:
     support: FloatArray | None
     distance: FloatArray | None
 
+    @property
+    def final(self) -> LabelArray:
+        """Label of every final answer, None for no answer; compare it with ``table.answer``."""
+        return as_labels(self.table.candidate_names(self.final_positions))
+
+    @property
+    def proposal(self) -> LabelArray:
+        """Label of every proposal; None from a calibrator that abstains."""
+        return as_labels(self.table.candidate_names(self.proposal_positions))
+
     def __len__(self) -> int:
         """Count the decisions."""
-        return len(self.final)
+        return len(self.final_positions)
 
     def __iter__(self) -> Iterator[Decision]:
         """Go through the decisions one by one."""
@@ -127,10 +137,10 @@ class Decisions:
         code = int(self.condition[row])
         return Decision(
             candidates=candidates,
-            original=name(int(self.table.original[row])),
-            final=name(int(self.final[row])),
+            original=name(int(self.table.original_positions[row])),
+            final=name(int(self.final_positions[row])),
             revised=bool(self.revised[row]),
-            proposal=name(int(self.proposal[row])),
+            proposal=name(int(self.proposal_positions[row])),
             strength=float(self.strength[row]),
             margin=float(self.margin[row]),
             condition=CONDITIONS[code] if code >= 0 else None,
@@ -162,8 +172,8 @@ class Decisions:
             if source.column(name).null_count < len(self)
         }
         columns["original"] = source.column("original")
-        columns["final"] = pa.array(self.table.candidate_names(self.final), pa.string())
-        columns["proposal"] = pa.array(self.table.candidate_names(self.proposal), pa.string())
+        columns["final"] = pa.array(self.final, pa.string())
+        columns["proposal"] = pa.array(self.proposal, pa.string())
         columns["strength"] = pa.array(self.strength)
         columns["margin"] = pa.array(self.margin)
         columns["revised"] = pa.array(self.revised)

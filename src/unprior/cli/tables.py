@@ -33,7 +33,7 @@ def read_table(path: Path, *, skip_invalid: bool) -> ScoreTable:
 
 def labelled_rows(table: ScoreTable, rows: BoolArray, path: Path, *, skip_invalid: bool) -> BoolArray:
     """Of the chosen rows those with a correct answer; missing ones are refused, or left out if asked for."""
-    missing = rows & (table.answer < 0)
+    missing = rows & (table.answer_positions < 0)
     reason = "answer is missing (fitting and evaluation need it)"
     problems = tuple(RowProblem(int(table.lines[row]), reason) for row in np.flatnonzero(missing).tolist())
     if problems and not skip_invalid:

@@ -35,7 +35,7 @@ def count_cut_off(table: ScoreTable) -> tuple[int, int]:
         texts: list[str | None] = table.arrow.column("original_text").take(rows).to_pylist()
         if thinks(texts):
             cut = np.array([text is not None and is_cut_off(text, thinking=True) for text in texts])
-            none = table.original[rows] < 0
+            none = table.original_positions[rows] < 0
             unread += int((cut & none).sum())
             read += int((cut & ~none).sum())
     return unread, read

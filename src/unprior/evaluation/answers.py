@@ -33,7 +33,7 @@ def read_final_answers(path: str | Path, table: ScoreTable, rows: IntArray | Non
     >>> decisions = SelectivePriorCalibrator().fit(table).predict(table)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     decisions.write(f"{folder}/decisions.jsonl")
-    ...     bool((read_final_answers(f"{folder}/decisions.jsonl", table) == decisions.final).all())
+    ...     bool((read_final_answers(f"{folder}/decisions.jsonl", table) == decisions.final_positions).all())
     True
     """
     path = Path(path)

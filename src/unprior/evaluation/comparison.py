@@ -99,7 +99,7 @@ def evaluate(
     (['mc', 'qa'], 4)
     """
     answers = as_answers(table, answers)
-    before = table.original if reference is None else as_answers(table, reference)
+    before = table.original_positions if reference is None else as_answers(table, reference)
     check_pairs(table_pairs(table), complete=False).refuse(table.source, skippable=True)
     parts = []
     for label, rows in group_rows(table, "model", "benchmark", "task").items():

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from unprior.calibration import Decisions
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
-from unprior.scores.schema import BoolArray, IntArray
+from unprior.scores.schema import BoolArray, IntArray, position_in_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +84,47 @@ def utility(delta_cf: float, delta_cs: float, weight: float = 0.5) -> float:
 
 
 def as_answers(table: ScoreTable, answers: ArrayLike | Decisions) -> IntArray:
-    """Candidate positions, one per row of a table, from decisions or from any list of them; -1 for no answer."""
-    given = answers.final if isinstance(answers, Decisions) else np.asarray(answers)
+    """Candidate positions, one per row of a table, from decisions, labels or positions; -1 for no answer.
+
+    >>> from unprior import synthesize
+    >>> table = synthesize(seed=0)
+    >>> bool((as_answers(table, table.answer) == table.answer_positions).all())
+    True
+    """
+    given = answers.final_positions if isinstance(answers, Decisions) else np.asarray(answers)
     if given.shape != (len(table),):
         raise UnpriorError(f"{given.size} answers for {len(table)} rows; there must be one per row")
+    if given.dtype.kind in "OU":
+        given = _positions(table, given.tolist())
     if not np.issubdtype(given.dtype, np.integer) or (given < -1).any() or (given >= table.candidate_counts).any():
-        raise UnpriorError("answers are candidate positions: whole numbers from 0 to K - 1, or -1 for no answer")
+        raise UnpriorError(
+            "answers are labels (a candidate of their row, or None for no answer) or candidate positions (whole "
+            "numbers from 0 to K - 1, or -1 for no answer)"
+        )
     return given.astype(np.int64)
+
+
+def _positions(table: ScoreTable, labels: list[Any]) -> IntArray:
+    try:
+        column = pa.array(labels, pa.string(), from_pandas=True)
+    except pa.ArrowException:
+        raise UnpriorError("answers are of several types; give labels (text, or None for no answer)") from None
+    found = position_in_row(column, table.candidate_lists)
+    strangers = np.flatnonzero(found < -1)
+    if len(strangers):
+        row = int(strangers[0])
+        raise UnpriorError(
+            f"answer {labels[row]!r} of row {row} is not one of its candidates "
+            f"({', '.join(table.candidate_lists[row].as_py())})"
+        )
+    return found
 
 
 def correct(table: ScoreTable, answers: IntArray) -> BoolArray:
     """Which answers (candidate positions, -1 for none) are right; no answer is wrong."""
-    if (table.answer < 0).any():
+    if (table.answer_positions < 0).any():
         raise UnpriorError("some rows have no correct answer; evaluation needs one in every row")
-    return np.asarray(answers == table.answer)
+    return np.asarray(answers == table.answer_positions)
 
 
 def measure(table: ScoreTable, answers: ArrayLike | Decisions) -> Metrics:
@@ -137,7 +166,7 @@ def compare(
     0
     """
     answers = as_answers(table, answers)
-    given = table.original if reference is None else as_answers(table, reference)
+    given = table.original_positions if reference is None else as_answers(table, reference)
     rows = np.ones(len(table), dtype=np.bool_) if side is None else table.is_cf == (side == "cf")
     before, after = correct(table, given)[rows], correct(table, answers)[rows]
     return Change(
@@ -162,7 +191,7 @@ def compare_with_partner(table: ScoreTable, answers: IntArray) -> tuple[BoolArra
     names = table.candidate_lists.flatten().dictionary_encode().indices.to_numpy(zero_copy_only=False)
     cells = table.offsets[:-1] + np.maximum(answers, 0)
     given = np.where(answers < 0, -2, names[cells])
-    right = names[table.offsets[:-1] + table.answer]
+    right = names[table.offsets[:-1] + table.answer_positions]
     expected = np.full(len(labels), -1, dtype=np.int64)
     expected[pair[~table.is_cf]] = right[~table.is_cf]
     clash = ~table.is_cf & (expected[pair] != right)

@@ -196,7 +196,7 @@ def _row(example: Example, text: str | None, benchmark: str, thinking: bool) -> 
 
 
 def _task(table: ScoreTable, task: str, thinking: bool) -> TaskAnswers:
-    right = correct(table, table.original)
+    right = correct(table, table.original_positions)
     binary = all(set(labels) == set(YES_NO) for labels in table.column("candidates"))
     said, true = table.column("original"), table.column("answer")
     cut_off = sum(text is not None and is_cut_off(text, thinking=thinking) for text in table.column("original_text"))
@@ -204,9 +204,9 @@ def _task(table: ScoreTable, task: str, thinking: bool) -> TaskAnswers:
     return TaskAnswers(
         task=task,
         right=Share(int(right.sum()), len(table)),
-        unparsed=int((table.original < 0).sum()) - cut_off,
+        unparsed=int((table.original_positions < 0).sum()) - cut_off,
         cut_off=cut_off,
-        metrics=measure(table, table.original) if table.is_paired.all() else None,
+        metrics=measure(table, table.original_positions) if table.is_paired.all() else None,
         f1=_f1(said, true) if binary else None,
         said_yes=yes,
         groups=tuple(_group(table, str(label[0] or "–"), rows) for label, rows in _in_order(table)),
@@ -219,7 +219,7 @@ def _in_order(table: ScoreTable) -> list[tuple[tuple[Any, ...], Any]]:
 
 
 def _group(table: ScoreTable, name: str, rows: Any) -> Group:
-    right = correct(table, table.original)[rows]
+    right = correct(table, table.original_positions)[rows]
     cf, paired = table.is_cf[rows], table.is_paired[rows]
 
     def share(members: Any) -> Share:

@@ -133,8 +133,12 @@ def choose_gallery(
 
 def _outcomes(decisions: Decisions) -> dict[str, BoolArray]:
     table = decisions.table
-    before, after = correct(table, table.original), correct(table, decisions.final)
-    kept = ~decisions.revised & (decisions.proposal >= 0) & (decisions.proposal != table.original)
+    before, after = correct(table, table.original_positions), correct(table, decisions.final_positions)
+    kept = (
+        ~decisions.revised
+        & (decisions.proposal_positions >= 0)
+        & (decisions.proposal_positions != table.original_positions)
+    )
     return {"repaired": ~before & after, "harmed": before & ~after, "kept": kept}
 
 
@@ -154,12 +158,12 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
     named = _with_texts(decisions[row], example)
     labels, texts = record["candidates"], None if example is None else example.texts
     image, missing = (None, None) if example is None else embed_image(example.image, _IMAGE_SIDE, _IMAGE_QUALITY)
-    answer = int(table.answer[row])
+    answer = int(table.answer_positions[row])
     bars, zero = _bars(record["image_scores"], record["prior_scores"], decisions[row].corrected_scores)
     return Card(
         outcome=outcome,
-        right=bool(decisions.final[row] == answer),
-        proposal_right=bool(decisions.proposal[row] == answer),
+        right=bool(decisions.final_positions[row] == answer),
+        proposal_right=bool(decisions.proposal_positions[row] == answer),
         pair=str(record["pair_id"]),
         task=record["task"],
         side=record["side"],
@@ -175,8 +179,8 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
                 label=label,
                 text=None if texts is None else texts[position],
                 correct=position == answer,
-                original=position == int(table.original[row]),
-                final=position == int(decisions.final[row]),
+                original=position == int(table.original_positions[row]),
+                final=position == int(decisions.final_positions[row]),
                 image=bars[0][position],
                 prior=bars[1][position],
                 corrected=bars[2][position],

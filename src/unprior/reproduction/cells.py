@@ -86,7 +86,7 @@ def delta_cells(row: str, table: ScoreTable, answers: ArrayLike | Decisions) -> 
 
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0).where(split="test")
-    >>> [(cell.column, cell.value) for cell in delta_cells("nothing", table, table.original)][:2]
+    >>> [(cell.column, cell.value) for cell in delta_cells("nothing", table, table.original_positions)][:2]
     [('MC ΔCF', 0.0), ('MC ΔCS', 0.0)]
     """
     return trade_off_cells(row, trade_offs(table, answers))

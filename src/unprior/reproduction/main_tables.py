@@ -106,7 +106,7 @@ def original_order(inputs: StudyInputs) -> Cells:
     """The options as they stand, before any reordering."""
     part = inputs.test.where(task="mc")
     answers = inputs.fitted(0.10, uncertainty=True).predict(part)
-    for name, given in (("original", part.original), ("SPC", answers.final)):
+    for name, given in (("original", part.original_positions), ("SPC", answers.final_positions)):
         metrics = measure(part, given)
         yield OwnCell("Original", f"{name} CF-Acc", metrics.cf.value, 1 / metrics.cf.total)
         yield OwnCell("Original", f"{name} CS-Acc", metrics.cs.value, 1 / metrics.cs.total)
@@ -120,7 +120,7 @@ def spectrum(epsilon: float) -> OneModel:
     def compute(inputs: StudyInputs) -> Cells:
         decisions = inputs.decisions(epsilon)
         for (task,), rows in group_rows(inputs.test, "task").items():
-            part, given = inputs.test.take(rows), decisions.final[rows]
+            part, given = inputs.test.take(rows), decisions.final_positions[rows]
             row, change = f"CDH-Bench {task.upper()}, SPC ε = .{100 * epsilon:02.0f}", compare(part, given, side=None)
             yield OwnCell(row, "instances", change.total, 1)
             yield OwnCell(row, "changed", change.changed, 1)

@@ -90,7 +90,7 @@ class Run:
         calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
         calibrator.fit(development, split=None)
         decisions = calibrator.predict(test)
-        evaluation = evaluate(test, decisions.final)
+        evaluation = evaluate(test, decisions.final_positions)
         others = [] if baselines is None else read_answers(baselines, test)
         costs = None if baselines is None else read_references(baselines)
         studies = run_studies(decisions, calibrator, development, others, references=costs)

@@ -338,9 +338,9 @@ def _at_chance(table: ScoreTable, rows: BoolArray, task: str) -> str | None:
     from scipy.special import bdtrc  # scipy.stats takes a second to import
 
     total = int(rows.sum())
-    if total == 0 or (table.answer[rows] < 0).any():
+    if total == 0 or (table.answer_positions[rows] < 0).any():
         return None
-    right = int((table.original[rows] == table.answer[rows]).sum())
+    right = int((table.original_positions[rows] == table.answer_positions[rows]).sum())
     chance = float((1 / table.candidate_counts[rows]).mean())
     if bdtrc(right - 1, total, chance) <= _CHANCE_LEVEL:  # the probability of guessing so many right, or more
         return None

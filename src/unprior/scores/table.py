@@ -30,6 +30,8 @@ from unprior.scores.schema import (
 )
 
 FloatArray = NDArray[np.float64]
+LabelArray = NDArray[np.object_]
+"""Candidates by their text, one per row; None for no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,13 @@ class Block:
         return int(self.image.shape[0])
 
 
+def as_labels(values: Sequence[str | None]) -> LabelArray:
+    """Labels as an array, so that two of them compare row by row."""
+    labels = np.empty(len(values), dtype=np.object_)
+    labels[:] = values
+    return labels
+
+
 class ScoreTable:
     """Examples with their candidate scores, one row per example; immutable.
 
@@ -67,8 +76,8 @@ class ScoreTable:
     ...      "image_scores": scores, "prior_scores": [-0.1, -2.4], "original": "yes", "answer": answer}
     ...     for side, scores, answer in [("cf", [-0.4, -1.1], "no"), ("cs", [-0.1, -2.6], "yes")]
     ... ])
-    >>> len(table), table.answer.tolist()
-    (2, [1, 0])
+    >>> len(table), table.answer.tolist(), table.answer_positions.tolist()
+    (2, ['no', 'yes'], [1, 0])
     >>> len(table.where(side="cf"))
     1
     """
@@ -289,12 +298,22 @@ class ScoreTable:
         return self._flat("prior_scores")
 
     @cached_property
-    def original(self) -> IntArray:
+    def original(self) -> LabelArray:
+        """Label of the original answer, None where nothing could be parsed."""
+        return as_labels(self.column("original"))
+
+    @cached_property
+    def answer(self) -> LabelArray:
+        """Label of the correct answer, None where it is unknown."""
+        return as_labels(self.column("answer"))
+
+    @cached_property
+    def original_positions(self) -> IntArray:
         """Candidate position of the original answer, -1 for null."""
         return position_in_row(self.arrow.column("original").combine_chunks(), self.candidate_lists)
 
     @cached_property
-    def answer(self) -> IntArray:
+    def answer_positions(self) -> IntArray:
         """Candidate position of the correct answer, -1 for unknown."""
         return position_in_row(self.arrow.column("answer").combine_chunks(), self.candidate_lists)
 
@@ -331,8 +350,8 @@ class ScoreTable:
                     rows,
                     self.image_scores[cells],
                     self.prior_scores[cells],
-                    self.original[rows],
-                    self.answer[rows],
+                    self.original_positions[rows],
+                    self.answer_positions[rows],
                 )
 
     def candidate_names(self, position: IntArray) -> list[str | None]:

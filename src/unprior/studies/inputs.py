@@ -133,7 +133,7 @@ class StudyInputs:
         if uncertainty not in self._fits:
             calibrator = SelectivePriorCalibrator(uncertainty=uncertainty, ties=self.ties)
             self._fits[uncertainty] = calibrator.fit(self.development, split=None)
-        return self._fits[uncertainty].under(self.epsilon if epsilon is None else epsilon)
+        return self._fits[uncertainty].reselect(self.epsilon if epsilon is None else epsilon)
 
     def decisions(self, epsilon: float | None = None, *, uncertainty: bool = False) -> Decisions:
         """What SPC decides about the test rows."""

@@ -216,7 +216,7 @@ def test_the_adaptive_control_adopts_every_proposal(table: ScoreTable) -> None:
     calibrator = SelectivePriorCalibrator().fit(table)
     assert calibrator.settings_ is not None
     result = run_one("ungated-adaptive", development, test, calibrator=calibrator)
-    np.testing.assert_array_equal(result.answers, calibrator.predict(test).proposal)
+    np.testing.assert_array_equal(result.answers, calibrator.predict(test).proposal_positions)
     assert result.settings == {"rho": calibrator.settings_.rho, "max_strength": calibrator.settings_.max_strength}
     again = run_one("ungated-adaptive", development, test)
     np.testing.assert_array_equal(again.answers, result.answers)
@@ -240,7 +240,7 @@ def test_an_unfitted_variant_is_fitted_as_what_it_is(table: ScoreTable) -> None:
     variant = OneSidedCalibrator(epsilon_cs=0.2, fit_on_both=False)
     result = run_one("ungated-adaptive", development, test, calibrator=variant)
     fitted = variant.clone().fit(development, split=None)
-    np.testing.assert_array_equal(result.answers, fitted.predict(test).proposal)
+    np.testing.assert_array_equal(result.answers, fitted.predict(test).proposal_positions)
     plain = run_one("ungated-adaptive", development, test, epsilon_cs=0.2)
     assert (result.answers != plain.answers).any()
     assert not hasattr(variant, "model_"), "the caller's calibrator is left as it is"
@@ -255,14 +255,14 @@ def test_without_a_feasible_setting_gates_abstain_rules_revise_nothing_and_the_o
         abstaining = ("fixed-strength-gated", "selected-strength-gated", "ungated-adaptive")
         assert result.abstains == (result.name in abstaining), result.name
         if learned:
-            np.testing.assert_array_equal(result.answers, table.original)
+            np.testing.assert_array_equal(result.answers, table.original_positions)
             assert result.settings["threshold"] > 0.5
         if result.abstains:
-            np.testing.assert_array_equal(result.answers, table.original)
+            np.testing.assert_array_equal(result.answers, table.original_positions)
             assert (result.settings, result.changes) == ({}, ())
     always = run_one("selected-strength", table, table)
     assert always.settings == {"strength": 0.1}  # equally bad all: the first
-    assert (always.answers != table.original).all()
+    assert (always.answers != table.original_positions).all()
 
 
 def test_a_missing_original_answer_counts_as_wrong_and_as_different() -> None:
@@ -288,7 +288,9 @@ def test_answers_of_test_rows_change_nothing(table: ScoreTable) -> None:
 def test_changes_are_those_of_the_development_rows(table: ScoreTable) -> None:
     development = table.where(split="dev")
     for result in run_controls(development, development):
-        gain = (result.answers == development.answer).astype(int) - (development.original == development.answer)
+        gain = (result.answers == development.answer_positions).astype(int) - (
+            development.original_positions == development.answer_positions
+        )
         tasks = np.array(development.column("task"))
         for change in result.changes:
             rows = tasks == change.task

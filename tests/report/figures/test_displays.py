@@ -156,5 +156,5 @@ def test_no_global_state_is_left_behind(finished: Finished) -> None:
 def test_an_undefined_interval_leaves_the_point(finished: Finished) -> None:
     rows = [row for row in hand_made_rows() if row["task"] == "qa"][:2]
     table = ScoreTable.from_rows(rows)
-    display = IntervalsDisplay.from_results(evaluate(table, table.answer, resamples=50))
+    display = IntervalsDisplay.from_results(evaluate(table, table.answer_positions, resamples=50))
     assert [line.delta for line in display.lines] == [100.0, 0.0]

@@ -22,7 +22,7 @@ def test_fixed_strength_against_plain_loops(strength: float) -> None:
 
 def test_all_right_answers() -> None:
     table = hand_made_table()
-    mc, qa = trade_offs(table, table.answer)
+    mc, qa = trade_offs(table, table.answer_positions)
     assert (mc.task, mc.cf.repairs, mc.cf.delta, mc.cs.delta) == ("mc", 4, 0.8, 0.0)
     assert (qa.task, qa.cf.delta, qa.utility) == ("qa", 1.0, 1.0)
 

@@ -39,7 +39,7 @@ def test_the_matrix_by_hand() -> None:
 def test_agrees_with_the_metrics(table: ScoreTable) -> None:
     for cell in study_attraction(table).overall:
         part = table.where(task=cell.task)
-        assert cell.attracted == measure(part, part.original).attraction
+        assert cell.attracted == measure(part, part.original_positions).attraction
 
 
 def test_no_errors_have_no_rate() -> None:

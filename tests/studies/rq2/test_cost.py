@@ -22,7 +22,9 @@ def test_sentences_name_the_slowest_and_compare_with_spc() -> None:
     assert "SPC takes 1.5 times the forward passes and 1.2 times the seconds" in result.sentences[0]
     assert "encodes no further image" in result.sentences[0]
     assert "1 of 1 other method takes longer than SPC." in result.sentences
-    quick = MethodAnswers(MethodInfo("quick", "Quick", "edit", {}, Cost(2.0, 1.0, 0.1, 20)), TEST.original, None)
+    quick = MethodAnswers(
+        MethodInfo("quick", "Quick", "edit", {}, Cost(2.0, 1.0, 0.1, 20)), TEST.original_positions, None
+    )
     result = study_cost([*made_up(TEST), quick], COSTS)
     assert result.sentences[1:] == (
         "NoLan (0.4 s) is the slowest of the other methods, Quick (0.1 s) the fastest.",

@@ -18,7 +18,7 @@ DECISIONS = SelectivePriorCalibrator().fit(TABLE).predict(TEST)
 
 def test_accuracies_and_counts_agree_with_plain_loops() -> None:
     rows = TEST.arrow.to_pylist()
-    finals = TEST.candidate_names(DECISIONS.final)
+    finals = TEST.candidate_names(DECISIONS.final_positions)
     for record in study_main(DECISIONS, resamples=20).records():
         for side in ("cf", "cs"):
             repaired, harmed, total = count_changes(rows, finals, record["task"], side)
@@ -44,19 +44,19 @@ def test_the_table_has_original_and_spc_for_every_task() -> None:
 def test_words_follow_the_numbers() -> None:
     table = TEST.where(task="mc")
     decisions = SelectivePriorCalibrator().fit(TABLE).predict(table)
-    decisions.final[:] = np.where(table.is_cf, table.answer, (table.answer + 1) % 4)
+    decisions.final_positions[:] = np.where(table.is_cf, table.answer_positions, (table.answer_positions + 1) % 4)
     first, second = study_main(decisions, resamples=200).sentences
     assert "raises CF accuracy" in first
     assert "lowers CS accuracy by 100.0 points" in first
     assert " to -1.000" in second
-    decisions.final[:] = table.original
+    decisions.final_positions[:] = table.original_positions
     first, second = study_main(decisions, resamples=20).sentences
     assert "leaves CF accuracy as it was" in first
     assert "CS minus CF accuracy stays at" in second
-    one_repair = table.original.copy()
-    wrong = int(np.flatnonzero(table.is_cf & (table.original != table.answer))[0])
-    one_repair[wrong] = table.answer[wrong]
-    decisions.final[:] = one_repair
+    one_repair = table.original_positions.copy()
+    wrong = int(np.flatnonzero(table.is_cf & (table.original_positions != table.answer_positions))[0])
+    one_repair[wrong] = table.answer_positions[wrong]
+    decisions.final_positions[:] = one_repair
     assert "(1/0 repairs/harms; could be chance)" in study_main(decisions, resamples=200).sentences[0]
 
 
@@ -77,5 +77,5 @@ def test_answers_of_test_rows_have_no_part_in_the_decisions() -> None:
     rows = TABLE.arrow.to_pylist()
     other = [row | {"answer": row["candidates"][-1]} if row["split"] == "test" else row for row in rows]
     changed = StudyInputs(ScoreTable.from_rows(other), resamples=20)
-    assert (changed.decisions().final == StudyInputs(TABLE).decisions().final).all()
+    assert (changed.decisions().final_positions == StudyInputs(TABLE).decisions().final_positions).all()
     assert STUDY.run(changed).records() != STUDY.run(StudyInputs(TABLE, resamples=20)).records()

@@ -33,7 +33,7 @@ def test_baselines_come_first_and_spc_last(methods: Methods) -> None:
 def test_every_row_is_the_evaluation_of_its_answers(methods: Methods) -> None:
     given = {each.info.name: each.answers for each in made_up(TEST)}
     given |= {each.name: each.answers for each in run_controls(DEVELOPMENT, TEST, calibrator=CALIBRATOR)}
-    given["spc"] = DECISIONS.final
+    given["spc"] = DECISIONS.final_positions
     for row in methods.rows:
         expected = evaluate(TEST, given[row.name], resamples=200)
         for ours, theirs in zip(row.tasks, expected.tasks, strict=True):
@@ -63,7 +63,11 @@ def test_holm_covers_the_whole_table_and_matched_tests_are_a_family_of_their_own
 
 def test_equally_good_methods_are_all_best() -> None:
     twins = [
-        MethodAnswers(MethodInfo(name, name, "edit", {}, None), np.where(TEST.is_cf, TEST.answer, TEST.original), None)
+        MethodAnswers(
+            MethodInfo(name, name, "edit", {}, None),
+            np.where(TEST.is_cf, TEST.answer_positions, TEST.original_positions),
+            None,
+        )
         for name in ("one", "other")
     ]
     result = study_methods(DECISIONS, CALIBRATOR, None, twins, resamples=20)
@@ -128,7 +132,7 @@ def test_the_table_has_a_row_per_method_and_the_best_cells_are_strong(methods: M
 
 
 def test_versions_of_spc_are_rows_of_their_own_in_the_same_family() -> None:
-    nothing = replace(DECISIONS, final=TEST.original)
+    nothing = replace(DECISIONS, final=TEST.original_positions)
     result = study_method_versions({"wide": DECISIONS, "narrow": nothing}, made_up(TEST), resamples=20)
     assert [row.label for row in result.rows] == ["Focus on Vision", "NoLan", "wide", "narrow"]
     assert result.family == 16
@@ -142,15 +146,17 @@ def test_versions_of_spc_are_rows_of_their_own_in_the_same_family() -> None:
 
 
 def test_sentences_name_the_best_and_the_best_of_the_other_side() -> None:
-    perfect = MethodAnswers(MethodInfo("one", "One", "edit", {}, None), TEST.answer, None)
+    perfect = MethodAnswers(MethodInfo("one", "One", "edit", {}, None), TEST.answer_positions, None)
     worst = MethodAnswers(
-        MethodInfo("two", "Two", "edit", {}, None), (TEST.answer + 1) % TEST.candidate_counts, None
+        MethodInfo("two", "Two", "edit", {}, None), (TEST.answer_positions + 1) % TEST.candidate_counts, None
     )  # fmt: skip
     ahead = study_method_versions({"SPC": DECISIONS}, [perfect, worst], resamples=20).sentences
     assert ahead[0].startswith("On MC One has the highest U (")
     assert ahead[0].endswith("of SPC.")
     assert ahead[-1] == "CF accuracy falls with Two (on MC and QA)."
-    behind = study_method_versions({"SPC": replace(DECISIONS, final=TEST.answer)}, [worst], resamples=20).sentences
+    behind = study_method_versions(
+        {"SPC": replace(DECISIONS, final=TEST.answer_positions)}, [worst], resamples=20
+    ).sentences
     assert behind[0].startswith("On MC SPC has the highest U (")
     assert behind[0].endswith("of Two.")
     alone = study_method_versions({"SPC": DECISIONS}, resamples=20).sentences

@@ -58,7 +58,7 @@ def test_directions_agree_with_plain_loops() -> None:
 
 def test_revis_comes_first_in_every_task() -> None:
     table = twelve_pairs()
-    result = study_answer_shifts(table, [*made_up(table), method(table.original)])
+    result = study_answer_shifts(table, [*made_up(table), method(table.original_positions)])
     assert [(shift.task, shift.method) for shift in result.shifts if shift.side == "cf"] == [
         (task, name) for task in ("mc", "qa") for name in ("revis", "focus", "nolan")
     ]
@@ -67,17 +67,19 @@ def test_revis_comes_first_in_every_task() -> None:
 
 
 def test_sentences_say_how_one_sided_the_changes_are() -> None:
-    no = np.where(TABLE.candidate_counts == 2, 1, TABLE.original)
+    no = np.where(TABLE.candidate_counts == 2, 1, TABLE.original_positions)
     assert study_answer_shifts(TABLE, [method(no)]).sentences == (
         "REVIS changes 4 QA answers (CF +100.0 and CS -100.0 points); all of them go from yes to no.",
     )
     others = study_answer_shifts(TABLE, [method(no, "one"), method(no, "other")])
     assert others.sentences == ("ONE and OTHER move every QA answer that changes from yes to no.",)
-    mixed = np.where(TABLE.candidate_counts == 3, (TABLE.original + 1) % 3, TABLE.original)
+    mixed = np.where(TABLE.candidate_counts == 3, (TABLE.original_positions + 1) % 3, TABLE.original_positions)
     (sentence,) = study_answer_shifts(TABLE, [method(mixed)]).sentences
     assert "changes 10 MC answers" in sentence
     assert "% of them go away from the prior's winner" in sentence
-    assert study_answer_shifts(TABLE, [method(TABLE.original)]).sentences == ("No method changes any answer.",)
+    assert study_answer_shifts(TABLE, [method(TABLE.original_positions)]).sentences == (
+        "No method changes any answer.",
+    )
     assert study_answer_shifts(TABLE, [method(mixed, "x")]).sentences == (
         "No method moves all its changed answers in one direction.",
     )
@@ -86,8 +88,8 @@ def test_sentences_say_how_one_sided_the_changes_are() -> None:
 def test_open_gates_are_added_up_by_side_and_said_for_all() -> None:
     table = twelve_pairs()
     activity = tuple(GateActivity(10, row % 4) for row in range(len(table)))
-    revis = replace(method(table.original), activity=activity)
-    result = study_answer_shifts(table, [method(table.original, "other"), revis])
+    revis = replace(method(table.original_positions), activity=activity)
+    result = study_answer_shifts(table, [method(table.original_positions, "other"), revis])
     rows = list(zip(table.column("task"), table.column("side"), activity, strict=True))
     for shift in result.of("revis"):
         own = [each for task, side, each in rows if (task, side) == (shift.task, shift.side)]

@@ -23,7 +23,7 @@ def exact_p(repairs: int, harms: int) -> float:
 
 def test_every_comparison_has_its_exact_and_adjusted_p() -> None:
     (family,) = study_significance({"SPC": DECISIONS}).families
-    rows, finals = TEST.arrow.to_pylist(), TEST.candidate_names(DECISIONS.final)
+    rows, finals = TEST.arrow.to_pylist(), TEST.candidate_names(DECISIONS.final_positions)
     raw = []
     for row in family.comparisons:
         repaired, harmed, _ = count_changes(rows, finals, row.task, row.side)
@@ -51,7 +51,7 @@ def test_sentences_count_what_is_left() -> None:
     )
     every = synthesize(seed=0)
     decisions = SelectivePriorCalibrator().fit(every).predict(every.where(task="mc"))
-    decisions.final[:] = np.where(decisions.table.is_cf, decisions.table.answer, -1)
+    decisions.final_positions[:] = np.where(decisions.table.is_cf, decisions.table.answer_positions, -1)
     assert study_significance({"SPC": decisions}).sentences == (
         "With SPC 2 of 2 changes are significant at 0.05 after adjustment: MC CF (gain) and MC CS (loss).",
         "The smallest adjusted p of all versions is 8.04e-87.",

@@ -74,8 +74,10 @@ def test_boxes_are_the_bootstrap_over_pairs() -> None:
     table = synthesize(seed=0)
     test = table.where(split="test", task="mc")
     result = study_prior_controls(table.where(split="dev"), test, epsilons=(0.1,), seeds=(0, 1))
-    answers = SelectivePriorCalibrator(epsilon_cs=0.1).fit(table).predict(test).final
-    gain = ((answers == test.answer).astype(float) - (test.original == test.answer))[test.is_cf]
+    answers = SelectivePriorCalibrator(epsilon_cs=0.1).fit(table).predict(test).final_positions
+    gain = ((answers == test.answer_positions).astype(float) - (test.original_positions == test.answer_positions))[
+        test.is_cf
+    ]
     generator = np.random.default_rng(0)
     means = [gain[generator.integers(len(gain), size=len(gain))].mean() for _ in range(4000)]
     expected = np.quantile(means, [0.025, 0.25, 0.5, 0.75, 0.975])

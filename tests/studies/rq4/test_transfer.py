@@ -78,7 +78,7 @@ def test_an_interval_is_that_of_resampled_pairs() -> None:
     class Repairing(SelectivePriorCalibrator):
         def predict(self, table: ScoreTable):  # type: ignore[no-untyped-def]
             decisions = calibrator.predict(table)
-            decisions.final[0] = table.answer[0]
+            decisions.final_positions[0] = table.answer_positions[0]
             return decisions
 
     wrong = ScoreTable.from_rows([row | {"original": "no"} for row in table.arrow.to_pylist()])

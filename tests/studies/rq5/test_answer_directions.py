@@ -13,7 +13,7 @@ DECISIONS = SelectivePriorCalibrator(epsilon_cs=0.1).fit(TABLE).predict(TABLE)
 
 
 def test_groups_agree_with_plain_loops() -> None:
-    rows, finals = TABLE.arrow.to_pylist(), TABLE.candidate_names(DECISIONS.final)
+    rows, finals = TABLE.arrow.to_pylist(), TABLE.candidate_names(DECISIONS.final_positions)
     result = study_answer_directions({"SPC": DECISIONS})
     assert sum(row.change.total for row in result.rows) == sum(row["task"] == "qa" for row in rows)
     for found in result.rows:
@@ -29,11 +29,11 @@ def test_groups_agree_with_plain_loops() -> None:
 
 def test_sentences_follow_the_numbers() -> None:
     decisions = SelectivePriorCalibrator().fit(TABLE).predict(TABLE)
-    decisions.final[:] = (decisions.table.candidate_counts - 1).clip(max=1)  # always "no"
+    decisions.final_positions[:] = (decisions.table.candidate_counts - 1).clip(max=1)  # always "no"
     result = study_answer_directions({"No": decisions})
     yes = [row for row in result.rows if row.answer == "yes" and row.change.delta < 0]
     assert f"No loses accuracy in {len(yes)} of {len(result.rows)} groups" in result.sentences[-1]
-    decisions.final[:] = decisions.table.original
+    decisions.final_positions[:] = decisions.table.original_positions
     assert "loses accuracy in 0 of" in study_answer_directions({"Keep": decisions}).sentences[-1]
     cf, cs = (max((row for row in result.rows if row.side == side), key=lambda row: row.change.total)
               for side in ("cf", "cs"))  # fmt: skip

@@ -33,7 +33,7 @@ def result() -> ClaimOrder:
 def test_every_method_answers_the_contrastive_test_questions(result: ClaimOrder) -> None:
     fitted = fit_on_claims(FORMS, 0.1)
     form = claim_forms(fitted.test)["contrastive"]
-    given = (ORIGINAL.predict(fitted.test).final, fitted.spc, fitted.cfg.answers)
+    given = (ORIGINAL.predict(fitted.test).final_positions, fitted.spc, fitted.cfg.answers)
     for method, answers in zip(result.methods, given, strict=True):
         assert method.effects == claim_effects(form, answers, resamples=100)
         assert method.exchanges == exchanges(form, answers)

@@ -115,8 +115,8 @@ def test_fitting_uses_both_orders_of_the_contrastive_development_rows_only() -> 
     fitted = fit_on_claims(TABLE, 0.1)
     expected = SelectivePriorCalibrator(epsilon_cs=0.1).fit(development)
     assert fitted.calibrator.settings_ == expected.settings_
-    assert (fitted.spc == expected.predict(TEST).final).all()
-    assert (fitted.spc != TEST.original).any()
+    assert (fitted.spc == expected.predict(TEST).final_positions).all()
+    assert (fitted.spc != TEST.original_positions).any()
 
     def guided(scale: float) -> list[str | None]:
         return development.candidate_names(guided_answers(development, scale))

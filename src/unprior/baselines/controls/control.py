@@ -86,8 +86,8 @@ class Data:
 
     def gains(self, proposals: IntArray) -> IntArray:
         """+1 where a proposal for a development row repairs the original answer, -1 where it harms it."""
-        answer = self.development.answer
-        return np.asarray((proposals == answer).astype(np.int64) - (self.development.original == answer))
+        answer = self.development.answer_positions
+        return np.asarray((proposals == answer).astype(np.int64) - (self.development.original_positions == answer))
 
     def adopt(self, proposals: Sequence[IntArray], task: str | None = None) -> tuple[int, bool, tuple[TaskChange, ...]]:
         """Choose between proposals for all development rows (of one task) that are always adopted.
@@ -101,7 +101,7 @@ class Data:
             np.rint(np.bincount(groups.group, weights=self.gains(each)[rows], minlength=size)).astype(np.int64)
             for each in proposals
         ]
-        changed = [int((each != self.development.original)[rows].sum()) for each in proposals]
+        changed = [int((each != self.development.original_positions)[rows].sum()) for each in proposals]
         choice = choose(np.stack(nets), np.array(changed), groups.totals, self.epsilon_cs)
         return choice.index, choice.feasible > 0, groups.changes(nets[choice.index])
 

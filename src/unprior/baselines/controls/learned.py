@@ -68,7 +68,7 @@ def learned_rule(propose: Propose, scales: Sequence[float]) -> Callable[[Data], 
         nets, changes, settings, rules = [], [], [], []
         for scale in scales:
             proposals = propose(data.development, scale)
-            gains, differs = data.gains(proposals), proposals != data.development.original
+            gains, differs = data.gains(proposals), proposals != data.development.original_positions
             for penalty in PENALTIES:
                 weights = fit_logistic(inputs, gains > 0, penalty)
                 thresholds, net, changed = _sweep(_chance(inputs, weights), gains, differs, data)
@@ -78,7 +78,7 @@ def learned_rule(propose: Propose, scales: Sequence[float]) -> Callable[[Data], 
                 rules += [weights] * len(thresholds)
         net = np.concatenate(nets)
         choice = choose(net, np.concatenate(changes), data.groups.totals, data.epsilon_cs)
-        original = data.test.original
+        original = data.test.original_positions
         scale, penalty, threshold = settings[choice.index]
         judged = propose(data.development, scale), propose(data.test, scale)
         proposals = judged[1]

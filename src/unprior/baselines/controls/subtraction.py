@@ -51,7 +51,7 @@ def ungated(data: Data) -> ControlResult:
     """SPC's learned strength with its chosen cap, always adopted; a calibrator that abstains proposes nothing."""
     calibrator = data.calibrator
     if calibrator.settings_ is None:
-        return ControlResult(data.test.original.copy(), {}, feasible=False, changes=(), abstains=True)
-    _, feasible, changes = data.adopt([calibrator.predict(data.development).proposal])
+        return ControlResult(data.test.original_positions.copy(), {}, feasible=False, changes=(), abstains=True)
+    _, feasible, changes = data.adopt([calibrator.predict(data.development).proposal_positions])
     settings = {"rho": calibrator.settings_.rho, "max_strength": calibrator.settings_.max_strength}
-    return ControlResult(calibrator.predict(data.test).proposal, settings, feasible, changes)
+    return ControlResult(calibrator.predict(data.test).proposal_positions, settings, feasible, changes)

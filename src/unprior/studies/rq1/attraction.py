@@ -241,18 +241,18 @@ def _named(cells: Sequence[AttractionCell]) -> str:
 
 def _cell(part: ScoreTable, task: str, category: str | None, subcategory: str | None) -> AttractionCell:
     winner = prior_winners(part)
-    wrong = part.is_cf & ~correct(part, part.original)
+    wrong = part.is_cf & ~correct(part, part.original_positions)
     # An undirected error hits the prior's winner once in K - 1 times, and never if that is the right answer.
-    possible = (winner != part.answer) & (part.original >= 0)
+    possible = (winner != part.answer_positions) & (part.original_positions >= 0)
     expected = np.where(possible, 1.0 / (part.candidate_counts - 1), 0.0)[wrong]
-    ordinary = (winner == part.answer) & ~part.is_cf
+    ordinary = (winner == part.answer_positions) & ~part.is_cf
     matched, same = compare_with_partner(part, winner)
-    _, said_ordinary = compare_with_partner(part, part.original)
+    _, said_ordinary = compare_with_partner(part, part.original_positions)
     return AttractionCell(
         task=str(task),
         category=category,
         subcategory=subcategory,
-        attracted=Share(int((wrong & (part.original == winner)).sum()), int(wrong.sum())),
+        attracted=Share(int((wrong & (part.original_positions == winner)).sum()), int(wrong.sum())),
         chance=float(expected.mean()) if len(expected) else math.nan,
         prior_is_ordinary=Share(int(ordinary.sum()), int((~part.is_cf).sum())),
         ordinary_among_errors=Share(int((wrong & same).sum()), int((wrong & matched).sum())),

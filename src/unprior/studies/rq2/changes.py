@@ -67,7 +67,7 @@ def study_changes(table: ScoreTable, methods: Sequence[MethodAnswers]) -> Change
     rows = []
     for (task,), chosen in group_rows(table, "task").items():
         part = table.take(chosen)
-        before = Share(int(correct(part, part.original).sum()), len(part))
+        before = Share(int(correct(part, part.original_positions).sum()), len(part))
         for method in methods:
             given = method.answers[chosen]
             change = compare(part, given, side=None)

@@ -30,9 +30,9 @@ def study_method_versions(
     ['SPC', 'again']
     """
     (label, first), *others = versions.items()
-    further = {name: (each.final, own_choice(each)) for name, each in others}
+    further = {name: (each.final_positions, own_choice(each)) for name, each in others}
     result = compare_methods(
-        first.table, first.final, baselines, references=references, own=own_choice(first), further=further,
+        first.table, first.final_positions, baselines, references=references, own=own_choice(first), further=further,
         resamples=resamples, seed=seed,
     )  # fmt: skip
     return replace(result, rows=tuple(replace(row, label=label) if row.name == "spc" else row for row in result.rows))

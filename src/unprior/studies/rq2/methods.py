@@ -172,7 +172,7 @@ def study_methods(
     test = decisions.table
     chosen = [] if development is None else run_controls(development, test, calibrator=calibrator, names=controls)
     return compare_methods(
-        test, decisions.final, baselines, controls=chosen, references=references, own=own_choice(decisions),
+        test, decisions.final_positions, baselines, controls=chosen, references=references, own=own_choice(decisions),
         resamples=resamples,
     )  # fmt: skip
 
@@ -206,7 +206,7 @@ def compare_methods(
 
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
-    >>> [row.label for row in compare_methods(table, table.original, []).rows]
+    >>> [row.label for row in compare_methods(table, table.original_positions, []).rows]
     ['SPC']
     """
     costs = references or {}

@@ -212,7 +212,7 @@ def study_answer_shifts(table: ScoreTable, methods: Sequence[MethodAnswers]) -> 
 
 
 def _shift(part: ScoreTable, method: MethodAnswers, rows: IntArray, task: str, side: str) -> Shift:
-    given, before, winner = method.answers[rows], part.original, prior_winners(part)
+    given, before, winner = method.answers[rows], part.original_positions, prior_winners(part)
     activity = None if method.activity is None else [method.activity[row] for row in rows.tolist()]
     changed = given != before
     answered = changed & (given >= 0) & (before >= 0)

@@ -136,7 +136,7 @@ def study_significance(versions: Mapping[str, Decisions]) -> Significance:
 def _comparisons(decisions: Decisions) -> tuple[Comparison, ...]:
     found = []
     for (task,), rows in group_rows(decisions.table, "task").items():
-        part, given = decisions.table.take(rows), decisions.final[rows]
+        part, given = decisions.table.take(rows), decisions.final_positions[rows]
         found += [(str(task), side, compare(part, given, side=side)) for side in ("cf", "cs")]
     raw = [mcnemar(change.repairs, change.harms).p_value for _, _, change in found]
     adjusted = holm(raw).adjusted

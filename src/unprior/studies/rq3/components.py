@@ -112,8 +112,8 @@ def study_components(decisions: Decisions, *, strength: float = FIXED_STRENGTH) 
         ("fixed", f"Fixed strength (λ = {strength:g})", fixed_strength_answers(table, strength)),
     ]
     if decisions.settings is not None:
-        variants.append(("ungated", "Learned strength, no gate", decisions.proposal))
-    variants.append(("spc", "SPC", decisions.final))
+        variants.append(("ungated", "Learned strength, no gate", decisions.proposal_positions))
+    variants.append(("spc", "SPC", decisions.final_positions))
     return Components(tuple(Component(name, label, trade_offs(table, given)) for name, label, given in variants))
 
 

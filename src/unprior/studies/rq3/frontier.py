@@ -188,19 +188,19 @@ def study_frontier(
     limits = sorted({*epsilons, calibrator.epsilon_cs})
     fitted = calibrator.clone().fit(development, split=None)
     for epsilon in limits:
-        points += _points("spc", test, fitted.under(epsilon), None)
+        points += _points("spc", test, fitted.reselect(epsilon), None)
     for strength in strengths:
         answers = fixed_strength_answers(test, strength)
         points += [FrontierPoint("fixed", None, strength, False, each) for each in trade_offs(test, answers)]
     one = FixedStrengthCalibrator(**calibrator.common_parameters).fit(development, split=None)
     for epsilon in limits if controls else [calibrator.epsilon_cs]:
-        control = one.under(epsilon)
+        control = one.reselect(epsilon)
         points += _points("fixed_selected", test, control, selected_strength(control, test))
     other = calibrator.clone(uncertainty=not calibrator.uncertainty)
     if controls:
         other.fit(development, split=None)
     for epsilon in limits if controls else []:
-        points += _points("spc_other", test, other.under(epsilon), None)
+        points += _points("spc_other", test, other.reselect(epsilon), None)
         for rule in run_controls(development, test, epsilon_cs=epsilon, names=list(_LEARNED)):
             results = trade_offs(test, rule.answers)
             points += [FrontierPoint(_LEARNED[rule.name], epsilon, None, rule.abstains, each) for each in results]

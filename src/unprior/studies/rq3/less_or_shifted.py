@@ -156,7 +156,7 @@ def study_less_or_shifted(
 
 def _answers(each: Fold, epsilon: float) -> Iterator[tuple[str, IntArray]]:
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, uncertainty=True).fit(each.development, split=None)
-    yield "spc", calibrator.predict(each.test).final
+    yield "spc", calibrator.predict(each.test).final_positions
     names = [method for method in METHODS if method != "spc"]
     for control in run_controls(each.development, each.test, calibrator=calibrator, names=names):
         yield control.name, control.answers

@@ -184,20 +184,20 @@ def study_prior_controls(
             replaced[name].append((calibrator(ties=ties).fit(fit, split=None), judge))
     rows: list[PriorControl] = []
     for epsilon in epsilons:
-        spc = fitted.under(epsilon).predict(test)
+        spc = fitted.reselect(epsilon).predict(test)
         runs: dict[str, list[tuple[IntArray, bool]]] = {"none": [(fixed_strength_answers(test, 0.0), False)]}
         for name, each_seed in replaced.items():
             runs[name] = []
             for calibrated, judge in each_seed:
-                decisions = calibrated.under(epsilon).predict(judge)
-                runs[name].append((decisions.final, decisions.settings is None))
-        runs["spc"] = [(spc.final, spc.settings is None)]
+                decisions = calibrated.reselect(epsilon).predict(judge)
+                runs[name].append((decisions.final_positions, decisions.settings is None))
+        runs["spc"] = [(spc.final_positions, spc.settings is None)]
         for (task,), chosen in group_rows(test, "task").items():
             part = test.take(chosen)
             answers = {name: [given[chosen] for given, _ in each] for name, each in runs.items()}
             boxes = _boxes(part, list(answers.values()), resamples, bootstrap_seed)
             for (name, given), box in zip(answers.items(), boxes, strict=True):
-                against = [compare(part, spc.final[chosen], side="cf", reference=each) for each in given]
+                against = [compare(part, spc.final_positions[chosen], side="cf", reference=each) for each in given]
                 cf, cs = (tuple(compare(part, each, side=side).delta for each in given) for side in ("cf", "cs"))
                 changed = tuple(compare(part, each, side=None).changed for each in given)
                 p_values = tuple(mcnemar(each.repairs, each.harms).p_value for each in against if name != "spc")
@@ -211,7 +211,7 @@ def _boxes(
 ) -> list[tuple[float, ...]]:
     """Quantiles of ΔCF of every control, averaged over its runs; all controls see the same resamples of pairs."""
     counterfactual = part.take(part.is_cf)
-    before = correct(part, part.original)[part.is_cf].astype(np.float64)
+    before = correct(part, part.original_positions)[part.is_cf].astype(np.float64)
     gains = [np.mean([correct(part, given)[part.is_cf] for given in runs], axis=0) - before for runs in answers]
     pair, labels = counterfactual.codes("model", "benchmark", "pair_id")
     sums = [np.bincount(pair, weights=weights, minlength=len(labels)) for weights in (*gains, np.ones(len(pair)))]

@@ -122,8 +122,8 @@ def study_repairs(decisions: Decisions) -> Repairs:
     """
     table = decisions.table
     image, prior = fixed_strength_answers(table, 0.0), prior_winners(table)
-    same = table.original == image
-    repaired = table.is_cf & ~correct(table, table.original) & correct(table, decisions.final)
+    same = table.original_positions == image
+    repaired = table.is_cf & ~correct(table, table.original_positions) & correct(table, decisions.final_positions)
     tasks = []
     for (task,), rows in group_rows(table, "task").items():
         mine = np.zeros(len(table), dtype=np.bool_)
@@ -134,7 +134,7 @@ def study_repairs(decisions: Decisions) -> Repairs:
                 str(task),
                 Share(int((same & mine & table.is_cf).sum()), int((mine & table.is_cf).sum())),
                 Share(int((same & mine & ~table.is_cf).sum()), int((mine & ~table.is_cf).sum())),
-                Share(int((repaired & mine & (image == table.answer)).sum()), total),
+                Share(int((repaired & mine & (image == table.answer_positions)).sum()), total),
                 Share(int((repaired & mine & same & (image == prior)).sum()), total),
             )
         )

@@ -154,7 +154,7 @@ def study_sum_or_mean(
     finals, winners = [], []
     for tables in ((development, test), (_averaged(development), _averaged(test))):
         calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties).fit(tables[0], split=None)
-        finals.append(calibrator.predict(tables[1]).final)
+        finals.append(calibrator.predict(tables[1]).final_positions)
         winners.append([fixed_strength_answers(table, strength) for table in tables])
     fixed = [before == after for before, after in zip(*winners, strict=True)]
     same = finals[0] == finals[1]

@@ -162,7 +162,7 @@ def study_ranges(decisions: Decisions, *, fixed_strength: float | None = None) -
     if decisions.settings is None:
         return Ranges(())
     table = decisions.table
-    before, after = correct(table, table.original), correct(table, decisions.final)
+    before, after = correct(table, table.original_positions), correct(table, decisions.final_positions)
     results = []
     for (task,), rows in group_rows(table, "task").items():
         found = rows[~np.isnan(decisions.range_low[rows])]

@@ -84,7 +84,7 @@ def allow(decisions: Decisions, allowed: tuple[Condition, ...] | None) -> IntArr
     revised = np.isin(np.array(REASONS)[decisions.reason], CONDITIONS if allowed is None else allowed)
     if allowed is None:  # the condition is the last check, so whatever failed there passed all others
         revised |= decisions.reason == REASONS.index(Reason.NO_CONDITION)
-    return np.where(revised, decisions.proposal, decisions.table.original)
+    return np.where(revised, decisions.proposal_positions, decisions.table.original_positions)
 
 
 STUDY = Study(

@@ -30,7 +30,9 @@ class Given(NamedTuple):
 def spc_answers(calibrators: Sequence[SelectivePriorCalibrator], part: ScoreTable) -> list[Given]:
     """Final answers of fitted calibrators."""
     return [
-        Given(f"spc-{each.epsilon_cs:g}", f"SPC (ε = {format_limit(each.epsilon_cs)})", each.predict(part).final)
+        Given(
+            f"spc-{each.epsilon_cs:g}", f"SPC (ε = {format_limit(each.epsilon_cs)})", each.predict(part).final_positions
+        )
         for each in calibrators
     ]
 

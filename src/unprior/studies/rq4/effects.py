@@ -54,7 +54,7 @@ def method_effect(part: ScoreTable, method: str, label: str, answers: IntArray) 
     else:
         effects = [_accuracy(part, answers, None)]
         if all("yes" in candidates for candidates in part.column("candidates")):
-            before, after = _f1(part, part.original), _f1(part, answers)
+            before, after = _f1(part, part.original_positions), _f1(part, answers)
             effects.append(Effect("f1", before, after, after - before, None))
     return MethodEffect(method, label, change, tuple(effects))
 
@@ -62,7 +62,7 @@ def method_effect(part: ScoreTable, method: str, label: str, answers: IntArray) 
 def _accuracy(part: ScoreTable, answers: IntArray, side: str | None) -> Effect:
     rows = np.ones(len(part), dtype=np.bool_) if side is None else part.is_cf == (side == "cf")
     change = compare(part, answers, side=side)
-    before, after = (float(correct(part, given)[rows].mean()) for given in (part.original, answers))
+    before, after = (float(correct(part, given)[rows].mean()) for given in (part.original_positions, answers))
     return Effect(side or "accuracy", before, after, change.delta, mcnemar(change.repairs, change.harms).p_value)
 
 

@@ -140,7 +140,7 @@ def study_held_out(table: ScoreTable, *, by: str = "category", epsilon: float = 
         results = trade_offs(fold.test, decisions)
         folds.append(HeldOutFold(name, fold.development_pairs, decisions.settings is None, results))
         tests.append(fold.test)
-        finals.append(decisions.final)
+        finals.append(decisions.final_positions)
     return HeldOut(by, epsilon, tuple(folds), trade_offs(concatenate(tests), np.concatenate(finals)))
 
 

@@ -219,9 +219,9 @@ def study_option_orders(
         if (table.candidate_counts != len(order)).any():
             raise UnpriorError(f"option order {order}: some questions do not have {len(order)} options")
     rows: list[OrderResult] = []
-    agreements = [agreement(None, choices, {order: table.original for order, table in tables.items()})]
+    agreements = [agreement(None, choices, {order: table.original_positions for order, table in tables.items()})]
     for calibrator in calibrators:
-        finals = {order: calibrator.predict(table).final for order, table in tables.items()}
+        finals = {order: calibrator.predict(table).final_positions for order, table in tables.items()}
         rows += _results(calibrator.epsilon_cs, tables, finals)
         agreements.append(agreement(calibrator.epsilon_cs, choices, finals))
     return OptionOrders(tuple(rows), tuple(agreements))
@@ -235,7 +235,7 @@ def _results(epsilon: float, tables: Mapping[Order, ScoreTable], finals: Answers
         OrderResult(
             epsilon,
             order,
-            _accuracy(tables[order], tables[order].original),
+            _accuracy(tables[order], tables[order].original_positions),
             _accuracy(tables[order], finals[order]),
             TradeOff("mc", *pair),
             (tests[2 * place], tests[2 * place + 1]),

@@ -196,7 +196,7 @@ def study_transfer(
 def _changes(
     calibrator: SelectivePriorCalibrator, table: ScoreTable, parts: Sequence[Subset], resamples: int, seed: int
 ) -> list[SubsetChange]:
-    final = calibrator.predict(table).final
+    final = calibrator.predict(table).final_positions
     effects = [method_effect(table.take(part.rows), "spc", "SPC", final[part.rows]) for part in parts]
     raw = [mcnemar(effect.change.repairs, effect.change.harms).p_value for effect in effects]
     adjusted = np.ones(len(parts))
@@ -214,7 +214,7 @@ def _changes(
 
 def _interval(part: ScoreTable, answers: IntArray, resamples: int, seed: int) -> tuple[float, float]:
     """Of Δ accuracy; questions of a pair are drawn together."""
-    gain = correct(part, answers).astype(np.float64) - correct(part, part.original)
+    gain = correct(part, answers).astype(np.float64) - correct(part, part.original_positions)
     pair, _ = part.codes("model", "benchmark", "pair_id")
     sums = np.stack([np.bincount(pair, weights=gain), np.bincount(pair)], axis=1)
     found = pair_bootstrap(sums, lambda totals: totals[:, :1] / totals[:, 1:], resamples=resamples, seed=seed)

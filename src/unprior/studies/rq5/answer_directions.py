@@ -111,7 +111,7 @@ def study_answer_directions(versions: Mapping[str, Decisions]) -> AnswerDirectio
             raise UnpriorError("the test rows have no yes/no questions (task qa), whose directions this study compares")
         for (task, side, answer), chosen in group_rows(table, "task", "side", "answer").items():
             if task == "qa":
-                change = compare(table.take(chosen), decisions.final[chosen], side=None)
+                change = compare(table.take(chosen), decisions.final_positions[chosen], side=None)
                 rows.append(DirectionRow(name, str(side), str(answer), change))
     return AnswerDirections(tuple(rows))
 

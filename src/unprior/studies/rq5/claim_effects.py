@@ -75,13 +75,13 @@ def claim_effects(
     """Effects of answers on the chosen pairs: each claim order and side, then both orders together."""
     members = np.ones(len(form.pairs), np.bool_) if chosen is None else chosen
     count = int(members.sum())
-    before, after = correct(form.table, form.table.original), correct(form.table, answers)
+    before, after = correct(form.table, form.table.original_positions), correct(form.table, answers)
     rows = {cell: form.rows[cell][members] for cell in CELLS}
     changes = {
         cell: Change(
             repairs=int((~before & after)[at].sum()),
             harms=int((before & ~after)[at].sum()),
-            changed=int((answers != form.table.original)[at].sum()),
+            changed=int((answers != form.table.original_positions)[at].sum()),
             total=count,
         )
         for cell, at in rows.items()
@@ -119,7 +119,7 @@ def exchanges(form: ClaimForm, answers: IntArray) -> tuple[Exchange, ...]:
     def share(which: BoolArray) -> Share:
         return Share(int(which.sum()), len(which))
 
-    both = (form.table.original, answers)
+    both = (form.table.original_positions, answers)
     return tuple(
         Exchange(
             side,

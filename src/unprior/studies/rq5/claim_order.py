@@ -184,7 +184,7 @@ def study_claim_order(
     form = fitted_form(fitted.test)
     scale = fitted.cfg.settings["scale"]["qa"]
     answers = (
-        ("spc-original-form", "SPC fitted on the original form", original_form.predict(fitted.test).final,
+        ("spc-original-form", "SPC fitted on the original form", original_form.predict(fitted.test).final_positions,
          _why_idle(original_form)),
         ("spc-both-orders", "SPC fitted on both orders", fitted.spc,
          _why_idle(fitted.calibrator)),

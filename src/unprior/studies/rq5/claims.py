@@ -134,7 +134,7 @@ def fit_on_claims(table: ScoreTable, epsilon: float) -> FittedOnClaims:
     development, test = form_development(table), table.where(split="test")
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon).fit(development, split=None)
     (cfg,) = run_controls(development, test, calibrator=calibrator, names=["cfg-score"])
-    return FittedOnClaims(test, calibrator, calibrator.predict(test).final, cfg)
+    return FittedOnClaims(test, calibrator, calibrator.predict(test).final_positions, cfg)
 
 
 def claim_seed(inputs: StudyInputs) -> int:

@@ -135,10 +135,10 @@ def policy_answers(table: ScoreTable, policy: str) -> IntArray:
     """
     yes = np.array([labels.index("yes") for labels in table.column("candidates")], np.int64)
     rules = {
-        "keep": table.original,
+        "keep": table.original_positions,
         "always-yes": yes,
         "always-no": 1 - yes,
-        "reverse": np.where(table.original < 0, -1, 1 - table.original),
+        "reverse": np.where(table.original_positions < 0, -1, 1 - table.original_positions),
     }
     return rules[policy]
 

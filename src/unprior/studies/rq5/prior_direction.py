@@ -105,7 +105,7 @@ def study_prior_direction(test: ScoreTable) -> PriorDirection:
     form = fitted_form(test)
     prior = prior_winners(test)
     sources = (
-        ("original", "Original answer", test.original),
+        ("original", "Original answer", test.original_positions),
         ("image", "Image-conditioned winner", image_winners(test)),
         ("text-only", "Text-only winner", prior),
     )
