@@ -47,7 +47,7 @@ def _prepared(run: Path) -> Path:
 
 
 def _measure(run: Path, out: Path) -> str:
-    inputs = StudyInputs.of_run(run)
+    inputs = StudyInputs.from_run(run)
     seconds: dict[str, float] = {}
     with _counted_fits() as fits:
         for name, study in STUDIES.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -79,3 +80,20 @@ class InvalidScoresError(UnpriorError):
         skip = f", or leave {them} out with skip_invalid=True (command line: --skip-invalid)" if skippable else ""
         lines.append(f"Correct {them}{skip}.")
         super().__init__("\n".join(lines))
+
+
+class UnpriorWarning(UserWarning):
+    """Something that a person should act on although the work goes on; the command line prints it."""
+
+
+def warn(message: str) -> None:
+    """Warn the caller of the library; silence it with :mod:`warnings` as usual.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn("only 12 pairs")
+    >>> caught[0].category.__name__
+    'UnpriorWarning'
+    """
+    warnings.warn(message, UnpriorWarning, stacklevel=3)

@@ -17,6 +17,7 @@ from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none, write_records
 from unprior.scores.schema import BoolArray, CodeArray, IntArray
 from unprior.scores.table import FloatArray, LabelArray, as_labels
+from unprior.tables.format import format_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,17 @@ class Decisions:
     range_high: FloatArray
     support: FloatArray | None
     distance: FloatArray | None
+
+    @property
+    def method(self) -> str:
+        """The method that decided, with its version and limit, as tables and sentences name it.
+
+        >>> from unprior import SelectivePriorCalibrator, synthesize
+        >>> table = synthesize(seed=0)
+        >>> SelectivePriorCalibrator().fit(table).predict(table).method
+        'SPC (standard, ε = 0.04)'
+        """
+        return f"SPC ({self.made_with['version']}, ε = {format_limit(self.made_with['epsilon_cs'])})"
 
     @property
     def final(self) -> LabelArray:

@@ -57,13 +57,13 @@ def study(
     chosen = choose_studies(names)
     folder = out or run / "study"
     settings = {"epsilon": epsilon_cs, "wide_epsilon": wide_epsilon_cs}
-    inputs = StudyInputs.of_run(run, **settings)
+    inputs = StudyInputs.from_run(run, **settings)
     _refuse_other_tables(inputs, run)
     if prepare:
         from unprior.runs.prepare import prepare_inputs
 
         prepare_inputs(run, chosen, revis_data=revis_data, batch_size=batch_size, trust_remote_code=trust_remote_code)
-        inputs = StudyInputs.of_run(run, **settings)
+        inputs = StudyInputs.from_run(run, **settings)
     for problem in inputs.problems:
         warn(f"left aside: {problem}")
     finished = run_studies(chosen, inputs, run)
@@ -123,7 +123,7 @@ def _print_list(run: Path, as_json: bool) -> None:
     from unprior.tables.terminal import plain_table
 
     # Without a run there is still a list to show, unless somebody asked for one that is not there.
-    inputs = StudyInputs.of_run(run) if (run / "scores.parquet").exists() or run != _RUN else None
+    inputs = StudyInputs.from_run(run) if (run / "scores.parquet").exists() or run != _RUN else None
     rows = [
         {
             "name": each.name,

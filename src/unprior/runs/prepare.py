@@ -35,7 +35,7 @@ def prepare_inputs(
     """Compute whatever the studies need and the run folder lacks; what is stored already costs nothing."""
     from unprior.studies.inputs import StudyInputs
 
-    inputs = StudyInputs.of_run(run)
+    inputs = StudyInputs.from_run(run)
     needs = {need: inputs.missing(need) for study in studies for need in study.missing(inputs)}
     if not needs:
         return

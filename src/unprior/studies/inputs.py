@@ -59,6 +59,10 @@ class StudyInputs:
     """Which of equally good settings of standard SPC is chosen."""
     resamples: int = BOOTSTRAP_RESAMPLES
     seed: int = BOOTSTRAP_SEED
+    uncertainty: bool = False
+    """Whether the version under study is the uncertainty-aware one."""
+    folder: Path | None = None
+    """The run folder that it was read from."""
     problems: list[str] = field(default_factory=list)
     """Files of the run folder that could not be used, and why."""
     _fits: dict[bool, SelectivePriorCalibrator] = field(default_factory=dict, repr=False)
@@ -72,7 +76,7 @@ class StudyInputs:
             )
 
     @classmethod
-    def of_run(cls, folder: Path, **settings: Any) -> StudyInputs:
+    def from_run(cls, folder: Path, **settings: Any) -> StudyInputs:
         """Read what a run folder holds; only its score table must be there and whole."""
         path = folder / "scores.parquet"
         if folder.is_file():
@@ -82,7 +86,7 @@ class StudyInputs:
         table, check = sound_pairs(_read_table(path))
         if len(table) == 0:
             check.refuse(str(path))
-        inputs = cls(table, **settings)
+        inputs = cls(table, folder=folder, **settings)
         inputs._note(path, check)
         answers = folder / "baselines.parquet"
         if answers.exists() and "test" in inputs.table.column("split"):
@@ -114,6 +118,12 @@ class StudyInputs:
             self.problems.append(f"{check.total:,} pairs of {path} that are not sound, such as {check.problems[0]}")
 
     @property
+    def model(self) -> str | None:
+        """The model whose scores these are."""
+        name: str | None = self.table.arrow.column("model")[0].as_py()
+        return name
+
+    @property
     def development(self) -> ScoreTable:
         """Rows to fit on."""
         return self.table.where(split="dev")
@@ -128,14 +138,18 @@ class StudyInputs:
         """Tasks of the test rows."""
         return tuple(sorted({str(task) for task in self.test.column("task")}))
 
-    def fitted(self, epsilon: float | None = None, *, uncertainty: bool = False) -> SelectivePriorCalibrator:
-        """SPC fitted on the development rows; the same fit is made once for all studies."""
+    def fitted(self, epsilon: float | None = None, *, uncertainty: bool | None = None) -> SelectivePriorCalibrator:
+        """SPC fitted on the development rows, the version under study unless another is asked for.
+
+        The same fit is made once for all studies.
+        """
+        uncertainty = self.uncertainty if uncertainty is None else uncertainty
         if uncertainty not in self._fits:
             calibrator = SelectivePriorCalibrator(uncertainty=uncertainty, ties=self.ties)
             self._fits[uncertainty] = calibrator.fit(self.development, split=None)
         return self._fits[uncertainty].reselect(self.epsilon if epsilon is None else epsilon)
 
-    def decisions(self, epsilon: float | None = None, *, uncertainty: bool = False) -> Decisions:
+    def decisions(self, epsilon: float | None = None, *, uncertainty: bool | None = None) -> Decisions:
         """What SPC decides about the test rows."""
         return self.fitted(epsilon, uncertainty=uncertainty).predict(self.test)
 

@@ -1,80 +1,62 @@
-"""All studies by name, in the order of the paper."""
+"""All studies by name, in the order of the paper; a new study is one file and one line here."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 
 from unprior.errors import UnpriorError, did_you_mean
-from unprior.studies.rq1 import attraction
-from unprior.studies.rq2 import cost, main_comparison, method_versions, revis_direction, settings, significance
-from unprior.studies.rq3 import (
-    alternative_priors,
-    components,
-    development_size,
-    frontier,
-    joint_fitting,
-    less_or_shifted,
-    paired_fitting,
-    prior_agreement,
-    prior_controls,
-    repairs,
-    revision_rules,
-    score_normalization,
-    stable_ranges,
-    strengths,
-    support_conditions,
-)
-from unprior.studies.rq4 import external, held_out, option_orders, repeated_splits, transfer
-from unprior.studies.rq5 import (
-    answer_directions,
-    claim_order,
-    image_free_policies,
-    prior_direction,
-    prior_favours_ordinary,
-    question_forms,
-)
 from unprior.studies.study import QUESTIONS, Study
 
-STUDIES: dict[str, Study] = {
-    study.name: study
-    for study in (
-        attraction.STUDY,
-        main_comparison.STUDY,
-        method_versions.STUDY,
-        revis_direction.STUDY,
-        significance.STUDY,
-        settings.STUDY,
-        cost.STUDY,
-        components.STUDY,
-        prior_controls.STUDY,
-        alternative_priors.STUDY,
-        prior_agreement.STUDY,
-        paired_fitting.STUDY,
-        score_normalization.STUDY,
-        repairs.STUDY,
-        frontier.STUDY,
-        revision_rules.STUDY,
-        less_or_shifted.STUDY,
-        strengths.STUDY,
-        support_conditions.STUDY,
-        development_size.STUDY,
-        joint_fitting.STUDY,
-        stable_ranges.STUDY,
-        held_out.CATEGORIES,
-        held_out.SUBCATEGORIES,
-        repeated_splits.STUDY,
-        option_orders.STUDY,
-        external.STUDY,
-        transfer.STUDY,
-        answer_directions.STUDY,
-        claim_order.STUDY,
-        prior_direction.STUDY,
-        question_forms.STUDY,
-        prior_favours_ordinary.STUDY,
-        image_free_policies.STUDY,
-    )
-}
+_FILES = (
+    "rq1.attraction",
+    "rq2.main_comparison",
+    "rq2.method_versions",
+    "rq2.revis_direction",
+    "rq2.significance",
+    "rq2.settings",
+    "rq2.cost",
+    "rq3.components",
+    "rq3.prior_controls",
+    "rq3.alternative_priors",
+    "rq3.prior_agreement",
+    "rq3.paired_fitting",
+    "rq3.score_normalization",
+    "rq3.repairs",
+    "rq3.frontier",
+    "rq3.revision_rules",
+    "rq3.less_or_shifted",
+    "rq3.strengths",
+    "rq3.support_conditions",
+    "rq3.development_size",
+    "rq3.joint_fitting",
+    "rq3.stable_ranges",
+    "rq4.held_out:CATEGORIES",
+    "rq4.held_out:SUBCATEGORIES",
+    "rq4.repeated_splits",
+    "rq4.option_orders",
+    "rq4.external",
+    "rq4.transfer",
+    "rq5.answer_directions",
+    "rq5.claim_order",
+    "rq5.prior_direction",
+    "rq5.question_forms",
+    "rq5.prior_favours_ordinary",
+    "rq5.image_free_policies",
+)
+
+
+def _load(place: str) -> Study:
+    module, _, name = place.partition(":")
+    study: Study = getattr(import_module(f"unprior.studies.{module}"), name or "STUDY")
+    return study
+
+
+STUDIES: dict[str, Study] = {study.name: study for study in map(_load, _FILES)}
 """Every study."""
+
+PRESETS = {"run": ("main", "attraction", "components", "methods", "frontier", "strengths", "stable-ranges")}
+"""Studies that belong together; ``run`` is what `unprior run` shows."""
 
 
 def choose_studies(names: Sequence[str]) -> tuple[Study, ...]:

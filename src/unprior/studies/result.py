@@ -2,37 +2,95 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 from unprior.evaluation import Change
+from unprior.plots.panels import Panels
+from unprior.plots.style import LIGHT, FigureStyle
+from unprior.tables.html import as_html
 from unprior.tables.model import Table
+from unprior.tables.records import to_pandas
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from unprior.plots.style import FigureStyle
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One significance test of a study, as it enters a Holm family over several models."""
+
+    __test__ = False  # no test of pytest's
+
+    family: str
+    """Tests of one family are adjusted together, such as those of one version of SPC."""
+    name: str
+    """What is tested, such as ``MC CF``."""
+    p: float
+    holm_p: float
+    """Adjusted over the family of this model alone."""
 
 
-class StudyResult(Protocol):
-    """A frozen result that speaks for itself."""
+class StudyResult(ABC):
+    """A frozen result that speaks for itself: subclasses give the parts, this class shows them."""
+
+    __slots__ = ()
 
     @property
+    @abstractmethod
     def table(self) -> Table:
         """The table of the paper."""
-        ...
 
     @property
+    @abstractmethod
     def sentences(self) -> tuple[str, ...]:
         """What the numbers say, computed from them."""
-        ...
 
+    @abstractmethod
     def records(self) -> list[dict[str, Any]]:
         """Flat dictionaries of plain values, ready for JSON and CSV; what is undefined is None."""
-        ...
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
-        """The figure of the paper where it has one, else None; in the light style unless another is given."""
-        ...
+    @property
+    def further_tables(self) -> tuple[Table, ...]:
+        """Tables below the first one; most studies have none."""
+        return ()
+
+    def panels(self) -> Panels | None:
+        """The panels of the figure; None for a study without one."""
+        return None
+
+    def tests(self) -> tuple[Test, ...]:
+        """Significance tests, for Holm families over several models."""
+        return ()
+
+    def figure(self, style: FigureStyle = LIGHT) -> Figure | None:
+        """The figure of the paper where it has one, else None."""
+        panels = self.panels()
+        return None if panels is None else panels.figure(style)
+
+    def plot(self, axes: Axes | Sequence[Axes] | None = None, style: FigureStyle = LIGHT) -> list[Axes]:
+        """Draw the figure on given axes, one for each panel, or on new ones; returns the axes."""
+        panels = self.panels()
+        if panels is None:
+            raise ValueError(f"{type(self).__name__} has no figure")
+        if axes is None:
+            return list(panels.figure(style).axes)
+        panels.plot(axes, style)
+        return [axes] if not isinstance(axes, Sequence) else list(axes)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The records as a data frame."""
+        return to_pandas(self.records())
+
+    def _repr_html_(self) -> str:
+        """Tables and sentences, for notebooks."""
+        words = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
+        return "".join(as_html(table) for table in (self.table, *self.further_tables)) + words
 
 
 def format_repairs(change: Change) -> str:

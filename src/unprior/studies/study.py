@@ -15,8 +15,9 @@ QUESTIONS = {
     "rq3": "What does each part of SPC contribute?",
     "rq4": "Does SPC generalise?",
     "rq5": "Where does correction by the prior end?",
+    "beyond": "What goes beyond the paper?",
 }
-"""The research questions of the paper."""
+"""The research questions of the paper, and what is not in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +27,24 @@ class Study:
     name: str
     """As the command line calls it, and as its files are called."""
     question: str
-    """``rq1`` … ``rq5``."""
+    """A key of ``QUESTIONS``."""
     title: str
     asks: str
     """The question it answers, in one sentence."""
     how: str
     """How the numbers are computed; ``{epsilon}`` and ``{wide_epsilon}`` stand for the limits, see ``explained``."""
     needs: tuple[str, ...]
-    """Names of ``unprior.studies.inputs.NEEDS``."""
+    """Names of ``unprior.studies.inputs.NEEDS`` without which there is no result."""
     run: Callable[[StudyInputs], StudyResult]
+    wants: tuple[str, ...] = ()
+    """Names of ``NEEDS`` that add to the result where they are met."""
+    label: str = ""
+    """The label of its table in the paper, such as ``tab:main``; by default made of the name."""
+
+    @property
+    def latex_label(self) -> str:
+        """The label of its table in LaTeX."""
+        return self.label or f"tab:{self.name}"
 
     def explained(self, epsilon: float = 0.04, wide_epsilon: float = 0.10) -> str:
         """How the numbers are computed, with the limits of commonsense loss in place.
@@ -45,6 +55,6 @@ class Study:
         """
         return self.how.format(epsilon=format_limit(epsilon), wide_epsilon=format_limit(wide_epsilon))
 
-    def missing(self, inputs: StudyInputs) -> tuple[str, ...]:
-        """Names of needs that are not met."""
-        return tuple(need for need in self.needs if inputs.missing(need))
+    def missing(self, inputs: StudyInputs, *, wanted: bool = False) -> tuple[str, ...]:
+        """Names of needs that are not met; ``wanted`` includes those that only add to the result."""
+        return tuple(need for need in (*self.needs, *(self.wants if wanted else ())) if inputs.missing(need))

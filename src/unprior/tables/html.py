@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, NamedTuple
 
 from rich.table import Table
 from rich.text import Text
+
+from unprior.tables.model import Table as Model
 
 _MINUS = re.compile(r"(?<![\w.])-(?=\d)")
 
@@ -65,6 +68,46 @@ def from_terminal(table: Table) -> HtmlTable:
         for column, flush in zip(table.columns, right, strict=True)
     )
     return HtmlTable(str(table.title), str(table.caption) if table.caption else None, header, tuple(rows))
+
+
+def from_table(table: Model) -> HtmlTable:
+    """A table of the paper for the page.
+
+    >>> from_table(Model.plain("Changes", ("Task", "ΔCF"), [("MC", "-2.6")], "In points.")).rows[0].cells[1].text
+    '−2.6'
+    """
+    words = table.text_columns
+
+    def cells(texts: Sequence[str], bold: Sequence[int] = ()) -> tuple[HtmlCell, ...]:
+        return tuple(HtmlCell(_typographic(text), place >= words, place in bold) for place, text in enumerate(texts))
+
+    rows: list[HtmlRow] = []
+    for section in table.sections:
+        if section.heading:
+            rows.append(HtmlRow(cells((section.heading, *[""] * (len(table.columns) - 1))), True, False))
+        rows += [HtmlRow(cells(row.cells, row.bold_cells), row.bold, row is section.rows[-1]) for row in section.rows]
+    return HtmlTable(table.title, table.caption or None, cells(table.columns), tuple(rows))
+
+
+def as_html(table: Model) -> str:
+    """A table as plain HTML, for notebooks.
+
+    >>> as_html(Model.plain("Changes", ("Task", "ΔCF"), [("MC", "<2.6")], ""))[-59:]
+    ' style="text-align:right">&lt;2.6</td></tr></tbody></table>'
+    """
+    shown = from_table(table)
+
+    def line(cells: Sequence[HtmlCell], tag: str, bold: bool = False) -> str:
+        made = []
+        for cell in cells:
+            align = ' style="text-align:right"' if cell.right else ""
+            text = escape(cell.text)
+            made.append(f"<{tag}{align}>{f'<b>{text}</b>' if (cell.bold or bold) and text else text}</{tag}>")
+        return f"<tr>{''.join(made)}</tr>"
+
+    caption = f"<caption><b>{escape(shown.title)}</b> {escape(shown.caption or '')}</caption>"
+    body = "".join(line(row.cells, "td", row.bold) for row in shown.rows)
+    return f"<table>{caption}<thead>{line(shown.header, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
 def from_records(title: str, records: Sequence[Mapping[str, Any]]) -> HtmlTable:

@@ -132,7 +132,7 @@ def test_the_table_has_a_row_per_method_and_the_best_cells_are_strong(methods: M
 
 
 def test_versions_of_spc_are_rows_of_their_own_in_the_same_family() -> None:
-    nothing = replace(DECISIONS, final=TEST.original_positions)
+    nothing = replace(DECISIONS, final_positions=TEST.original_positions)
     result = study_method_versions({"wide": DECISIONS, "narrow": nothing}, made_up(TEST), resamples=20)
     assert [row.label for row in result.rows] == ["Focus on Vision", "NoLan", "wide", "narrow"]
     assert result.family == 16
@@ -155,7 +155,7 @@ def test_sentences_name_the_best_and_the_best_of_the_other_side() -> None:
     assert ahead[0].endswith("of SPC.")
     assert ahead[-1] == "CF accuracy falls with Two (on MC and QA)."
     behind = study_method_versions(
-        {"SPC": replace(DECISIONS, final=TEST.answer_positions)}, [worst], resamples=20
+        {"SPC": replace(DECISIONS, final_positions=TEST.answer_positions)}, [worst], resamples=20
     ).sentences
     assert behind[0].startswith("On MC SPC has the highest U (")
     assert behind[0].endswith("of Two.")

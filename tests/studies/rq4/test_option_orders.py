@@ -144,7 +144,7 @@ def test_two_models_make_the_papers_family_of_sixteen() -> None:
         names = {f"order-{''.join(map(str, order))}": order for order in ((1, 2, 3, 0), (2, 3, 0, 1), (3, 2, 1, 0))}
         fitted = SelectivePriorCalibrator(epsilon_cs=0.1, uncertainty=True).fit(part)
         result = study_option_orders([fitted], test, {name: reordered(test, order) for name, order in names.items()})
-        tests[model] = result.tests(0.1)
+        tests[model] = result.p_values(0.1)
         assert list(tests[model])[:3] == ["Original CF", "Original CS", "Rotation 1 CF"]
     adjusted = holm_over_models(tests, size=PAPER_FAMILIES["option orders"])
     assert all(p >= tests[model][name] for model, each in adjusted.items() for name, p in each.items())

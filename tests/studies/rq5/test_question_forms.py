@@ -104,7 +104,7 @@ def test_the_figure_shows_the_changes(result: QuestionForms, style: FigureStyle)
 
 def test_two_models_make_the_papers_family_of_thirty_two() -> None:
     tests = {
-        f"model {seed}": study_question_forms(synthesize_claims(seed=seed), resamples=2).tests() for seed in (0, 1)
+        f"model {seed}": study_question_forms(synthesize_claims(seed=seed), resamples=2).p_values() for seed in (0, 1)
     }
     adjusted = holm_over_models(tests, size=PAPER_FAMILIES["question forms"])
     assert next(iter(adjusted["model 0"])) == "Contrastive, ordinary-first, CF"

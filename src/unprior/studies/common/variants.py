@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from unprior.calibration import Decisions
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import format_repairs
+from unprior.studies.result import StudyResult, format_repairs
 from unprior.tables.format import EQUAL, format_changes, highest
 from unprior.tables.model import Row, Section, Table
 
@@ -41,7 +41,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Variants:
+class Variants(StudyResult):
     """Variants that are judged on the same test rows.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize

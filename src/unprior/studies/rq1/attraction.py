@@ -13,6 +13,7 @@ from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, compare_with_partner, correct, prior_winners
 from unprior.scores import ScoreTable
 from unprior.studies.inputs import External
+from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_count, format_list, format_percent
 from unprior.tables.model import Row, Section, Table
@@ -73,7 +74,7 @@ class AttractionCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Attraction:
+class Attraction(StudyResult):
     """The attraction matrix: subcategories by tasks, and the rates of whole tasks.
 
     >>> from unprior import synthesize

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from unprior.baselines.answers import Cost, MethodAnswers
+from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_count, format_list
 from unprior.tables.model import Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+    pass
 
 _REFERENCES = {"original": "Original answer", "spc": "SPC"}
 
@@ -30,7 +29,7 @@ class MethodCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class Costs(StudyResult):
     """Images encoded, forward passes and seconds by method.
 
     >>> result = study_cost([], {"original": Cost(1.0, 4.0, 0.2, 20), "spc": Cost(1.0, 6.0, 0.25, 20)})
@@ -111,10 +110,6 @@ class Costs:
             }
             for row in self.rows
         ]  # fmt: skip
-
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
-        """There is none."""
-        return None
 
 
 def _multiple(value: float | None) -> str:

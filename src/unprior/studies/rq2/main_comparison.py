@@ -10,7 +10,7 @@ from unprior.calibration import Decisions
 from unprior.evaluation import Evaluation, Metrics, SideResult, TaskResult, evaluate
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores.files import finite_or_none
-from unprior.studies.result import format_repairs
+from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_interval, format_list, format_points
 from unprior.tables.model import Row, Section, Table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class MainComparison:
+class MainComparison(StudyResult):
     """Original answers and SPC by task: accuracies, the gap between the sides, repairs and harms.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize

@@ -15,6 +15,7 @@ from unprior.evaluation import SideResult, TaskResult, evaluate, holm
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
+from unprior.studies.result import StudyResult
 from unprior.studies.rq2.method_records import flat_sides, in_words
 from unprior.studies.rq2.method_words import methods_sentences, methods_table
 from unprior.tables.model import Table
@@ -49,7 +50,7 @@ class MethodRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Methods:
+class Methods(StudyResult):
     """All methods in the order of tables: baselines, controls, SPC.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize

@@ -15,14 +15,13 @@ from unprior.evaluation.comparison import group_rows
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
+from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+    pass
 
 FOCUS = ("revis", "revis-2.5")
 
@@ -75,7 +74,7 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerShifts:
+class AnswerShifts(StudyResult):
     """Directions of changed answers by method, task and side.
 
     >>> from unprior import synthesize
@@ -161,10 +160,6 @@ class AnswerShifts:
             }
             for shift in self.shifts
         ]  # fmt: skip
-
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
-        """There is none."""
-        return None
 
 
 def _gate_in_words(shifts: Sequence[Shift]) -> str:

@@ -11,6 +11,7 @@ from unprior.calibration import SelectivePriorCalibrator, TaskChange
 from unprior.calibration.gate import Settings
 from unprior.calibration.selection import Grid, distance_limits
 from unprior.studies.inputs import StudyInputs
+from unprior.studies.result import StudyResult
 from unprior.studies.rq3.frontier import EPSILONS
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_limit, format_list
@@ -42,7 +43,7 @@ class ChosenSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedSettings:
+class SelectedSettings(StudyResult):
     """Settings of every version and limit.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
@@ -119,10 +120,6 @@ class SelectedSettings:
             if chosen:
                 said += [_alike(version, chosen), _at_ends(version, chosen)]
         return tuple(said)
-
-    def figure(self, style: object = None) -> None:
-        """There is none; the study ``frontier`` draws what the limits buy."""
-        return
 
     def _versions(self) -> dict[str, list[ChosenSettings]]:
         versions: dict[str, list[ChosenSettings]] = {}

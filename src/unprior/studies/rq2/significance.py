@@ -10,15 +10,13 @@ from unprior.calibration import Decisions
 from unprior.evaluation import Change, compare, holm, mcnemar
 from unprior.evaluation.comparison import group_rows
 from unprior.studies.common.versions import spc_versions
-from unprior.studies.result import format_repairs
+from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.study import Study
 from unprior.tables.format import format_list
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+    pass
 
 LEVEL = 0.05
 """What counts as significant in sentences."""
@@ -51,7 +49,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class Significance:
+class Significance(StudyResult):
     """Exact tests of every version of SPC, task and side.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
@@ -63,7 +61,7 @@ class Significance:
 
     families: tuple[Family, ...]
 
-    def tests(self, version: str) -> dict[str, float]:
+    def p_values(self, version: str) -> dict[str, float]:
         """Raw p of every task and side of one version, to be adjusted together with those of other models."""
         return {row.label: row.p for family in self.families if family.version == version for row in family.comparisons}
 
@@ -113,10 +111,6 @@ class Significance:
             for family in self.families
             for row in family.comparisons
         ]  # fmt: skip
-
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
-        """There is none; the study ``main`` draws the intervals."""
-        return None
 
 
 def format_p(p: float) -> str:

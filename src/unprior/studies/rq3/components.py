@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unprior.baselines.controls.proposals import FIXED_STRENGTH, fixed_strength_answers
 from unprior.calibration import Decisions
 from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_list
 from unprior.tables.model import Row, Section, Table
@@ -30,7 +31,7 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
-class Components:
+class Components(StudyResult):
     """The rows of the paper's component table, SPC last.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize

@@ -11,6 +11,7 @@ from unprior.calibration import SelectivePriorCalibrator
 from unprior.calibration.fixed import FixedStrengthCalibrator
 from unprior.scores import ScoreTable
 from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_limit, format_list
 from unprior.tables.model import Row, Section, Table
@@ -45,7 +46,7 @@ class FrontierPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Frontier:
+class Frontier(StudyResult):
     """Repair against retention, for every permitted loss and every fixed strength.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize

@@ -17,6 +17,7 @@ from unprior.scores.schema import IntArray
 from unprior.scores.table import concatenate
 from unprior.studies.common.resplit import Fold, fold, held_out_folds, outline_by_subcategory
 from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import EQUAL, format_count, format_limit, format_list, format_name, format_points, highest
 from unprior.tables.model import Row, Section, Table
@@ -48,7 +49,7 @@ class ShiftRun:
 
 
 @dataclass(frozen=True, slots=True)
-class LessOrShifted:
+class LessOrShifted(StudyResult):
     """Average utility of three methods with less or shifted development data.
 
     >>> from unprior import synthesize
@@ -120,10 +121,6 @@ class LessOrShifted:
             f"one fixed strength; it is ahead in {sum(value > EQUAL for value in ahead)} of {len(ahead)} conditions."
         )
         return tuple(said)
-
-    def figure(self, style: object = None) -> None:
-        """There is none; nine numbers are read faster."""
-        return
 
 
 def study_less_or_shifted(

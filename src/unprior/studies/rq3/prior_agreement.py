@@ -13,6 +13,7 @@ from unprior.evaluation.metrics import Share, prior_winners
 from unprior.scores import ScoreTable
 from unprior.scores.priors import VIEWS, with_prior
 from unprior.scores.schema import IntArray
+from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_percent
 from unprior.tables.model import Table
@@ -42,7 +43,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class PriorAgreement:
+class PriorAgreement(StudyResult):
     """Agreement of the top answers of all pairs of views.
 
     >>> row = {"pair_id": 1, "side": "cf", "task": "qa", "candidates": ["yes", "no"], "original": "yes", "answer": "no",

@@ -20,6 +20,7 @@ from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED, r
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.variants import more_or_less
+from unprior.studies.result import StudyResult
 from unprior.studies.rq3.prior_control import CONTROLS, PriorControl, mean_and_deviation
 from unprior.studies.rq3.prior_replacements import (
     Replacement,
@@ -50,7 +51,7 @@ _REPLACEMENTS: dict[str, tuple[Replacement, type[SelectivePriorCalibrator], bool
 
 
 @dataclass(frozen=True, slots=True)
-class PriorControls:
+class PriorControls(StudyResult):
     """SPC fitted again with every replacement of its prior scores.
 
     >>> from unprior import synthesize

@@ -12,6 +12,7 @@ from unprior.baselines.controls.proposals import fixed_strength_answers
 from unprior.calibration import Decisions
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, correct, prior_winners
+from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_percent
 from unprior.tables.model import Table
@@ -47,7 +48,7 @@ class TaskRepairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Repairs:
+class Repairs(StudyResult):
     """Agreement between original and image-scored answers, and where repairs came from.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize

@@ -15,6 +15,7 @@ from unprior.evaluation import Share
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.result import StudyResult
 from unprior.studies.rq2.method_records import in_words
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_limit, format_list, format_name, format_points, highest
@@ -73,7 +74,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class RevisionRules:
+class RevisionRules(StudyResult):
     """The correction × revision-rule matrix; rows of the paper first, then all other controls.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize

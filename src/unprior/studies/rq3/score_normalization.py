@@ -16,6 +16,7 @@ from unprior.evaluation.metrics import Share
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_list, format_percent
 from unprior.tables.model import Table
@@ -51,7 +52,7 @@ class TaskSumOrMean:
 
 
 @dataclass(frozen=True, slots=True)
-class SumOrMean:
+class SumOrMean(StudyResult):
     """SPC on summed and on mean token log-probabilities, fitted separately.
 
     >>> from unprior import synthesize

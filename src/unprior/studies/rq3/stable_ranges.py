@@ -15,6 +15,7 @@ from unprior.evaluation.metrics import correct
 from unprior.scores.schema import BoolArray
 from unprior.scores.table import FloatArray
 from unprior.studies.inputs import StudyInputs
+from unprior.studies.result import StudyResult
 from unprior.studies.rq3.frontier import selected_strength
 from unprior.studies.study import Study
 from unprior.tables.format import format_list, format_percent
@@ -78,7 +79,7 @@ class TaskRanges:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranges:
+class Ranges(StudyResult):
     """Stable ranges by task; empty for a calibrator that abstains.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize

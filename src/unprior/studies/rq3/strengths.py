@@ -10,6 +10,7 @@ import numpy as np
 from unprior.calibration import Decisions
 from unprior.evaluation.comparison import group_rows
 from unprior.scores.table import FloatArray
+from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_percent
 from unprior.tables.model import Row, Section, Table
@@ -48,7 +49,7 @@ class StrengthGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Strengths:
+class Strengths(StudyResult):
     """The distribution of λ by task and side.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize

@@ -11,7 +11,7 @@ from unprior.evaluation.comparison import group_rows
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.studies.inputs import External
-from unprior.studies.result import format_repairs
+from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.rq4.carried_over import baseline_answers, control_answers, spc_answers
 from unprior.studies.rq4.effects import MethodEffect, always_same, method_effect, only_answer
 from unprior.studies.study import Study
@@ -53,7 +53,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
-class Transfers:
+class Transfers(StudyResult):
     """SPC with settings from its own development rows, on its own test rows and on other benchmarks.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
@@ -139,10 +139,6 @@ class Transfers:
             same_limit = (version for version in versions if name.endswith(version.removeprefix("spc")))
             said.append(_beside(others, next(same_limit, first), name))
         return (*(each for each in said if each), *self._always_same)
-
-    def figure(self, style: object = None) -> None:
-        """There is none: the measures differ from benchmark to benchmark."""
-        return
 
 
 def _deltas(found: MethodEffect) -> str:

@@ -11,7 +11,7 @@ from unprior.scores import ScoreTable
 from unprior.scores.table import concatenate
 from unprior.studies.common.resplit import held_out_folds
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import format_repairs
+from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_limit, format_list
 from unprior.tables.model import Row, Section, Table
@@ -36,7 +36,7 @@ class HeldOutFold:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOut:
+class HeldOut(StudyResult):
     """One fold for every category (or subcategory), and all their answers together.
 
     >>> from unprior import synthesize

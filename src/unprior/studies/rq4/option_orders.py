@@ -14,6 +14,7 @@ from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.trade_off import TradeOff
 from unprior.studies.inputs import ORDERS
+from unprior.studies.result import StudyResult
 from unprior.studies.rq4.option_permutations import (
     Agreement,
     Answers,
@@ -60,7 +61,7 @@ class OrderResult:
 
 
 @dataclass(frozen=True, slots=True)
-class OptionOrders:
+class OptionOrders(StudyResult):
     """Every order under every ε, the first ε being that of the table.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
@@ -92,7 +93,7 @@ class OptionOrders:
     def _spreads(self) -> list[str]:
         return [f"{_points(self.spread(epsilon))} (ε = {format_limit(epsilon)})" for epsilon in self.epsilons]
 
-    def tests(self, epsilon: float) -> dict[str, float]:
+    def p_values(self, epsilon: float) -> dict[str, float]:
         """Raw p of every order and side under one ε, to be adjusted together with those of other models."""
         return {
             f"{row.label} {side.upper()}": p for row in self.of(epsilon) for side, p in zip(_SIDES, row.p, strict=True)

@@ -12,6 +12,7 @@ from unprior.scores import ScoreTable
 from unprior.studies.common.resplit import fold, outline_by_subcategory
 from unprior.studies.common.spread import TaskSpread, spreads
 from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_count, format_limit, format_list
 from unprior.tables.model import Table
@@ -34,7 +35,7 @@ class SplitResult:
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatedSplits:
+class RepeatedSplits(StudyResult):
     """One fit for every seed.
 
     >>> from unprior import synthesize

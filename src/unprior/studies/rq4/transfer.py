@@ -17,7 +17,7 @@ from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
 from unprior.studies.inputs import External
-from unprior.studies.result import format_repairs
+from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.rq2.significance import LEVEL, format_p
 from unprior.studies.rq4.effects import Effect, MethodEffect, always_same, method_effect, only_answer
 from unprior.studies.rq4.subsets import Subset, subsets
@@ -69,7 +69,7 @@ class TransferRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetTransfer:
+class SubsetTransfer(StudyResult):
     """Standard SPC with settings from its own development rows, on the subsets of other benchmarks.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
@@ -145,10 +145,6 @@ class SubsetTransfer:
             if rows:
                 said.append(f"Over all {where}, repairs/harms are {format_list(list(_totals(rows)))}.")
         return (*said, *always_same(dict(self.only_answers)))
-
-    def figure(self, style: object = None) -> None:
-        """There is none: the measures differ from benchmark to benchmark."""
-        return
 
 
 def _metric(effects: Sequence[Effect], part: str) -> str:

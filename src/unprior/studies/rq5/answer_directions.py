@@ -11,15 +11,13 @@ from unprior.errors import UnpriorError
 from unprior.evaluation import Change, compare
 from unprior.evaluation.comparison import group_rows
 from unprior.studies.common.versions import spc_versions
-from unprior.studies.result import format_repairs
+from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.study import Study
 from unprior.tables.format import format_list, format_points
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class DirectionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerDirections:
+class AnswerDirections(StudyResult):
     """Change of accuracy by side and right answer.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
@@ -96,10 +94,6 @@ class AnswerDirections:
             }
             for row in self.rows
         ]  # fmt: skip
-
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
-        """There is none."""
-        return None
 
 
 def study_answer_directions(versions: Mapping[str, Decisions]) -> AnswerDirections:

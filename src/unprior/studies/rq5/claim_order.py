@@ -9,6 +9,7 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
 from unprior.scores import ScoreTable
+from unprior.studies.result import StudyResult
 from unprior.studies.rq5.claim_effects import (
     Effect,
     Exchange,
@@ -59,7 +60,7 @@ class ClaimMethod:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimOrder:
+class ClaimOrder(StudyResult):
     """SPC fitted on the original form, SPC fitted on both orders, and the control, on balanced claims.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize

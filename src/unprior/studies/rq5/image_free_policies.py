@@ -12,6 +12,7 @@ from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.result import StudyResult
 from unprior.studies.rq5.claims import (
     FITTED_FORM,
     form_development,
@@ -22,9 +23,7 @@ from unprior.tables.format import format_changes, format_limit, format_list, for
 from unprior.tables.model import Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+    pass
 
 POLICIES = {
     "keep": "Keep the original answer",
@@ -57,7 +56,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageFreePolicies:
+class ImageFreePolicies(StudyResult):
     """Four rules without image, and which of them the development rows select.
 
     >>> from unprior.synthetic import synthesize_claims
@@ -118,10 +117,6 @@ class ImageFreePolicies:
             for policy in self.policies
             for place in _PLACES
         ]
-
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
-        """There is none."""
-        return None
 
 
 def policy_answers(table: ScoreTable, policy: str) -> IntArray:

@@ -11,6 +11,7 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.evaluation import Share, prior_winners
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
+from unprior.studies.result import StudyResult
 from unprior.studies.rq5.claims import (
     FITTED_FORM,
     SIDES,
@@ -22,9 +23,7 @@ from unprior.tables.format import format_extremes, format_percent
 from unprior.tables.model import Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class PredictionSource:
 
 
 @dataclass(frozen=True, slots=True)
-class PriorDirection:
+class PriorDirection(StudyResult):
     """Consistency under claim exchange before correction, and how often the prior favours the ordinary claim.
 
     >>> from unprior.synthetic import synthesize_claims
@@ -94,10 +93,6 @@ class PriorDirection:
             | {"count": share.count, "total": share.total, "share": share.value}
             for order, share in zip(CLAIM_ORDERS, self.favours_ordinary, strict=True)
         ]
-
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
-        """There is none."""
-        return None
 
 
 def study_prior_direction(test: ScoreTable) -> PriorDirection:

@@ -9,7 +9,7 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.evaluation import Share, prior_winners
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
 from unprior.scores import ScoreTable
-from unprior.studies.result import format_repairs
+from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.rq5.claim_effects import (
     Effect,
     claim_effects,
@@ -55,7 +55,7 @@ class PriorGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class PriorFavours:
+class PriorFavours(StudyResult):
     """What SPC does where the prior favours the ordinary answer in both orders, and elsewhere.
 
     >>> from unprior.synthetic import synthesize_claims

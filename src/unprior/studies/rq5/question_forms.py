@@ -9,6 +9,7 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.evaluation import Share, holm, prior_winners
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
 from unprior.scores import ScoreTable
+from unprior.studies.result import StudyResult
 from unprior.studies.rq2.significance import LEVEL
 from unprior.studies.rq5.claim_effects import (
     Effect,
@@ -68,7 +69,7 @@ def form_label(form: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionForms:
+class QuestionForms(StudyResult):
     """SPC and the control on all forms, both fitted on the contrastive one.
 
     >>> from unprior.synthetic import synthesize_claims
@@ -87,7 +88,7 @@ class QuestionForms:
         """All forms of one method."""
         return tuple(row for row in self.rows if row.method == method)
 
-    def tests(self, method: str = "spc") -> dict[str, float]:
+    def p_values(self, method: str = "spc") -> dict[str, float]:
         """Raw p of every form, claim order and side, to be adjusted together with those of other models."""
         return {
             f"{row.label}, {effect.order}, {effect.side.upper()}": effect.p
