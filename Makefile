@@ -11,7 +11,7 @@ BASE ?= c9ee599
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against same-results train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -85,6 +85,10 @@ bench-client: $(VENV)/dev.stamp  ## The HTTP client against bare loops, on a rea
 bench-against: $(VENV)/dev.stamp  ## What this state costs against another commit (BASE), both measured in turn; updates the README.
 	@test -d build/base-$(BASE) || git worktree add --quiet --detach build/base-$(BASE) $(BASE)
 	$(BIN)/python bench/against.py --base build/base-$(BASE) --name $(BASE) --update README.md
+
+same-results: $(VENV)/dev.stamp  ## Compare every result with that of another commit (BASE), value by value; takes about ten minutes.
+	@test -d build/base-$(BASE) || git worktree add --quiet --detach build/base-$(BASE) $(BASE)
+	$(BIN)/python bench/same_results.py --base build/base-$(BASE) --work build/same-results
 
 bench-scale: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The cost model against what a real vLLM counts; updates docs/scale.md.
 	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python PYTHONPATH=tests/support $(BIN)/python bench/scale.py --update docs/scale.md

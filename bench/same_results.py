@@ -1,0 +1,146 @@
+"""Do two states of the package give the same results? Runs both and compares every number that they leave in files.
+
+Each state scores the embedded model with all baselines, runs every study, and fits, applies and studies two synthetic
+tables. Then report.json, the JSON of every study, decisions and calibrators are compared value by value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+SEEDS = (3, 7)
+RENAMED = {"main": "main-comparison", "sum-or-mean": "score-normalization", "ranges": "stable-ranges"}
+"""Studies that have another name now."""
+TIMES = ("seconds", "date", "made_by", "unprior", "checksum", "multiple")
+"""Fields that differ from run to run: what was measured by the clock, and who made the file when."""
+_TOLERANCE = 1e-12
+_SHOWN = 12
+
+
+def make_results(source: Path, folder: Path) -> None:
+    """Let the package in ``source`` make everything that is compared."""
+    environment = os.environ | {"PYTHONPATH": str(source / "src"), "OMP_NUM_THREADS": "1"}
+
+    def unprior(*arguments: str | Path) -> None:
+        command = [sys.executable, "-c", "from unprior.cli import main; main()", *map(str, arguments)]
+        print(f"{source.name}: unprior {' '.join(map(str, arguments))}", flush=True)
+        subprocess.run(command, env=environment, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "embedded" / "study").exists():
+        unprior("run", "--out", "embedded", "--baselines", "all")
+        unprior("study", "all", "--run", "embedded", "--prepare")
+    for seed in SEEDS:
+        run = folder / f"synthetic-{seed}"
+        if (run / "study").exists():
+            continue
+        run.mkdir(exist_ok=True)
+        unprior("synth", "--seed", str(seed), "--out", run / "scores.parquet")
+        for name, options in (("standard", ()), ("uncertain", ("--uncertainty", "--epsilon-cs", "0.1"))):
+            unprior("fit", run / "scores.parquet", *options, "--out", run / f"{name}.calibrator.json")
+            unprior("apply", run / f"{name}.calibrator.json", run / "scores.parquet", "--out", run / f"{name}.jsonl")
+        unprior("study", "all", "--run", run)
+
+
+def read_results(folder: Path) -> dict[str, Any]:
+    """Every file that is compared, by its name without the folder; studies by their present names."""
+    found: dict[str, Any] = {}
+    for path in sorted([*folder.rglob("*.json"), *folder.rglob("*.jsonl")]):
+        name = path.relative_to(folder)
+        if path.name in ("run.json", "config.json") or "images" in name.parts:
+            continue
+        if path.suffix == ".jsonl":
+            found[str(name)] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            continue
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if path.parent.name == "study":
+            name = name.with_name(f"{RENAMED.get(path.stem, path.stem)}.json")
+        if path.name == "report.json":
+            studies = content.get("studies", {})
+            content["studies"] = {RENAMED.get(key, key): value for key, value in studies.items()}
+        found[str(name)] = content
+    return found
+
+
+def values(content: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Every single value with its place."""
+    if isinstance(content, dict):
+        for name, value in content.items():
+            if not any(word in name for word in TIMES):
+                yield from values(value, f"{place}.{name}" if place else name)
+    elif isinstance(content, list):
+        for number, value in enumerate(content):
+            yield from values(value, f"{place}[{number}]")
+    else:
+        yield place, content
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal; numbers up to rounding."""
+    if isinstance(one, float) and isinstance(other, float):
+        return one == other or math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    return type(one) is type(other) and bool(one == other)
+
+
+def compare(before: dict[str, Any], after: dict[str, Any]) -> int:
+    """Print what differs, file by file; returns in how many values."""
+    differing = 0
+    for name in sorted(before.keys() | after.keys()):
+        if name not in before or name not in after:
+            print(f"{name}: only {'after' if name in after else 'before'}")
+            differing += 1
+            continue
+        old, new = dict(values(before[name])), dict(values(after[name]))
+        changed = [place for place in old if place in new and not same(old[place], new[place])]
+        gone, come = [place for place in old if place not in new], [place for place in new if place not in old]
+        differing += len(changed) + len(gone) + len(come)
+        if not (changed or gone or come):
+            print(f"{name}: {len(old):,} values, all equal")
+            continue
+        print(f"{name}: {len(old):,} values, {len(changed):,} changed, {len(gone):,} gone, {len(come):,} new")
+        for place in changed[:_SHOWN]:
+            print(f"    {place}: {_short(old[place])} → {_short(new[place])}")
+        for word, places in (("gone", gone), ("new", come)):
+            kinds = Counter(_kind(place) for place in places)
+            for kind, count in kinds.most_common(_SHOWN):
+                print(f"    {word}: {kind} ({count:,})")
+    return differing
+
+
+def _kind(place: str) -> str:
+    """A place without its numbers: the same field of all records."""
+    return re.sub(r"\[\d+\]", "[…]", place)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 160 else f"{text[:157]}…"
+
+
+def main() -> None:
+    """Compare this state with another one, or two folders of results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--base", type=Path, required=True, help="checkout of the other state")
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder for the results; what is there is not made again"
+    )
+    options = parser.parse_args()
+    here = Path(__file__).resolve().parent.parent
+    for name, source in (("before", options.base.resolve()), ("after", here)):
+        make_results(source, options.work.resolve() / name)
+    count = compare(*(read_results(options.work / name) for name in ("before", "after")))
+    print(f"{count:,} values differ")
+
+
+if __name__ == "__main__":
+    main()
