@@ -62,7 +62,7 @@ def run_studies(
     >>> calibrator = SelectivePriorCalibrator().fit(table)
     >>> result = run_studies(calibrator.predict(table.where(split="test")), calibrator, table.where(split="dev"))
     >>> {name: len(records) for name, records in result.records().items()}
-    {'attraction': 30, 'components': 8, 'frontier': 28, 'ranges': 2, 'strengths': 6, 'methods': 22}
+    {'attraction': 30, 'components': 8, 'frontier': 66, 'ranges': 2, 'strengths': 6, 'methods': 22}
     """
     _check_one_source(decisions.table)
     curve = None

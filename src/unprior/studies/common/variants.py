@@ -51,7 +51,7 @@ class Variants(StudyResult):
     >>> table = synthesize(seed=0)
     >>> result = study_joint_fitting(table.where(split="dev"), table.where(split="test"))
     >>> result.tasks, result.best("mc"), result.method
-    (('mc', 'qa'), ('mc',), 'SPC (standard, ε = 0.04)')
+    (('mc', 'qa'), ('joint',), 'SPC (standard, ε = 0.04)')
     """
 
     variants: tuple[SpcVariant, ...]
@@ -174,8 +174,9 @@ class VariantsDisplay(Display):
                   markerfacecolor="none", markeredgecolor=style.cf, label="highest U")  # fmt: skip
         axes.set_yticks(heights, self.rows)
         axes.set_ylim(place - 0.4, -0.6)
-        axes.set(title=task_name(task), xlabel=f"change of accuracy (points), {results.method}")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.45 / (self.height(results) - 1.0)), ncols=3)
+        axes.set(title=task_name(task), xlabel=f"change (points), {results.method}")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.45 / (self.height(results) - 1.0)), ncols=3,
+                    columnspacing=1.0, handletextpad=0.3)  # fmt: skip
 
 
 def spc_name(epsilon: float, *, uncertainty: bool) -> str:

@@ -172,8 +172,8 @@ class SizesDisplay(Display):
             axes.errorbar(sizes, means, yerr=deviations, color=colour, marker=marker, markersize=5, capsize=3,
                           linewidth=1.6, label=name)  # fmt: skip
         axes.set_xticks([size for size, _, _ in self.cf])
-        axes.set(xlabel=f"development pairs, {method}", ylabel="change of accuracy (points)", title=task_name(task))
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+        axes.set(xlabel=f"development pairs\n{method}", ylabel="change of accuracy (points)", title=task_name(task))
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.26), ncols=2)
 
 
 def _place(size: int, spread: Spread) -> tuple[int, float, float]:

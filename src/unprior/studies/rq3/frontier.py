@@ -181,7 +181,7 @@ class FrontierDisplay(Display):
     """
 
     curves: dict[str, Curve]
-    """By method; labels are ε in points, or λ of a fixed strength without a gate."""
+    """By method; labels are ε, or λ of a fixed strength without a gate."""
     own: dict[str, Curve]
     """Both versions of SPC with the ε that is marked, drawn as stars."""
 
@@ -207,17 +207,17 @@ class FrontierDisplay(Display):
         axes.axvline(0, color=style.quiet, linewidth=0.8)
         ours, other = results.version("spc"), results.version("spc_other")
         looks: dict[str, dict[str, Any]] = {
-            "fixed": {"label": "fixed λ (labels), no gate", "color": style.quiet, "marker": ".", "linestyle": "--",
+            "fixed": {"label": "fixed λ, no gate", "color": style.quiet, "marker": ".", "linestyle": "--",
                       "linewidth": 1.0},
-            "learned_direct": {"label": "learned rule, direct subtraction", "color": style.cs, "marker": "v",
+            "learned_direct": {"label": "learned rule, direct", "color": style.cs, "marker": "v",
                                "linestyle": ":"},
             "learned_fixed": {"label": "learned rule, fixed λ", "color": style.repaired, "marker": "^",
                               "linestyle": ":"},
-            "fixed_selected": {"label": f"selected λ, gate of {ours} SPC", "color": style.control, "marker": "D",
+            "fixed_selected": {"label": "selected λ, with gate", "color": style.control, "marker": "D",
                                "markersize": 6.5, "markerfacecolor": style.paper, "linewidth": 1.0},
             "spc_other": {"label": f"SPC ({other})", "color": style.method, "marker": "o", "markersize": 4.5,
                           "markerfacecolor": style.paper, "linestyle": "--", "linewidth": 1.0},
-            "spc": {"label": f"SPC ({ours}) by ε (labels, points)", "color": style.method, "marker": "o",
+            "spc": {"label": f"SPC ({ours})", "color": style.method, "marker": "o",
                     "markersize": 5},
         }  # fmt: skip
         for level, (method, look) in enumerate(looks.items(), start=3):
@@ -234,7 +234,7 @@ class FrontierDisplay(Display):
         axes.set_xlim(limits([cs for cs, _, _ in gated]))
         axes.set_ylim(limits([cf for _, cf, _ in gated]))
         self._label(gated)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, handlelength=1.8)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, handlelength=1.8, fontsize=8)
 
     def _label(self, gated: Sequence[tuple[float, float, str]]) -> None:
         """Name the points of SPC and the fixed strengths where names cover neither each other nor points."""
@@ -255,8 +255,8 @@ class FrontierDisplay(Display):
             spc = index < len(self.curves["spc"])
             far = math.hypot(*offset) > NEAR + 2.5 * len(label)
             axes.annotate(label, (cs, cf), offset, textcoords="offset points", fontsize=8, ha="center", va="center",
-                          color=style.method if spc else style.quiet, bbox=ground if spc else None,
-                          zorder=11 if spc else 2, arrowprops=line if far else None)  # fmt: skip
+                          color=style.method if spc else style.quiet, bbox=ground, zorder=11 if spc else 9,
+                          arrowprops=line if far else None)  # fmt: skip
 
     @property
     def outside(self) -> tuple[str, ...]:
@@ -267,11 +267,15 @@ class FrontierDisplay(Display):
         )
 
 
+def _short(epsilon: float) -> str:
+    return format_limit(epsilon).lstrip("0") if epsilon else "0"
+
+
 def _curve(points: Sequence[FrontierPoint]) -> Curve:
     labels: dict[tuple[float, float], list[str]] = {}
     for point in points:
         place = (100 * point.result.cs.delta, 100 * point.result.cf.delta)
-        label = f"{point.strength:.2g}" if point.epsilon is None else f"{100 * point.epsilon:g}"
+        label = f"{point.strength:.2g}" if point.epsilon is None else _short(point.epsilon)
         labels.setdefault(place, []).append(label)
     return tuple((cs, cf, ", ".join(names)) for (cs, cf), names in labels.items())
 
@@ -341,7 +345,8 @@ STUDY = Study(
     asks="How much repair does a permitted loss of commonsense accuracy buy, with SPC and with other rules?",
     how="For every ε of 0, 0.02, 0.04, 0.06 and 0.10, uncertainty-aware SPC, standard SPC, one selected fixed strength "
     "with the uncertainty-aware gate, and learned rules on proposals of a fixed strength and of direct subtraction are "
-    "fitted and selected again on the same development pairs; fixed strengths without a gate need no ε.",
+    "fitted and selected again on the same development pairs; fixed strengths without a gate need no ε. Labels in the "
+    "figure: ε of uncertainty-aware SPC, and λ of the fixed strengths.",
     needs=("scores",),
     run=lambda inputs: study_frontier(
         inputs.fitted(uncertainty=True),

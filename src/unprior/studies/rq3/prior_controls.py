@@ -128,8 +128,8 @@ class PriorControls(StudyResult):
             mean, other = self.of("mean", task), self.of("other", task)
             won = sum(spc.cf[0] > value for value in other.cf)
             sentences.append(
-                f"On {task.upper()} {_spc(spc.epsilon)} has a ΔCF of {format_points(spc.cf[0])}, {compared} that of the "
-                f"best replacement (“{CONTROLS[best.name]}”, {format_points(most)}); p = {mean.p_values[0]:.3g} "
+                f"On {task.upper()} {_spc(spc.epsilon)} has a ΔCF of {format_points(spc.cf[0])}, {compared} that of "
+                f"the best replacement (“{CONTROLS[best.name]}”, {format_points(most)}); p = {mean.p_values[0]:.3g} "
                 f"against the mean development prior, and SPC is ahead of {won} of {len(other.cf)} runs with another "
                 f"question's prior (largest p = {max(other.p_values):.3g})."
             )

@@ -272,9 +272,9 @@ def _shown(value: float | None) -> str:
 
 
 def fitted_ranges(inputs: StudyInputs) -> Ranges:
-    """The stable ranges of SPC's proposals, beside the one strength that the same development rows select."""
+    """The stable ranges of SPC's proposals, beside the one strength that its gate selects on the same rows."""
     control = FixedStrengthCalibrator(epsilon_cs=inputs.epsilon, ties=inputs.ties)
-    control.fit(inputs.development, split=None)
+    control.set_params(uncertainty=inputs.uncertainty).fit(inputs.development, split=None)
     return study_ranges(inputs.decisions(), fixed_strength=selected_strength(control, inputs.test))
 
 
