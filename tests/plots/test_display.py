@@ -1,16 +1,13 @@
-"""Panels beside each other, and words on colours."""
+"""Panels beside each other."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import pytest
 from matplotlib.axes import Axes
 
-from unprior.plots.display import readable_on
 from unprior.plots.panels import Draw, Panels
-from unprior.plots.style import DARK, LIGHT, FigureStyle
+from unprior.plots.style import FigureStyle
 
 
 def drawn(top: float, name: str = "found", row: str = "SPC") -> Draw:
@@ -52,18 +49,3 @@ def test_a_panel_for_every_task() -> None:
     assert panels is not None
     assert [axes.get_xlim() for axes in panels.figure().axes] == [(0.0, 1.0), (0.0, 2.0)]
     assert Panels.per_task(draw, {}, (), 3, 2) is None
-
-
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-def test_words_on_every_shade_can_be_read(style: FigureStyle) -> None:
-    """Contrast of at least 4.5 between the colour of a cell and the words on it (WCAG AA)."""
-    from matplotlib.colors import LinearSegmentedColormap, to_rgb
-
-    def luminance(colour: tuple[float, ...]) -> float:
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
-        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
-
-    ramp = LinearSegmentedColormap.from_list("shades", style.ramp)
-    for share in np.linspace(0, 1, 101).tolist():
-        pair = sorted([luminance(ramp(share)), luminance(to_rgb(readable_on(ramp(share))))])
-        assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 4.5

@@ -69,10 +69,9 @@ def by_model(models: Mapping[str, Panels], style: FigureStyle = LIGHT) -> Figure
     columns = list(models.values())
     rows = [[each.draws[place] for each in columns] for place in range(min(len(each.draws) for each in columns))]
     figure = _figure(rows, columns[0], style)
-    with style.applied():
-        for axes, name in zip(figure.axes, models, strict=False):
-            title = axes.get_title(loc="left")
-            axes.set_title(f"{name}\n{title}" if title else name)
+    for axes, name in zip(figure.axes, models, strict=False):
+        title = axes.get_title(loc="left")
+        axes.set_title(f"{name}\n{title}" if title else name, color=style.ink)
     return figure
 
 
@@ -103,8 +102,7 @@ def _share_legend(figure: Figure) -> None:
     for legend in legends:
         assert legend is not None  # every panel has the same one
         legend.remove()
-    widest = 5 * max(map(len, texts[0])) + 45  # in points, with its line and some room
-    columns = max(1, min(len(texts[0]), int(72 * figure.get_figwidth() // widest)))
+    columns = min(len(texts[0]), 4) if len(texts[0]) <= 4 else 1 + len(figure.axes)
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns)
 
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from unprior.plots.display import Display, readable_on
-from unprior.plots.style import LIGHT, FigureStyle
+from unprior.plots.display import Display
+from unprior.plots.style import LIGHT, FigureStyle, readable_on
 from unprior.studies import Attraction
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, prior_winners
-from unprior.plots.display import Display, readable_on
+from unprior.plots.display import Display
 from unprior.plots.panels import Panels
-from unprior.plots.style import LIGHT, FigureStyle
+from unprior.plots.style import LIGHT, FigureStyle, readable_on
 from unprior.scores import ScoreTable
 from unprior.scores.priors import VIEWS, with_prior
 from unprior.scores.schema import IntArray
