@@ -70,7 +70,7 @@ class Frontier(StudyResult):
 
     @property
     def labels(self) -> dict[str, str]:
-        """Names for people of all methods, in the order of the table."""
+        """Names of all methods in tables, in their order there."""
         ours, other = self.version("spc"), self.version("spc_other")
         return {
             "spc": f"SPC ({ours})",

@@ -28,7 +28,7 @@ METHODS = {
     "selected-strength-gated": "Fixed strength",
     "learned-rule-fixed": "Learned revision rule",
 }
-"""By the name of the control, with the name for people."""
+"""Names in tables by the name of the control."""
 SHIFTED = "Target category excluded"
 
 
@@ -37,7 +37,7 @@ class ShiftRun:
     """One method fitted on one choice of development data."""
 
     condition: str
-    """The choice of development data, for people."""
+    """The choice of development data, as the table names it."""
     method: str
     seed: int | None
     """Of the draw of development pairs; None where nothing is drawn."""
@@ -64,7 +64,7 @@ class LessOrShifted(StudyResult):
 
     @property
     def labels(self) -> dict[str, str]:
-        """Names of the methods for people, with the version and ε of SPC."""
+        """Names of the methods in the table, with the version and ε of SPC."""
         return METHODS | {"spc": spc_name(self.epsilon, uncertainty=True)}
 
     @property

@@ -228,8 +228,8 @@ def study_prior_controls(
     for name, (replace, calibrator, drawn) in _REPLACEMENTS.items():
         replaced[name] = []
         for seed in seeds if drawn else seeds[:1]:
-            chance = np.random.default_rng(seed)
-            fit, judge = (replace(development, table, chance) for table in (development, test))
+            generator = np.random.default_rng(seed)
+            fit, judge = (replace(development, table, generator) for table in (development, test))
             replaced[name].append((calibrator(ties=ties).fit(fit, split=None), judge))
     rows: list[PriorControl] = []
     for epsilon in epsilons:

@@ -1,4 +1,4 @@
-"""RQ3: is scoring the candidates already the better classifier? What repairs looked like before the correction."""
+"""RQ3: are the image scores alone already right where SPC repairs an answer?"""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def study_repairs(decisions: Decisions) -> Repairs:
 STUDY = Study(
     name="repairs",
     question="rq3",
-    title="What the repairs looked like",
-    asks="Does SPC only pick up answers that scoring the candidates had right all along?",
+    title="Original predictions and candidate scoring",
+    asks="Does SPC only adopt answers that the image scores already had right?",
     how="Standard SPC, ε = {epsilon}, on the test rows: how often the original answer is the winner of the image "
     "scores, and among SPC's CF repairs the shares whose image scores were already right, and where original answer, "
     "image scores and text-only scores named the same wrong answer.",

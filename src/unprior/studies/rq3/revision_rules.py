@@ -42,7 +42,7 @@ class RuleRow:
 
     name: str
     label: str
-    """The name for people."""
+    """Its name in tables."""
     settings: dict[str, Any]
     """What was chosen on the development rows."""
     feasible: bool | None
@@ -136,7 +136,7 @@ class RevisionRules(StudyResult):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the gate and the adaptive strength are worth, and which row is best."""
+        """What the gate and the adaptive strength add, and which row is best."""
         spc = self.row("spc")
         sentences = [
             f"No setting of {spc.label} is feasible on the development rows, so that it changes nothing."

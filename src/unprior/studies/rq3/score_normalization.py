@@ -111,13 +111,13 @@ class ScoreNormalization(StudyResult):
     def sentences(self) -> tuple[str, ...]:
         """Whether length can matter, and whether it did."""
         if self.identical:
-            unsaid = (
+            unknown = (
                 f" ({self.without_counts} of {self.examples} examples do not say so and are taken to be)"
                 if self.without_counts
                 else ""
             )
             return (
-                f"Every candidate is one token{unsaid}, so sum and mean are the same by construction.",
+                f"Every candidate is one token{unknown}, so sum and mean are the same by construction.",
                 f"With either, {self.method} changes CF/CS accuracy by "
                 f"{changes_by_task([each.summed for each in self.tasks])}, in points.",
             )
