@@ -15,9 +15,8 @@ from unprior.evaluation.comparison import SideResult, TaskResult
 from unprior.evaluation.metrics import Change, Metrics, Share
 from unprior.evaluation.statistics import mcnemar
 from unprior.report import attraction_table, changes_table, components_table, evaluation_record, metrics_table
-from unprior.studies import Attraction, Components, TradeOff
+from unprior.studies import Attraction, Components, SpcVariant, TradeOff
 from unprior.studies.rq1.attraction import AttractionCell
-from unprior.studies.rq3.components import Component
 from unprior.tables.format import format_p
 
 BEFORE = Metrics(cf=Share(100, 200), cs=Share(190, 200), ccr=Share(90, 100), attraction=Share(80, 100))
@@ -175,7 +174,7 @@ def test_p_values(value: float, shown: str) -> None:
 def test_component_rows() -> None:
     repaired, harmed = Change(20, 2, 25, 200), Change(1, 3, 5, 200)
     rows = tuple(
-        Component(name, label, (TradeOff("mc", repaired, harmed), TradeOff("qa", harmed, repaired)))
+        SpcVariant(name, label, (TradeOff("mc", repaired, harmed), TradeOff("qa", harmed, repaired)))
         for name, label in (("fixed", "Fixed strength (λ = 0.8)"), ("spc", "SPC"))
     )
     seen = lines(components_table(Components(rows)), width=80)

@@ -64,7 +64,7 @@ FROM_SCORES = {
     "revision-rules": r".*changed|settings|feasible|abstains",
     "methods": r".*changed|settings|note",
     "frontier": r".*changed|strength|abstains",
-    "sum-or-mean": r".*changed|same_.*",
+    "score-normalization": r".*changed|same_.*",
     "option-orders": r".*changed|.*agreement",
     "claim-order": r"changed|note|consistent.*",
     "question-forms": r"changed|reverses|consistent.*",

@@ -9,8 +9,8 @@ from small_tables import Row, abstaining_calibrator, twelve_pairs
 from study_checks import counts, expected_counts, finals_row_by_row, is_plain
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError
 from unprior.plots.style import DARK
-from unprior.report.figures import VariantsDisplay
 from unprior.studies import AlternativePriors, study_alternative_priors
+from unprior.studies.common.variants import VariantsDisplay
 from unprior.studies.rq3.alternative_priors import LABELS
 
 
@@ -58,18 +58,18 @@ def test_every_estimate_is_decided_with_the_text_only_calibrator(result: Alterna
     assert len({tuple(map(tuple, map(counts, each.tasks))) for each in result.variants}) > 1, "estimates must differ"
 
 
-def test_rows_are_those_of_the_paper_and_the_best_is_strong(result: AlternativePriors) -> None:
+def test_rows_are_those_of_the_paper_and_the_best_is_bold(result: AlternativePriors) -> None:
     assert [row.cells[0] for row in result.table.rows] == list(LABELS.values())
     for place, task in enumerate(result.tasks, start=1):
         utilities = [each.on(task).utility for each in result.variants]
-        strong = [place in row.bold_cells for row in result.table.rows]
-        assert strong == [value == max(utilities) for value in utilities]
+        bold = [place in row.bold_cells for row in result.table.rows]
+        assert bold == [value == max(utilities) for value in utilities]
 
 
 def test_sentences_name_the_best(result: AlternativePriors) -> None:
     for task, sentence in zip(result.tasks, result.sentences[::2], strict=True):
         assert all(LABELS[name] in sentence for name in result.best(task))
-    only = AlternativePriors((result.of("text"),))
+    only = AlternativePriors((result.of("text"),), result.method)
     assert only.sentences[1].endswith("with none of 0 others.")
     assert is_plain(result)
 
@@ -86,7 +86,7 @@ def test_the_figure_has_a_line_for_every_estimate(result: AlternativePriors) -> 
 def test_a_calibrator_that_abstains_says_so() -> None:
     test = ScoreTable.from_rows(rows_with_views()).where(split="test")
     result = study_alternative_priors(abstaining_calibrator(), test)
-    assert result.sentences == ("SPC abstains, so no estimate of the prior changes an answer.",)
+    assert result.sentences == ("SPC (standard, ε = 0.04) abstains, so no estimate of the prior changes an answer.",)
     assert all(record["changed"] == 0 for record in result.records())
 
 

@@ -5,8 +5,7 @@ import pytest
 from small_tables import abstaining_calibrator, corrected_winner, count_changes, twelve_pairs
 from unprior import SelectivePriorCalibrator
 from unprior.evaluation import Change
-from unprior.studies import Components, TradeOff, study_components
-from unprior.studies.rq3.components import Component
+from unprior.studies import Components, SpcVariant, TradeOff, study_components
 
 
 def test_every_row_against_plain_loops() -> None:
@@ -21,14 +20,15 @@ def test_every_row_against_plain_loops() -> None:
         "spc": [decision.final for decision in decisions],
     }
     result = study_components(decisions)
-    assert [row.variant for row in result.rows] == list(finals)
+    assert [row.name for row in result.rows] == list(finals)
     for row in result.rows:
         for task in row.tasks:
             for side, change in (("cf", task.cf), ("cs", task.cs)):
-                expected = count_changes(rows, finals[row.variant], task.task, side)
-                assert (change.repairs, change.harms, change.total) == expected, (row.variant, task.task, side)
+                expected = count_changes(rows, finals[row.name], task.task, side)
+                assert (change.repairs, change.harms, change.total) == expected, (row.name, task.task, side)
             assert task.utility == pytest.approx(task.cf.delta + 0.5 * task.cs.delta)
     assert len(result.records()) == 8
+    assert result.table.rows[-1].cells[0] == "SPC (standard, ε = 0.04)"
     assert result.tasks == ("mc", "qa")
 
 
@@ -40,22 +40,25 @@ def test_another_fixed_strength_is_named() -> None:
 
 def test_an_abstaining_calibrator_has_no_ungated_row() -> None:
     result = study_components(abstaining_calibrator().predict(twelve_pairs()))
-    assert [row.variant for row in result.rows] == ["no_subtraction", "fixed", "spc"]
+    assert [row.name for row in result.rows] == ["no_subtraction", "fixed", "spc"]
     assert all(task.cf.changed == task.cs.changed == 0 for task in result.rows[-1].tasks)
-    assert result.sentences[-1] == "The calibrator abstains, so there is no proposal to adopt."
+    assert result.sentences[-1] == "SPC (standard, ε = 0.04) abstains, so there is no proposal to adopt."
 
 
 def test_table_and_sentences_by_hand() -> None:
-    def row(variant: str, repairs: int, harms: int) -> Component:
+    def row(variant: str, repairs: int, harms: int) -> SpcVariant:
         tasks = (TradeOff("mc", Change(repairs, 0, repairs, 10), Change(0, harms, harms, 10)),)
-        return Component(variant, variant.upper(), tasks)
+        return SpcVariant(variant, variant.upper(), tasks)
 
     result = Components((row("no_subtraction", 1, 0), row("fixed", 4, 3), row("ungated", 4, 2), row("spc", 3, 1)))
-    assert [each.cells for each in result.table.rows][2:] == [("UNGATED", "+40.0/-20.0"), ("SPC", "+30.0/-10.0")]
+    assert [each.cells for each in result.table.rows][2:] == [
+        ("UNGATED", "+40.0/-20.0", "4/0; 0/2", "+30.0"),
+        ("SPC", "+30.0/-10.0", "3/0; 0/1", "+25.0"),
+    ]
     assert [each.bold for each in result.table.rows] == [False, False, False, True]
     assert result.sentences == (
         "Choosing the best image-scored candidate without subtraction changes CF/CS accuracy by +10.0/+0.0 on MC.",
-        "SPC's CF change beyond that is +20.0 on MC.",
-        "The gate moves ΔCF/ΔCS of the learned proposals by -10.0/+10.0 on MC.",
+        "The CF change of SPC beyond that is +20.0 on MC.",
+        "The gate of SPC changes ΔCF/ΔCS of its proposals by -10.0/+10.0 on MC.",
     )
     assert result.figure() is not None

@@ -10,10 +10,9 @@ from unprior import ScoreTable, UnpriorError
 from unprior.benchmarks.splits import nested_development
 from unprior.evaluation import Change
 from unprior.plots.style import DARK
-from unprior.report.figures import SizesDisplay
 from unprior.studies import DevelopmentSize, TradeOff, study_development_size
 from unprior.studies.common.resplit import outline
-from unprior.studies.rq3.development_size import SizeRun
+from unprior.studies.rq3.development_size import SizeRun, SizesDisplay
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +62,16 @@ def test_rows_are_means_with_deviations() -> None:
         ("28", "+40.0 ± 0.0", "-10.0 ± 0.0"),
     ]
     assert result.sentences == (
-        "With 14 development pairs CF accuracy changes by +20.0 ± 14.1 on MC, in points.",
-        "From 14 to 28 pairs the means move by +20.0 points of ΔCF and +0.0 of ΔCS on MC.",
-        "No draw of any size lowers CF accuracy.",
+        "With 14 development pairs SPC (uncertainty-aware, ε = 0.10) changes CF accuracy by +20.0 ± 14.1 on MC, in "
+        "points.",
+        "From 14 to 28 pairs the means of SPC (uncertainty-aware, ε = 0.10) move by +20.0 points of ΔCF and +0.0 of "
+        "ΔCS on MC.",
+        "SPC (uncertainty-aware, ε = 0.10) lowers CF accuracy for no draw of any size.",
     )
-    assert made_up({14: [1, -3], 28: [4, 4]}).sentences[-1] == "With 14 pairs some draw lowers CF accuracy."
+    assert made_up({14: [1, -3], 28: [4, 4]}).sentences[-1].startswith("With 14 pairs SPC")
     one = made_up({1: [-3]}).sentences
-    assert one[0].startswith("With 1 development pair CF")
-    assert one[-1] == "With 1 pair some draw lowers CF accuracy."
+    assert one[0].startswith("With 1 development pair SPC")
+    assert one[-1] == "With 1 pair SPC (uncertainty-aware, ε = 0.10) lowers CF accuracy for some draw."
     assert len(json.loads(json.dumps(result.records(), allow_nan=False))) == 4
 
 

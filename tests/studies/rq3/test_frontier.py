@@ -1,22 +1,29 @@
 from __future__ import annotations
 
+from itertools import combinations
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
 import straightforward
 from small_tables import corrected_winner, count_changes, few_pairs, hopeless_table, twelve_pairs, with_other_answers
-from unprior import ScoreTable, SelectivePriorCalibrator
+from unprior import ScoreTable, SelectivePriorCalibrator, synthesize
 from unprior.baselines.controls import STRENGTHS, run_controls
 from unprior.calibration.fixed import FixedStrengthCalibrator
 from unprior.evaluation import Change
-from unprior.plots.style import DARK
-from unprior.report.figures import FrontierDisplay
+from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies import Frontier, TradeOff, study_frontier
-from unprior.studies.rq3.frontier import EPSILONS, FrontierPoint
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.rq3.frontier import EPSILONS, STUDY, FrontierDisplay, FrontierPoint
 
 
 def test_every_point_against_plain_loops() -> None:
     table = twelve_pairs()
     development, test = table.where(split="dev"), table.where(split="test")
     rows = test.arrow.to_pylist()
-    result = study_frontier(SelectivePriorCalibrator(epsilon_cs=0.04), development, test)
+    calibrator = SelectivePriorCalibrator(epsilon_cs=0.04).fit(development)
+    result = study_frontier(calibrator, development, test)
     finals: dict[tuple[str, float], list[str | None]] = {}
     for epsilon in EPSILONS:
         model = straightforward.fit(development.arrow.to_pylist(), epsilon_cs=epsilon)
@@ -25,7 +32,7 @@ def test_every_point_against_plain_loops() -> None:
         finals["fixed", strength] = [corrected_winner(row, strength) for row in rows]
     seen = 0
     for point in result.points:
-        if point.method == "fixed_selected":
+        if point.method not in ("spc", "fixed"):
             continue
         key = point.epsilon if point.method == "spc" else point.strength
         assert key is not None
@@ -36,33 +43,37 @@ def test_every_point_against_plain_loops() -> None:
     assert seen == 2 * 2 * (len(EPSILONS) + len(STRENGTHS))
 
 
-def test_the_selected_strength_keeps_the_calibrators_limit() -> None:
+def test_the_marked_limit_is_the_calibrators() -> None:
     table = twelve_pairs()
-    calibrator = SelectivePriorCalibrator(epsilon_cs=0.1)
-    result = study_frontier(calibrator, table.where(split="dev"), table.where(split="test"), epsilons=(0.1,))
-    (point,) = result.of("mc", "fixed_selected")
-    assert point.epsilon == result.epsilon == 0.1
-    assert point.strength is not None
-    assert not hasattr(calibrator, "model_"), "the calibrator is left as it is"
+    development, test = table.where(split="dev"), table.where(split="test")
+    calibrator = SelectivePriorCalibrator(epsilon_cs=0.1).fit(development)
+    result = study_frontier(calibrator, development, test, epsilons=(0.0,))
+    last = result.of("mc", "fixed_selected")[-1]
+    assert last.epsilon == result.epsilon == 0.1
+    assert last.strength is not None
+    assert calibrator.epsilon_cs == 0.1, "the calibrator is left as it is"
     assert result.tasks == ("mc", "qa")
 
 
 def test_what_abstains_stays_where_it_is() -> None:
     test = twelve_pairs().where(split="test", task="mc")
-    result = study_frontier(SelectivePriorCalibrator(), hopeless_table(), test, epsilons=(0.0, 0.1))
+    calibrator = SelectivePriorCalibrator().fit(hopeless_table())
+    result = study_frontier(calibrator, hopeless_table(), test, epsilons=(0.0, 0.1))
     points = (*result.of("mc", "spc"), *result.of("mc", "fixed_selected"))
-    assert [point.epsilon for point in points] == [0.0, 0.04, 0.1, 0.04], "the calibrator's own ε is among them"
+    assert [point.epsilon for point in points] == 2 * [0.0, 0.04, 0.1], "the calibrator's own ε is among them"
     for point in points:
         assert point.abstains
         assert point.strength is None
         assert point.result.cf.changed == point.result.cs.changed == 0
     assert not any(point.abstains for point in result.of("mc", "fixed"))
+    display = FrontierDisplay.from_results(result, task="mc")
+    assert display.curves["spc"] == display.curves["fixed_selected"] == ((0.0, 0.0, "0, .04, .10"),)
 
 
 def everything(table: ScoreTable, **settings: bool) -> Frontier:
-    calibrator = SelectivePriorCalibrator(**settings)
     development, test = table.where(split="dev"), table.where(split="test")
-    return study_frontier(calibrator, development, test, epsilons=(0.0, 0.1), controls=True)
+    calibrator = SelectivePriorCalibrator(**settings).fit(development)
+    return study_frontier(calibrator, development, test, epsilons=(0.0, 0.1))
 
 
 def test_every_control_is_chosen_again_for_every_limit() -> None:
@@ -100,18 +111,67 @@ def test_answers_of_test_rows_choose_nothing() -> None:
     assert everything(table) == mine, "the same twice"
 
 
-def test_sections_and_figure_have_every_method() -> None:
+def test_sections_have_every_method() -> None:
     result = everything(few_pairs(development=3, test=1), uncertainty=True)
-    assert [section.heading for section in result.table.sections][:2] == ["SPC, uncertainty-aware", "SPC, standard"]
+    assert [section.heading for section in result.table.sections][:2] == ["SPC (uncertainty-aware)", "SPC (standard)"]
     assert [len(section.rows) for section in result.table.sections] == [3, 3, 3, 3, 3, 8]
-    assert [row.cells[0] for row in result.table.rows if row.bold] == ["ε = 0.04"]
-    display = FrontierDisplay.from_results(result, task="qa", style=DARK)
-    points = result.of("qa", "learned_fixed")
-    assert {(cs, cf) for cs, cf, _ in display.learned_fixed} == {
-        (100 * point.result.cs.delta, 100 * point.result.cf.delta) for point in points
-    }
-    assert sum(len(label.split(", ")) for _, _, label in display.learned_direct) == 3
-    assert result.figure(DARK) is not None
+    assert [row.cells[0] for row in result.table.rows if row.bold] == ["ε = 0.04"] * 2, "of both versions"
+
+
+@pytest.fixture(scope="module")
+def result() -> Frontier:
+    found = STUDY.run(StudyInputs(synthesize(seed=3)))
+    assert isinstance(found, Frontier)
+    return found
+
+
+def test_the_study_is_the_papers_whatever_version_is_under_study(result: Frontier) -> None:
+    assert result.uncertainty
+    assert STUDY.run(StudyInputs(synthesize(seed=3), uncertainty=True)) == result
+
+
+@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("task", ["mc", "qa"])
+def test_curves_are_the_points(result: Frontier, task: str, style: FigureStyle) -> None:
+    display = FrontierDisplay.from_results(result, task=task, style=style)
+    for method, curve in display.curves.items():
+        points = result.of(task, method)
+        assert {(cs, cf) for cs, cf, _ in curve} == {
+            (100 * point.result.cs.delta, 100 * point.result.cf.delta) for point in points
+        }
+        assert sum(len(label.split(", ")) for _, _, label in curve) == len(points)
+    labels = ", ".join(label for _, _, label in display.curves["spc"]).split(", ")
+    assert sorted(labels, key=float) == ["0", ".02", ".04", ".06", ".10"]
+    drawn = {line.get_label(): line for line in display.axes_.lines}
+    for label, method in (("SPC (standard)", "spc_other"), ("SPC (uncertainty-aware)", "spc")):
+        np.testing.assert_allclose(drawn[label].get_xdata(), [cs for cs, _, _ in display.curves[method]])
+        np.testing.assert_allclose(drawn[label].get_ydata(), [cf for _, cf, _ in display.curves[method]])
+    for name in ("uncertainty-aware", "standard"):
+        assert f"SPC ({name}, ε = 0.04)" in drawn
+    assert result.figure(style) is not None
+
+
+def test_fixed_strengths_do_not_squeeze_the_rest(result: Frontier) -> None:
+    display = FrontierDisplay.from_results(result, task="mc")
+    (left, right), (bottom, top) = display.axes_.get_xlim(), display.axes_.get_ylim()
+    for method, curve in display.curves.items():
+        inside = [left <= cs <= right and bottom <= cf <= top for cs, cf, _ in curve]
+        assert all(inside) or method == "fixed"
+        if method == "fixed":
+            assert display.outside == tuple(point[2] for point, shown in zip(curve, inside, strict=True) if not shown)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("task", ["mc", "qa"])
+def test_labels_do_not_cover_each_other(seed: int, task: str) -> None:
+    result = STUDY.run(StudyInputs(synthesize(seed=seed)))
+    assert isinstance(result, Frontier)
+    display = FrontierDisplay.from_results(result, task=task)
+    display.figure_.draw_without_rendering()
+    boxes = [Text.get_window_extent(text) for text in display.axes_.texts]  # without the line to its point
+    assert len(boxes) == len(display.curves["spc"]) + len(display.curves["fixed"]) - len(display.outside)
+    for one, other in combinations(boxes, 2):
+        assert not one.overlaps(other)
 
 
 def test_sentences_follow_the_numbers() -> None:
@@ -120,11 +180,11 @@ def test_sentences_follow_the_numbers() -> None:
         return FrontierPoint(method, epsilon, None, False, result)
 
     points = (point("spc", 0.0, 2, 0), point("spc", 0.04, 5, 4), point("fixed_selected", 0.04, 3, 1))
-    said = Frontier(points, 0.04).sentences
-    assert said == (
-        "On MC SPC goes from +2.0/+0.0 points at ε = 0.00 to +5.0/-4.0 at ε = 0.04; 2 limits give 2 different results.",
-        "The loss on the test pairs exceeds its limit in 0 of 2 cases.",
-        "At ε = 0.04 SPC gives +5.0/-4.0 (+3.0/-1.0 with one selected strength) on MC.",
+    assert Frontier(points, 0.04, uncertainty=False).sentences == (
+        "On MC SPC (standard) goes from +2.0/+0.0 points at ε = 0.00 to +5.0/-4.0 points at ε = 0.04; 2 limits give 2 "
+        "different results.",
+        "The loss of SPC (standard) on the test pairs exceeds its limit in 0 of 2 cases.",
+        "SPC (standard, ε = 0.04) gives +5.0/-4.0 (+3.0/-1.0 with one selected strength) on MC.",
     )
     beyond = (point("spc", 0.0, 2, 1), *points[1:])
     flat = (point("spc", 0.0, 5, 4), *points[1:])

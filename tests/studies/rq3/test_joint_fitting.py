@@ -3,8 +3,8 @@ from __future__ import annotations
 from small_tables import twelve_pairs
 from study_checks import counts, expected_counts, finals_row_by_row, is_plain, with_other_answers
 from unprior import SelectivePriorCalibrator
-from unprior.report.figures import VariantsDisplay
 from unprior.studies import JointFitting, study_joint_fitting
+from unprior.studies.common.variants import VariantsDisplay
 
 TABLE = twelve_pairs()
 DEVELOPMENT, TEST = TABLE.where(split="dev"), TABLE.where(split="test")
@@ -31,12 +31,12 @@ def test_sentences_follow_the_numbers() -> None:
     result = study_joint_fitting(DEVELOPMENT, TEST, epsilon=0.1)
     joint, mc, _ = result.variants
     assert joint.on("qa").cf.delta > 0, "otherwise the next lines compare nothing"
-    worse = JointFitting((joint, type(mc)("qa", "QA only", mc.tasks)))
-    assert "ΔCF on QA is lower than jointly" in worse.sentences[0]
-    better = JointFitting((mc, type(mc)("qa", "QA only", joint.tasks)))
-    assert "ΔCF on QA is higher than jointly" in better.sentences[0]
-    same = JointFitting((joint, type(mc)("qa", "QA only", joint.tasks)))
-    assert "ΔCF on QA is the same as jointly" in same.sentences[0]
+    worse = JointFitting((joint, type(mc)("qa", "QA only", mc.tasks)), result.method)
+    assert "ΔCF of SPC (standard, ε = 0.10) on QA is lower than with a joint fit" in worse.sentences[0]
+    better = JointFitting((mc, type(mc)("qa", "QA only", joint.tasks)), result.method)
+    assert "ΔCF of SPC (standard, ε = 0.10) on QA is higher than with a joint fit" in better.sentences[0]
+    same = JointFitting((joint, type(mc)("qa", "QA only", joint.tasks)), result.method)
+    assert "ΔCF of SPC (standard, ε = 0.10) on QA is the same as with a joint fit" in same.sentences[0]
 
 
 def test_one_task_alone_has_one_row() -> None:

@@ -85,12 +85,17 @@ def test_the_best_of_a_row_is_marked_and_named() -> None:
     result = made_up(spc=2, fixed=1, learned=3)
     assert result.table.rows[0].cells == (SHIFTED, "+20.00", "+10.00", "+30.00")
     assert result.table.rows[0].bold_cells == (3,)
-    assert result.sentences[0] == "Without the tested category “Learned revision rule” has the highest U (+30.00)."
+    assert (
+        result.sentences[0]
+        == "Without the tested category “Learned revision rule” has the highest U (+30.00, ε = 0.04)."
+    )
     assert "+10.00 to +10.00 points" in result.sentences[1]
     assert "ahead in 1 of 1" in result.sentences[1]
     equal = made_up(spc=2, fixed=2, learned=1)
     assert equal.table.rows[0].bold_cells == (1, 2)
-    assert equal.sentences[0].endswith("SPC and “Fixed strength” have the highest U (+20.00).")
+    assert equal.sentences[0].endswith(
+        "SPC (uncertainty-aware, ε = 0.04) and “Fixed strength” have the highest U (+20.00, ε = 0.04)."
+    )
     assert "ahead in 0 of 1" in equal.sentences[1]
 
 

@@ -51,7 +51,7 @@ def test_sentences_follow_the_numbers(places: tuple[int, int], words: str) -> No
     result = study_paired_fitting(*synthetic_split())
     variants = [result.variants[place] for place in (*places, 2)]
     assert result.of("cf").on("mc").cs.delta < result.of("both").on("mc").cs.delta
-    assert words in type(result)(tuple(variants)).sentences[0]
+    assert words in type(result)(tuple(variants), result.method).sentences[0]
 
 
 def synthetic_split() -> tuple[ScoreTable, ScoreTable]:

@@ -7,9 +7,9 @@ from small_tables import corrected_winner, count_changes, hopeless_table, twelve
 from study_checks import finals_row_by_row, is_plain, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, mcnemar, synthesize
 from unprior.plots.style import DARK
-from unprior.report.figures import PriorControlsDisplay
 from unprior.studies import PriorControls, study_prior_controls
 from unprior.studies.rq3.prior_control import CONTROLS, PriorControl
+from unprior.studies.rq3.prior_controls import PriorControlsDisplay
 
 TABLE = twelve_pairs()
 DEVELOPMENT, TEST = TABLE.where(split="dev"), TABLE.where(split="test")
@@ -90,7 +90,8 @@ def test_the_table_is_laid_out_as_in_the_paper(result: PriorControls) -> None:
     table = result.table
     assert table.columns[1:] == ("MC ΔCF", "MC ΔCS", "QA ΔCF", "QA ΔCS")
     assert [section.heading for section in table.sections] == ["ε = 0.20", "ε = 0.00"]
-    assert [row.cells[0] for row in table.sections[0].rows] == list(CONTROLS.values())
+    names = [row.cells[0] for row in table.sections[0].rows]
+    assert names == [*list(CONTROLS.values())[:-1], "SPC (standard, ε = 0.20)"]
     assert "±" in table.sections[0].rows[3].cells[1]
     assert "±" not in table.sections[0].rows[5].cells[1]
     best = max(result.of(name, "mc").utility for name in CONTROLS)
@@ -110,21 +111,21 @@ def _made_up(epsilon: float, **cf: tuple[float, ...]) -> list[PriorControl]:
 def test_sentences_follow_the_numbers() -> None:
     wide = _made_up(0.1, other=(0.01, 0.05), spc=(0.04,))
     ahead = PriorControls((*wide, *_made_up(0.04, other=(0.01, 0.01), spc=(0.02,))))
-    assert "SPC's ΔCF (+4.0) is higher than that of the best replacement (“Prior of another" in ahead.sentences[0]
+    assert "has a ΔCF of +4.0, higher than that of the best replacement (“Prior of another" in ahead.sentences[0]
     assert "ahead of 1 of 2 runs with another question's prior (largest p = 0.01)" in ahead.sentences[0]
     assert "is the same on MC, where SPC comes first" in ahead.sentences[1]
     behind = PriorControls((*wide, *_made_up(0.04, mean=(0.05,), spc=(0.02,))))
     assert "is another on MC, where “Mean development prior” comes first" in behind.sentences[1]
     worse = PriorControls(tuple(_made_up(0.1, mean=(0.05,), spc=(0.02,))))
-    assert "is lower than that of the best replacement (“Mean development prior”, +5.0)" in worse.sentences[0]
+    assert "+2.0, lower than that of the best replacement (“Mean development prior”, +5.0)" in worse.sentences[0]
     assert len(worse.sentences) == 1
     level = PriorControls(tuple(_made_up(0.1)))
-    assert "is the same as that of the best" in level.sentences[0]
+    assert "+0.0, the same as that of the best" in level.sentences[0]
 
 
 def test_the_figure_shows_the_studys_own_epsilon(result: PriorControls) -> None:
     display = PriorControlsDisplay.from_results(result, task="qa", style=DARK)
-    assert display.rows == tuple(CONTROLS.values())
+    assert display.rows == (*list(CONTROLS.values())[:-1], "SPC (standard, ε = 0.20)")
     for name, box, mean in zip(CONTROLS, display.boxes, display.means, strict=True):
         control = result.of(name, "qa", 0.2)
         assert box == pytest.approx([100 * value for value in control.box])

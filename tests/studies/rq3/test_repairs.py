@@ -63,7 +63,7 @@ def test_an_unparsed_answer_agrees_with_nothing() -> None:
 
 def test_without_repairs_there_are_no_shares() -> None:
     result = study_repairs(abstaining_calibrator().predict(TABLE))
-    assert result.sentences[0] == "SPC makes no CF repair."
+    assert result.sentences[0] == "SPC (standard, ε = 0.04) makes no CF repair."
     assert math.isnan(result.tasks[0].image_right.value)
     assert result.records()[0]["all_wrong_alike"] is None
     assert result.table.rows[0].cells[2:] == ("0", "–", "–")

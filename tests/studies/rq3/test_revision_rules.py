@@ -82,12 +82,12 @@ def with_gains(result: RevisionRules, name: str, repairs: int, *, feasible: bool
 def test_sentences_name_the_best_row_and_whether_it_keeps_the_limit(table: ScoreTable) -> None:
     result = run(table)
     spc = with_gains(result, "spc", 20).sentences
-    assert spc[0].endswith("SPC's rule moves ΔCF/ΔCS by -15.0/-2.0 on MC.")
-    assert spc[-1] == "SPC (+20.0) has the highest U, averaged over the tasks."
+    assert spc[0].endswith("SPC (standard, ε = 0.04) changes ΔCF/ΔCS by -15.0/-2.0 on MC.")
+    assert spc[-1] == "SPC (standard, ε = 0.04) has the highest U (+20.0), averaged over the tasks."
     beyond = with_gains(result, "direct-subtraction", 20, feasible=False).sentences
-    assert beyond[-2] == "“Direct (PMI, λ = 1)” (+20.0) has the highest U, averaged over the tasks."
+    assert beyond[-2] == "“Direct (PMI, λ = 1)” has the highest U (+20.0), averaged over the tasks."
     others = len(result.rows) - 1
-    assert beyond[-1].endswith(f"the limit on the development pairs, {others} rows (+4.0) have the highest.")
+    assert beyond[-1].endswith(f"(ε = 0.04) on the development pairs, {others} rows have the highest U (+4.0).")
 
 
 def test_what_abstains_says_so() -> None:
@@ -95,7 +95,7 @@ def test_what_abstains_says_so() -> None:
     calibrator = SelectivePriorCalibrator().fit(hopeless_table())
     result = study_revision_rules(calibrator, hopeless_table(), test)
     assert result.row("spc").abstains
-    assert result.sentences[0].startswith("No setting of SPC is feasible")
+    assert result.sentences[0].startswith("No setting of SPC (standard, ε = 0.04) is feasible")
     assert json.loads(json.dumps(result.records(), allow_nan=False))[0]["settings"] is None
     assert result.figure() is not None
 
@@ -104,11 +104,11 @@ def test_agreement_of_the_proposals_that_learned_rules_judge(table: ScoreTable) 
     development, test = table.where(split="dev"), table.where(split="test")
     fixed, direct = run_controls(development, test, names=["learned-rule-fixed", "learned-rule-direct"])
     result = run(table)
-    for agreement, part in zip(result.agreement, (development, test), strict=True):
+    for found, part in zip(result.agreement, (development, test), strict=True):
         mine = fixed_strength_answers(part, fixed.settings["scale"])
         theirs = guided_answers(part, direct.settings["scale"])
         same = [one == other for one, other in zip(mine.tolist(), theirs.tolist(), strict=True)]
-        assert (agreement.same.count, agreement.same.total) == (sum(same), len(part))
+        assert (found.same.count, found.same.total) == (sum(same), len(part))
     assert result.agreement[0].same_answer is None
     differing = [place for place, alike in enumerate(same) if not alike]
     alike = sum(bool(fixed.answers[place] == direct.answers[place]) for place in differing)
@@ -116,5 +116,5 @@ def test_agreement_of_the_proposals_that_learned_rules_judge(table: ScoreTable) 
     records = [record for record in result.records() if record["method"].startswith("learned-rule")]
     assert {record["proposal_agreement_test"] for record in records} == {sum(same) / len(same)}
     assert {record["proposal_agreement_test"] for record in result.records() if record["method"] == "spc"} == {None}
-    said = "Proposals of the fixed strength and of direct subtraction agree on "
-    assert sum(sentence.startswith(said) for sentence in result.sentences) == 1
+    agreement = "Proposals of the fixed strength and of direct subtraction agree on "
+    assert sum(sentence.startswith(agreement) for sentence in result.sentences) == 1

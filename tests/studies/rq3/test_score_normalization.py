@@ -5,7 +5,7 @@ import pytest
 from small_tables import Row, corrected_winner, twelve_pairs
 from study_checks import counts, expected_counts, finals_row_by_row, is_plain, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator
-from unprior.studies import SumOrMean, study_sum_or_mean
+from unprior.studies import ScoreNormalization, study_score_normalization
 
 
 def rows_with_lengths(*lengths: int) -> list[Row]:
@@ -16,9 +16,9 @@ def rows_with_lengths(*lengths: int) -> list[Row]:
     return rows
 
 
-def _study(rows: list[Row], **settings: float) -> SumOrMean:
+def _study(rows: list[Row], **settings: float) -> ScoreNormalization:
     table = ScoreTable.from_rows(rows)
-    return study_sum_or_mean(table.where(split="dev"), table.where(split="test"), **settings)
+    return study_score_normalization(table.where(split="dev"), table.where(split="test"), **settings)
 
 
 @pytest.mark.parametrize("lengths", [(3,), (1, 2, 4)])
@@ -83,6 +83,6 @@ def test_single_tokens_are_the_same_by_construction() -> None:
 def test_answers_of_test_rows_change_no_agreement() -> None:
     table = ScoreTable.from_rows(rows_with_lengths(1, 2, 4))
     development, test = table.where(split="dev"), table.where(split="test")
-    before, after = (study_sum_or_mean(development, each) for each in (test, with_other_answers(test)))
+    before, after = (study_score_normalization(development, each) for each in (test, with_other_answers(test)))
     for one, other in zip(before.tasks, after.tasks, strict=True):
         assert (one.same_fixed, one.same_cf, one.same_cs) == (other.same_fixed, other.same_cf, other.same_cs)

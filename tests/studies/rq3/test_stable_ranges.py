@@ -7,14 +7,16 @@ from statistics import median
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 
 import straightforward
 from small_tables import abstaining_calibrator, few_pairs, twelve_pairs
 from unprior import Decisions, SelectivePriorCalibrator
 from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies import Ranges, study_ranges
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.rq3.stable_ranges import STUDY, TaskRanges
+from unprior.studies.rq3.stable_ranges import SHOWN_UP_TO, STUDY, RangesDisplay, TaskRanges
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +80,7 @@ def test_an_abstaining_calibrator_has_no_ranges() -> None:
     result = study_ranges(abstaining_calibrator().predict(twelve_pairs()))
     assert result.tasks == ()
     assert result.table.rows == ()
-    assert result.sentences == ("The calibrator abstains; it makes no proposals.",)
+    assert result.sentences == ("SPC (standard, ε = 0.04) abstains; it makes no proposals.",)
     assert result.figure() is None
 
 
@@ -95,23 +97,23 @@ def made_up(radius_of_harm: float) -> Ranges:
         max_strength=1.0,
         fixed_strength=0.8,
     )
-    return Ranges((one,))
+    return Ranges((one,), "SPC")
 
 
 def test_table_and_sentences_by_hand() -> None:
     result = made_up(0.1)
     # Widths 1.0 and 1.1; the cap of 1 lies in all three; 0.8 lies in the first two.
     assert result.table.rows[0].cells == ("MC", "1.05", "33.3", "1", "100.0", "0.80", "33.3", "0.30/0.10")
-    assert result.sentences[1].endswith("repairs (0.30) is larger than that of its harms (0.10).")
-    assert made_up(0.4).sentences[1].endswith("is smaller than that of its harms (0.40).")
+    assert result.sentences[1].endswith("repairs (0.30) is larger than that of harms (0.10).")
+    assert made_up(0.4).sentences[1].endswith("is smaller than that of harms (0.40).")
     assert result.figure() is not None
 
 
 def test_a_radius_without_another_is_said_alone() -> None:
     (task,) = made_up(0.1).tasks
     spared = replace(task, harmed=np.zeros_like(task.harmed))
-    assert Ranges((spared,)).sentences[1] == (
-        "The median stability radius of its repairs is 0.30 and no harm has a stability radius."
+    assert Ranges((spared,), "SPC").sentences[1] == (
+        "MC, SPC: the median stability radius of repairs is 0.30 and no harm has a stability radius."
     )
 
 
@@ -121,3 +123,28 @@ def test_the_study_takes_the_fixed_strength_of_the_development_rows() -> None:
     control = FixedStrengthCalibrator().fit(table)
     assert isinstance(result, Ranges)
     assert result.tasks[0].fixed_strength == control.predict(table).strength[0]
+
+
+def test_the_version_of_the_run_is_studied() -> None:
+    table = few_pairs(development=3)
+    result = STUDY.run(StudyInputs(table, uncertainty=True))
+    assert isinstance(result, Ranges)
+    assert result.method == "SPC (uncertainty-aware, ε = 0.04)"
+    control = FixedStrengthCalibrator(uncertainty=True).fit(table)
+    assert result.tasks[0].fixed_strength == control.predict(table).strength[0]
+
+
+@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+def test_the_figure_has_a_line_for_every_proposal(decisions: Decisions, style: FigureStyle) -> None:
+    result = study_ranges(decisions, fixed_strength=0.7)
+    ranges = result.of("mc")
+    display = RangesDisplay.from_results(result, task="mc", style=style)
+    np.testing.assert_array_equal(display.low, np.minimum(ranges.low, SHOWN_UP_TO))
+    np.testing.assert_array_equal(display.high, np.minimum(ranges.high, SHOWN_UP_TO))
+    groups = [artist for artist in display.axes_.collections if isinstance(artist, LineCollection)]
+    assert sum(len(group.get_segments()) for group in groups) == len(ranges.low)
+    labels = [text.get_text() for text in display.axes_.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert f"repaired ({int(ranges.repaired.sum())})" in labels
+    assert "one λ* = 0.70 for all" in labels
+    without = RangesDisplay.from_results(study_ranges(decisions), task="qa").axes_.get_legend()
+    assert not any("λ*" in text.get_text() for text in without.get_texts())  # type: ignore[union-attr]

@@ -8,8 +8,9 @@ import pytest
 
 from small_tables import abstaining_calibrator, twelve_pairs
 from unprior import SelectivePriorCalibrator
+from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies import Strengths, study_strengths
-from unprior.studies.rq3.strengths import StrengthGroup
+from unprior.studies.rq3.strengths import StrengthGroup, StrengthsDisplay
 
 
 def test_groups_against_plain_loops() -> None:
@@ -38,7 +39,7 @@ def test_groups_against_plain_loops() -> None:
 def test_an_abstaining_calibrator_gives_none() -> None:
     result = study_strengths(abstaining_calibrator().predict(twelve_pairs()))
     assert (result.groups, result.max_strength, result.records()) == ((), None, [])
-    assert result.sentences == ("The calibrator abstains; it gives no strengths.",)
+    assert result.sentences == ("SPC (standard, ε = 0.04) abstains; it gives no strengths.",)
     assert result.table.rows == ()
     assert result.figure() is None
 
@@ -48,16 +49,28 @@ def test_table_and_sentences_by_hand() -> None:
         StrengthGroup("mc", "cf", np.array([0.4, 0.8, 0.8]), 2),
         StrengthGroup("mc", "cs", np.array([0.0, 0.2]), 0),
     )
-    result = Strengths(groups, 0.8)
+    result = Strengths(groups, 0.8, "SPC")
     assert [row.cells for row in result.table.rows] == [
         ("MC", "CF and CS", "5", "0.200", "0.400", "0.800", "40.0"),
         ("MC", "CF", "3", "0.600", "0.800", "0.800", "66.7"),
         ("MC", "CS", "2", "0.050", "0.100", "0.150", "0.0"),
     ]
     assert result.sentences == (
-        "The middle half of the MC strengths lies between 0.200 and 0.800; 40.0 % reach the cap of 0.8.",
-        "On MC the median strength on CF images (0.800) is higher than on CS images (0.100).",
+        "The middle half of the MC strengths of SPC lies between 0.200 and 0.800; 40.0 % reach the cap of 0.8.",
+        "On MC the median strength of SPC on CF images (0.800) is higher than on CS images (0.100).",
     )
     swapped = (replace(groups[0], side="cs"), replace(groups[1], side="cf"))
-    assert "is lower than on CS images" in Strengths(swapped, 0.8).sentences[1]
+    assert "is lower than on CS images" in Strengths(swapped, 0.8, "SPC").sentences[1]
     assert result.figure() is not None
+
+
+@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+def test_the_histogram_counts_every_example(style: FigureStyle) -> None:
+    table = twelve_pairs()
+    result = study_strengths(SelectivePriorCalibrator().fit(table).predict(table))
+    display = StrengthsDisplay.from_results(result, task="mc", style=style)
+    for group in result.of("mc"):
+        expected, _ = np.histogram(group.values, display.edges)
+        np.testing.assert_array_equal(display.counts[group.side], expected)
+        assert display.counts[group.side].sum() == len(group.values)
+    assert display.edges[-1] == result.max_strength

@@ -6,8 +6,8 @@ from study_checks import counts, expected_counts, is_plain, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.calibration.conditions import ConditionsCalibrator
 from unprior.calibration.gate import Condition
-from unprior.report.figures import VariantsDisplay
 from unprior.studies import study_support_conditions
+from unprior.studies.common.variants import VariantsDisplay
 from unprior.studies.rq3.support_conditions import AGAIN, KEPT, allow
 
 # Without any structure every kind of proposal occurs, also those that meet no condition.
@@ -62,9 +62,9 @@ def test_sentences_say_what_a_condition_is_worth() -> None:
     result = study_support_conditions(table.where(split="dev"), table.where(split="test"))
     full, absorption = (result.of(name, AGAIN).on("qa").cf.delta for name in ("full", "absorption"))
     assert full > 0
-    assert f"{absorption / full:.0%} of SPC's ΔCF" in result.sentences[3]
+    assert f"{absorption / full:.0%} of the full ΔCF" in result.sentences[3]
     nothing = study_support_conditions(hopeless_table(), table.where(split="test"))
-    assert nothing.sentences == ("SPC abstains, so its conditions are never asked.",)
+    assert nothing.sentences == ("SPC (standard, ε = 0.10) abstains, so its conditions are never checked.",)
     assert {record["changed"] for record in nothing.records() if record["variant"] == "full"} == {0}
 
 

@@ -16,15 +16,15 @@ from unprior.scores.schema import IntArray
 from unprior.scores.table import FloatArray
 
 Replacement = Callable[[ScoreTable, ScoreTable, np.random.Generator], ScoreTable]
-"""From development rows, the rows to change, and chance, to the same rows with other prior scores."""
+"""From development rows, the rows to change and a random generator to the same rows with other prior scores."""
 
 
-def image_as_prior(development: ScoreTable, table: ScoreTable, chance: np.random.Generator) -> ScoreTable:
+def image_as_prior(development: ScoreTable, table: ScoreTable, generator: np.random.Generator) -> ScoreTable:
     """The image scores themselves: nothing but the sharpness of the scores can change."""
     return table.with_prior_scores(table.image_scores.copy())
 
 
-def mean_prior(development: ScoreTable, table: ScoreTable, chance: np.random.Generator) -> ScoreTable:
+def mean_prior(development: ScoreTable, table: ScoreTable, generator: np.random.Generator) -> ScoreTable:
     """Mean of the centred prior scores, by candidate position, over development rows of equal task and K.
 
     >>> rows = [{"pair_id": pair, "side": "cf", "task": "qa", "candidates": ["yes", "no"], "original": "yes",
@@ -42,7 +42,7 @@ def mean_prior(development: ScoreTable, table: ScoreTable, chance: np.random.Gen
     return table.with_prior_scores(prior)
 
 
-def prior_of_another_question(development: ScoreTable, table: ScoreTable, chance: np.random.Generator) -> ScoreTable:
+def prior_of_another_question(development: ScoreTable, table: ScoreTable, generator: np.random.Generator) -> ScoreTable:
     """Scores of another development question of equal task and K; all rows of a question get those of the same one."""
     donors: dict[Any, tuple[list[Any], FloatArray]] = {}
     for key, rows in _alike(development):
@@ -57,7 +57,7 @@ def prior_of_another_question(development: ScoreTable, table: ScoreTable, chance
         for pair in dict.fromkeys(pair_ids):
             own = place.get(pair)
             others = len(known) - (own is not None)
-            drawn = int(chance.integers(others)) if others else None
+            drawn = int(generator.integers(others)) if others else None
             chosen[pair] = drawn if drawn is None or own is None or drawn < own else drawn + 1
         for row, pair in zip(rows.tolist(), pair_ids, strict=True):
             donor = chosen[pair]
@@ -66,7 +66,7 @@ def prior_of_another_question(development: ScoreTable, table: ScoreTable, chance
     return table.with_prior_scores(prior)
 
 
-def shuffled_prior(development: ScoreTable, table: ScoreTable, chance: np.random.Generator) -> ScoreTable:
+def shuffled_prior(development: ScoreTable, table: ScoreTable, generator: np.random.Generator) -> ScoreTable:
     """The row's own scores in another order, drawn for every row: no candidate keeps its score.
 
     >>> from unprior import synthesize
@@ -78,11 +78,11 @@ def shuffled_prior(development: ScoreTable, table: ScoreTable, chance: np.random
     prior = table.prior_scores.copy()
     for (_, count), rows in _alike(table):
         cells = _cells(table, rows)
-        prior[cells] = np.take_along_axis(prior[cells], derangements(count, len(rows), chance), axis=0)
+        prior[cells] = np.take_along_axis(prior[cells], derangements(count, len(rows), generator), axis=0)
     return table.with_prior_scores(prior)
 
 
-def derangements(count: int, number: int, chance: np.random.Generator) -> IntArray:
+def derangements(count: int, number: int, generator: np.random.Generator) -> IntArray:
     """Random orders of ``count`` places in which none stays, all equally likely; shape (count, number).
 
     >>> derangements(2, 3, np.random.default_rng(0)).tolist()
@@ -94,7 +94,7 @@ def derangements(count: int, number: int, chance: np.random.Generator) -> IntArr
         kept = np.flatnonzero((orders == places).any(axis=0))
         if kept.size == 0:
             return orders
-        orders[:, kept] = chance.permuted(orders[:, kept], axis=0)  # about two thirds must be drawn once more
+        orders[:, kept] = generator.permuted(orders[:, kept], axis=0)  # about two thirds must be drawn once more
 
 
 def _alike(table: ScoreTable) -> Iterator[tuple[tuple[str, int], IntArray]]:

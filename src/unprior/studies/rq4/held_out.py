@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.scores.table import concatenate
 from unprior.studies.common.resplit import held_out_folds
-from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.common.trade_off import TradeOff, trade_off_panels, trade_offs
 from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_limit, format_list
 from unprior.tables.model import Row, Section, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +120,10 @@ class HeldOut(StudyResult):
             said.append(f"In {abstaining} of {len(self.folds)} fits no setting was feasible and every answer stays.")
         return tuple(said)
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels | None:
         """ΔCF and ΔCS of every fold, task by task."""
-        from unprior.report.figures.trade_offs import draw_trade_offs
-
         rows = [(fold.name, fold.tasks) for fold in self.folds]
-        return draw_trade_offs([*rows, ("All together", self.pooled)], style, bold=("All together",))
+        return trade_off_panels([*rows, ("All together", self.pooled)], bold=("All together",))
 
 
 def study_held_out(table: ScoreTable, *, by: str = "category", epsilon: float = 0.04) -> HeldOut:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.errors import UnpriorError
 from unprior.evaluation import Share, compare, holm, mcnemar
 from unprior.evaluation.metrics import correct
+from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
-from unprior.studies.common.trade_off import TradeOff
+from unprior.studies.common.trade_off import TradeOff, trade_off_panels
 from unprior.studies.inputs import ORDERS
 from unprior.studies.result import StudyResult
 from unprior.studies.rq4.option_permutations import (
@@ -27,11 +28,6 @@ from unprior.studies.rq4.option_permutations import (
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_limit, format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
 
 _SIDES = ("cf", "cs")
 _LEVEL = 0.05
@@ -191,11 +187,9 @@ class OptionOrders(StudyResult):
         )
         return tuple(said)
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels | None:
         """ΔCF and ΔCS of every order under the first ε."""
-        from unprior.report.figures.trade_offs import draw_trade_offs
-
-        return draw_trade_offs([(row.label, (row.result,)) for row in self.of(self.epsilons[0])], style)
+        return trade_off_panels([(row.label, (row.result,)) for row in self.of(self.epsilons[0])])
 
 
 def study_option_orders(
