@@ -106,6 +106,17 @@ DARK = FigureStyle(
 )  # fmt: skip
 
 
+def readable_on(colour: tuple[float, ...]) -> str:
+    """Black or white, whichever stands out against a colour (its relative luminance decides).
+
+    >>> readable_on((1.0, 0.9, 0.2, 1.0)), readable_on((0.0, 0.1, 0.4, 1.0))
+    ('#000000', '#ffffff')
+    """
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in colour[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if luminance > 0.179 else "#ffffff"
+
+
 def as_svg(figure: Figure) -> str:
     """A figure as SVG on a transparent ground, its text in the reader's own font.
 

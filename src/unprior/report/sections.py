@@ -20,8 +20,9 @@ from unprior.report.figures import (
 )
 from unprior.report.method_tables import cost_table, methods_table
 from unprior.report.tables import attraction_table, changes_table
-from unprior.studies import Attraction, Frontier, Methods, Ranges, Strengths, Studies
+from unprior.studies import Attraction, Frontier, Methods, Ranges, Strengths
 from unprior.studies.rq3.stable_ranges import TaskRanges
+from unprior.studies.suite import Studies
 from unprior.tables.html import HtmlTable, from_records, from_terminal
 
 Draw = Callable[[FigureStyle], Display]
@@ -62,7 +63,7 @@ def figure_sections(evaluation: Evaluation, studies: Studies) -> list[Section]:
     """All figures of the page in their order.
 
     >>> from unprior import SelectivePriorCalibrator, evaluate, synthesize
-    >>> from unprior.studies import run_studies
+    >>> from unprior.studies.suite import run_studies
     >>> table = synthesize(seed=0)
     >>> calibrator = SelectivePriorCalibrator().fit(table)
     >>> decisions = calibrator.predict(table.where(split="test"))

@@ -2,68 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import sys
 
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
-from matplotlib.patches import Rectangle
 
 from finished_run import Finished
-from small_tables import hand_made_rows, hand_made_table, hopeless_table, twelve_pairs
+from small_tables import hand_made_rows, hopeless_table, twelve_pairs
 from unprior import ScoreTable, SelectivePriorCalibrator, evaluate
 from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.report.figures import (
-    AttractionDisplay,
     FrontierDisplay,
     IntervalsDisplay,
     RangesDisplay,
     StrengthsDisplay,
 )
 from unprior.report.figures.ranges import SHOWN_UP_TO
-from unprior.studies import study_attraction, study_frontier, study_ranges
+from unprior.studies import study_frontier, study_ranges
 
 
 @pytest.fixture(params=[LIGHT, DARK], ids=["light", "dark"])
 def style(request: pytest.FixtureRequest) -> FigureStyle:
     chosen: FigureStyle = request.param
     return chosen
-
-
-def test_attraction_cells(style: FigureStyle) -> None:
-    display = AttractionDisplay.from_results(study_attraction(hand_made_table()), style=style)
-    assert display.rows == ("Hands", "Hats", "All")
-    assert display.columns == ("mc", "qa")
-    assert display.rates == ((0.5, 1.0), (0.0, 0.0), (0.25, 0.5))
-    assert display.errors == ((2, 1), (2, 1), (4, 2))
-    words = [text.get_text() for text in display.axes_.texts]
-    assert words[:4] == ["50 %", "n = 2", "100 %", "n = 1"]
-    assert sum(isinstance(patch, Rectangle) for patch in display.axes_.patches) == 6
-
-
-def test_attraction_without_errors_or_subcategories() -> None:
-    rows = [row | {"original": row["answer"], "subcategory": None} for row in hand_made_rows()]
-    display = AttractionDisplay.from_results(study_attraction(ScoreTable.from_rows(rows)))
-    assert display.rows == ("All",)
-    assert all(math.isnan(rate) for rate in display.rates[0])
-    assert [text.get_text() for text in display.axes_.texts] == ["no errors", "no errors"]
-
-
-def test_words_on_every_shade_can_be_read(style: FigureStyle) -> None:
-    """Contrast of at least 4.5 between the colour of a cell and the words on it (WCAG AA)."""
-    from matplotlib.colors import LinearSegmentedColormap, to_rgb
-
-    from unprior.report.figures.attraction import readable_on
-
-    def luminance(colour: tuple[float, ...]) -> float:
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
-        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
-
-    ramp = LinearSegmentedColormap.from_list("shades", style.ramp)
-    for share in np.linspace(0, 1, 101).tolist():
-        pair = sorted([luminance(ramp(share)), luminance(to_rgb(readable_on(ramp(share))))])
-        assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 4.5
 
 
 def test_frontier_curves(finished: Finished, style: FigureStyle) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from made_up_methods import COSTS, made_up
 from small_tables import twelve_pairs
 from unprior.baselines.answers import Cost, MethodAnswers, MethodInfo
-from unprior.studies import study_cost
+from unprior.studies.rq2.cost import study_cost
 
 TEST = twelve_pairs().where(split="test")
 

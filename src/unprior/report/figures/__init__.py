@@ -1,11 +1,9 @@
 """Figures of the studies, each a ``…Display.from_results`` that draws on axes and returns them."""
 
 from unprior.plots.display import Display, side_by_side, task_name
-from unprior.report.figures.attraction import AttractionDisplay
 from unprior.report.figures.claim_orders import ClaimOrdersDisplay
 from unprior.report.figures.frontier import FrontierDisplay
 from unprior.report.figures.intervals import IntervalsDisplay
-from unprior.report.figures.methods import MethodsDisplay
 from unprior.report.figures.prior_agreement import PriorAgreementDisplay
 from unprior.report.figures.prior_controls import PriorControlsDisplay
 from unprior.report.figures.ranges import RangesDisplay
@@ -14,6 +12,8 @@ from unprior.report.figures.splits import SplitsDisplay
 from unprior.report.figures.strengths import StrengthsDisplay
 from unprior.report.figures.trade_offs import TradeOffsDisplay
 from unprior.report.figures.variants import VariantsDisplay
+from unprior.studies.rq1.attraction import AttractionDisplay
+from unprior.studies.rq2.methods_display import MethodsDisplay
 
 __all__ = [
     "AttractionDisplay",

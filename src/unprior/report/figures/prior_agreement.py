@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from unprior.plots.display import Display
-from unprior.plots.style import LIGHT, FigureStyle
-from unprior.report.figures.attraction import readable_on
+from unprior.plots.style import LIGHT, FigureStyle, readable_on
 from unprior.studies.rq3.prior_agreement import PriorAgreement
 
 if TYPE_CHECKING:
