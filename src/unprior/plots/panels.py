@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from unprior.plots.style import LIGHT, FigureStyle
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_SIGN, _LETTER, _LINE = 0.65, 0.061, 0.19  # what entries of a legend take up, in inches
 Draw = Callable[["Axes", FigureStyle], object]
 """Draws one panel on given axes."""
 
@@ -29,6 +32,7 @@ class Panels:
     width: float
     """Of one panel, in inches."""
     height: float
+    """Of one panel with one line of a common legend."""
     same_scale: bool = False
     """Whether all panels have the same horizontal axis."""
 
@@ -50,10 +54,12 @@ def by_model(models: Mapping[str, Panels], style: FigureStyle = LIGHT) -> Figure
     """A column for every model, a row for every panel."""
     columns = list(models.values())
     rows = [[each.draws[place] for each in columns] for place in range(min(len(each.draws) for each in columns))]
-    figure = _figure(rows, columns[0], style)
-    for axes, name in zip(figure.axes, models, strict=False):
-        title = axes.get_title(loc="left")
-        axes.set_title(f"{name}\n{title}" if title else name, color=style.ink)
+    size = replace(columns[0], height=max(each.height for each in columns))
+    figure = _figure(rows, size, style)
+    with style.applied():
+        for axes, name in zip(figure.axes, models, strict=False):
+            title = axes.get_title(loc="left")
+            axes.set_title(fill(name, round(8 * size.width)) + (f"\n{title}" if title else ""), loc="left")
     return figure
 
 
@@ -77,6 +83,7 @@ def _figure(rows: Sequence[Sequence[Draw]], size: Panels, style: FigureStyle) ->
 
 
 def _share_legend(figure: Figure) -> None:
+    """A legend that all panels have in common stands once below them, and the figure grows by its lines."""
     legends = [axes.get_legend() for axes in figure.axes]
     texts = [[] if legend is None else [text.get_text() for text in legend.get_texts()] for legend in legends]
     if not texts[0] or any(each != texts[0] for each in texts):
@@ -84,8 +91,12 @@ def _share_legend(figure: Figure) -> None:
     for legend in legends:
         assert legend is not None  # every panel has the same one
         legend.remove()
-    columns = min(len(texts[0]), 4) if len(texts[0]) <= 4 else 1 + len(figure.axes)
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns)
+    width, height = figure.get_size_inches()
+    entry = _SIGN + _LETTER * max(map(len, texts[0]))
+    columns = max(1, min(len(texts[0]), int(width / entry)))
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, columnspacing=1.2)
+    figure.set_size_inches(width, height + _LINE * (math.ceil(len(texts[0]) / columns) - 1))
 
 
 def _share_names(row: Sequence[Axes]) -> None:

@@ -125,7 +125,7 @@ def test_controls_are_chosen_like_the_version_under_study_which_is_listed_once()
     expected = {each.name: each for each in run_controls(DEVELOPMENT, TEST, calibrator=inputs.fitted())}
     for row in result.rows[: len(CONTROLS)]:
         assert row.settings == expected[row.name].settings
-    assert "chosen as SPC (uncertainty-aware, ε = 0.05) is" in result.table.caption
+    assert "like SPC (uncertainty-aware, ε = 0.05)." in result.table.caption
 
 
 def test_the_table_has_a_section_per_task_and_the_best_cells_are_bold(methods: Methods) -> None:

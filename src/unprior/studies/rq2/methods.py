@@ -139,7 +139,7 @@ class Methods(StudyResult):
         ]
         own = [row.label for row in self.rows if row.kind == "spc"]
         if own and any(row.kind == "control" for row in self.rows):
-            parts.append(f"Controls are chosen as {own[0]} is.")
+            parts.append(f"Controls are chosen on the development pairs like {own[0]}.")
         if self.matched_family:
             parts.append("Matched: against the same decoder with its correction switched off.")
         notes = {row.note for row in self.rows}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from unprior.studies.rq2.methods import Methods
 
 _MIN_SHOWN = -12.0
-_AREA = (215.0, 190.0)  # of the axes in points, near enough to keep labels apart
+_AREA = (245.0, 185.0)  # of the axes in points, near enough to keep labels apart
 _STAR, _OTHER = 13.0, 8.0  # what markers take up
 _MARKERS = {"prompt": "^", "decoder": "s", "edit": "v", "control": "o", "spc": "*"}
 
