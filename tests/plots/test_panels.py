@@ -74,8 +74,8 @@ def test_models_stand_in_columns_under_their_names() -> None:
 
 def test_given_axes_are_drawn_on() -> None:
     panels = Panels((drawn(1.0), drawn(2.0)), 3, 2)
-    axes = list(Figure().subplots(1, 2))
-    panels.plot(axes, LIGHT)
+    axes = Figure().subplots(1, 2)
+    assert panels.plot(axes, LIGHT) == list(axes)
     assert [each.get_xlim() for each in axes] == [(0.0, 1.0), (0.0, 2.0)]
     with pytest.raises(ValueError, match="2 panels; give as many axes, not 1"):
         panels.plot(axes[0])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 from made_up_methods import made_up
 from unprior import UnpriorError, holm, synthesize
@@ -84,6 +85,7 @@ def test_the_figure_has_a_column_for_every_model_and_nothing_overlaps(
     name: str, panels: int, style: FigureStyle
 ) -> None:
     figure = together(name).figure(style)
+    assert figure is not None
     assert len(figure.axes) == panels
     assert [axes.get_title(loc="left").split("\n")[0] for axes in figure.axes[:2]] == list(NAMES)
     figure.draw_without_rendering()
@@ -93,8 +95,16 @@ def test_the_figure_has_a_column_for_every_model_and_nothing_overlaps(
         assert not any(box.overlaps(other) for other in boxes[:number])
 
 
+def test_given_axes_are_drawn_on_model_after_model() -> None:
+    axes = list(Figure().subplots(1, 4))
+    assert together("methods").plot(axes) == axes
+    first, second = NAMES
+    titles = [each.get_title(loc="left").split("\n") for each in axes]
+    assert titles == [[name, task] for name in (first, second) for task in ("Multiple choice", "Yes/no questions")]
+
+
 def test_without_figures_there_is_none() -> None:
-    assert together("settings").figure() is None
+    assert together("settings").figure() is together("settings").panels() is None
 
 
 @dataclass(frozen=True)

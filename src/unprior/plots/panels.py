@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from unprior.plots.style import LIGHT, FigureStyle
 
@@ -40,27 +43,45 @@ class Panels:
         """The panels beside each other."""
         return _figure([self.draws], self, style)
 
-    def plot(self, axes: Axes | Sequence[Axes], style: FigureStyle = LIGHT) -> None:
-        """Draw on given axes, one for every panel."""
-        given = [axes] if not isinstance(axes, Sequence) else list(axes)
+    def plot(self, axes: Axes | Sequence[Axes], style: FigureStyle = LIGHT) -> list[Axes]:
+        """Draw on given axes, one for every panel; an array of matplotlib's ``subplots`` will do."""
+        given: list[Axes] = np.ravel(np.asarray(axes, dtype=object)).tolist()
         if len(given) != len(self.draws):
             raise ValueError(f"the figure has {len(self.draws)} panels; give as many axes, not {len(given)}")
         for each, draw in zip(given, self.draws, strict=True):
             with style.applied():
                 draw(each, style)
+        return given
 
 
 def by_model(models: Mapping[str, Panels], style: FigureStyle = LIGHT) -> Figure:
     """A column for every model, a row for every panel."""
-    columns = list(models.values())
-    rows = [[each.draws[place] for each in columns] for place in range(min(len(each.draws) for each in columns))]
-    size = replace(columns[0], height=max(each.height for each in columns))
-    figure = _figure(rows, size, style)
-    with style.applied():
-        for axes, name in zip(figure.axes, models, strict=False):
-            title = axes.get_title(loc="left")
-            axes.set_title(fill(name, round(8 * size.width)) + (f"\n{title}" if title else ""), loc="left")
-    return figure
+    columns = [_titled(panels, name) for name, panels in models.items()]
+    plain = list(models.values())
+    count = min(len(each.draws) for each in plain)
+    rows = [[each.draws[place] for each in (plain if place else columns)] for place in range(count)]
+    return _figure(rows, replace(plain[0], height=max(each.height for each in plain)), style)
+
+
+def one_after_another(models: Mapping[str, Panels]) -> Panels:
+    """The panels of all models from left to right, each with the name of its model."""
+    columns = [_titled(panels, name) for name, panels in models.items()]
+    return replace(
+        columns[0],
+        draws=tuple(draw for each in columns for draw in each.draws),
+        height=max(each.height for each in columns),
+    )
+
+
+def _titled(panels: Panels, name: str) -> Panels:
+    """The same panels with a name above their titles."""
+
+    def titled(axes: Axes, style: FigureStyle, draw: Draw) -> None:
+        draw(axes, style)
+        title = axes.get_title(loc="left")
+        axes.set_title(fill(name, round(8 * panels.width)) + (f"\n{title}" if title else ""), loc="left")
+
+    return replace(panels, draws=tuple(partial(titled, draw=draw) for draw in panels.draws))
 
 
 def _figure(rows: Sequence[Sequence[Draw]], size: Panels, style: FigureStyle) -> Figure:

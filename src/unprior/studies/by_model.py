@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unprior.evaluation import holm
-from unprior.plots.panels import by_model
+from unprior.plots.panels import Panels, by_model, one_after_another
 from unprior.plots.style import LIGHT, FigureStyle
 from unprior.studies.result import StudyResult, Test
 from unprior.tables.format import format_list, format_p
 from unprior.tables.model import Row, Section, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SENTENCE = re.compile(r"(?<=\.) (?=[^a-zα-ω\d])")
 _MAX_NAMED = 6
@@ -96,10 +99,18 @@ class ByModel(StudyResult):
         """The tests of all models, adjusted over all of them."""
         return tuple(replace(test, name=f"{name} {test.name}", holm_p=p) for (name, test), p in self.adjusted().items())
 
-    def figure(self, style: FigureStyle = LIGHT) -> Any:
+    def panels(self) -> Panels | None:
+        """The panels of every model that has a figure, one model after the other."""
+        found = self._panels()
+        return one_after_another(found) if found else None
+
+    def figure(self, style: FigureStyle = LIGHT) -> Figure | None:
         """A column for every model that has a figure."""
-        panels = {name: found for name, result in self.results.items() if (found := result.panels()) is not None}
-        return by_model(panels, style) if panels else None
+        found = self._panels()
+        return by_model(found, style) if found else None
+
+    def _panels(self) -> dict[str, Panels]:
+        return {name: panels for name, result in self.results.items() if (panels := result.panels()) is not None}
 
     def _holm_table(self) -> Table:
         adjusted = self.adjusted()
