@@ -14,6 +14,7 @@ from progress import Checkpoints
 from recipe import Recipe
 from vision import CLASSES, Tower, to_pixels
 
+from unprior.baselines.controls import fixed_strength_answers
 from unprior.benchmarks.microworld import microworld, pairs
 from unprior.benchmarks.microworld.benchmark import image_path
 from unprior.benchmarks.microworld.pairs import SIDES
@@ -24,7 +25,6 @@ from unprior.runs.run import Run
 from unprior.scores import ScoreTable
 from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
-from unprior.studies import fixed_strength_answers
 
 
 def load_tower(folder: Path, recipe: Recipe) -> Tower:

@@ -19,7 +19,7 @@ from unprior.engines.transformers.engine import TransformersEngine
 from unprior.scores import ScoreTable
 from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
-from unprior.studies import study_attraction
+from unprior.studies.rq1.attraction import study_attraction
 
 
 @pytest.fixture(scope="module")

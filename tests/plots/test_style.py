@@ -4,9 +4,10 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
-from unprior.plots.style import DARK, LIGHT, as_svg
+from unprior.plots.style import DARK, LIGHT, FigureStyle, as_svg, readable_on
 
 
 def test_svg_is_well_formed_and_repeatable() -> None:
@@ -41,3 +42,18 @@ def test_every_role_has_its_own_colour(style: object) -> None:
 def test_importing_the_report_does_not_load_matplotlib() -> None:
     command = "import sys, unprior.report; sys.exit('matplotlib' in sys.modules or 'jinja2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", command], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+def test_words_on_every_shade_can_be_read(style: FigureStyle) -> None:
+    """Contrast of at least 4.5 between the colour of a cell and the words on it (WCAG AA)."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+    def luminance(colour: tuple[float, ...]) -> float:
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+    ramp = LinearSegmentedColormap.from_list("shades", style.ramp)
+    for share in np.linspace(0, 1, 101).tolist():
+        pair = sorted([luminance(ramp(share)), luminance(to_rgb(readable_on(ramp(share))))])
+        assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 4.5

@@ -7,7 +7,7 @@ from made_up_methods import COSTS, made_up
 from small_tables import twelve_pairs
 from unprior import SelectivePriorCalibrator, evaluate
 from unprior.report.sections import Section, figure_sections
-from unprior.studies import Studies, run_studies
+from unprior.studies.suite import Studies, run_studies
 
 
 def test_every_section_has_words_pictures_and_numbers(finished: Finished) -> None:

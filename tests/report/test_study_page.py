@@ -52,7 +52,7 @@ def test_every_study_leaves_its_files(finished: list[FinishedStudy], folder: Pat
         with (folder / f"{each.study.name}.csv").open(newline="") as stream:
             assert len(list(csv.DictReader(stream))) == len(each.result.records())
         tex = (folder / f"{each.study.name}.tex").read_text()
-        assert rf"\label{{tab:{each.study.name}}}" in tex
+        assert rf"\label{{{each.study.latex_label}}}" in tex
         assert tex.count(r"\\") >= len(each.result.table.rows) + 1
         drawn = [(folder / f"{each.study.name}.{kind}").exists() for kind in ("png", "pdf", "svg")]
         assert drawn == [each.result.figure() is not None] * 3

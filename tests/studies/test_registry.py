@@ -44,7 +44,7 @@ def test_records_sentences_and_captions_are_fit_to_be_written(
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_latex_needs_no_special_letters(name: str, study_result: ResultOf) -> None:
-    source = as_latex(study_result(name).table, name)
+    source = as_latex(study_result(name).table, STUDIES[name].latex_label)
     assert [letter for letter in source if not letter.isascii()] == []
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from small_tables import twelve_pairs
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError
-from unprior.studies import run_studies
+from unprior.studies.suite import run_studies
 
 
 def test_all_records_are_plain() -> None:

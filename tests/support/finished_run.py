@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from unprior import ScoreTable, SelectivePriorCalibrator, evaluate
-from unprior.studies import run_studies
+from unprior.studies.suite import run_studies
 
 Finished = SimpleNamespace
 

@@ -51,7 +51,7 @@ def test_the_page_gets_the_same_cells() -> None:
 
 
 def test_latex_has_one_line_per_row_and_strong_cells() -> None:
-    lines = as_latex(TABLE, "changes").splitlines()
+    lines = as_latex(TABLE, "tab:changes").splitlines()
     assert r"VCD & $-$0.9/+0.0 & 0.25 \\" in lines
     assert r"\textbf{SPC} & \textbf{+7.8/+0.4} & \textbf{1.5$\times10^{-11}$} \\" in lines
     assert r"SPC & \textbf{+7.0/$-$0.4} & -- \\" in lines

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from textwrap import fill
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from unprior.plots.style import LIGHT, FigureStyle
 
@@ -12,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_SIGN, _LETTER, _LINE = 0.65, 0.061, 0.19  # what entries of a legend take up, in inches
 Draw = Callable[["Axes", FigureStyle], object]
 """Draws one panel on given axes."""
 
@@ -29,6 +35,7 @@ class Panels:
     width: float
     """Of one panel, in inches."""
     height: float
+    """Of one panel with one line of a common legend."""
     same_scale: bool = False
     """Whether all panels have the same horizontal axis."""
 
@@ -54,25 +61,45 @@ class Panels:
         """The panels beside each other."""
         return _figure([self.draws], self, style)
 
-    def plot(self, axes: Axes | Sequence[Axes], style: FigureStyle = LIGHT) -> None:
-        """Draw on given axes, one for every panel."""
-        given = [axes] if not isinstance(axes, Sequence) else list(axes)
+    def plot(self, axes: Axes | Sequence[Axes], style: FigureStyle = LIGHT) -> list[Axes]:
+        """Draw on given axes, one for every panel; an array of matplotlib's ``subplots`` will do."""
+        given: list[Axes] = np.ravel(np.asarray(axes, dtype=object)).tolist()
         if len(given) != len(self.draws):
             raise ValueError(f"the figure has {len(self.draws)} panels; give as many axes, not {len(given)}")
         for each, draw in zip(given, self.draws, strict=True):
             with style.applied():
                 draw(each, style)
+        return given
 
 
 def by_model(models: Mapping[str, Panels], style: FigureStyle = LIGHT) -> Figure:
     """A column for every model, a row for every panel."""
-    columns = list(models.values())
-    rows = [[each.draws[place] for each in columns] for place in range(min(len(each.draws) for each in columns))]
-    figure = _figure(rows, columns[0], style)
-    for axes, name in zip(figure.axes, models, strict=False):
+    columns = [_titled(panels, name) for name, panels in models.items()]
+    plain = list(models.values())
+    count = min(len(each.draws) for each in plain)
+    rows = [[each.draws[place] for each in (plain if place else columns)] for place in range(count)]
+    return _figure(rows, replace(plain[0], height=max(each.height for each in plain)), style)
+
+
+def one_after_another(models: Mapping[str, Panels]) -> Panels:
+    """The panels of all models from left to right, each with the name of its model."""
+    columns = [_titled(panels, name) for name, panels in models.items()]
+    return replace(
+        columns[0],
+        draws=tuple(draw for each in columns for draw in each.draws),
+        height=max(each.height for each in columns),
+    )
+
+
+def _titled(panels: Panels, name: str) -> Panels:
+    """The same panels with a name above their titles."""
+
+    def titled(axes: Axes, style: FigureStyle, draw: Draw) -> None:
+        draw(axes, style)
         title = axes.get_title(loc="left")
-        axes.set_title(f"{name}\n{title}" if title else name, color=style.ink)
-    return figure
+        axes.set_title(fill(name, round(8 * panels.width)) + (f"\n{title}" if title else ""), loc="left")
+
+    return replace(panels, draws=tuple(partial(titled, draw=draw) for draw in panels.draws))
 
 
 def _figure(rows: Sequence[Sequence[Draw]], size: Panels, style: FigureStyle) -> Figure:
@@ -95,6 +122,7 @@ def _figure(rows: Sequence[Sequence[Draw]], size: Panels, style: FigureStyle) ->
 
 
 def _share_legend(figure: Figure) -> None:
+    """A legend that all panels have in common stands once below them, and the figure grows by its lines."""
     legends = [axes.get_legend() for axes in figure.axes]
     texts = [[] if legend is None else [text.get_text() for text in legend.get_texts()] for legend in legends]
     if not texts[0] or any(each != texts[0] for each in texts):
@@ -102,8 +130,12 @@ def _share_legend(figure: Figure) -> None:
     for legend in legends:
         assert legend is not None  # every panel has the same one
         legend.remove()
-    columns = min(len(texts[0]), 4) if len(texts[0]) <= 4 else 1 + len(figure.axes)
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns)
+    width, height = figure.get_size_inches()
+    entry = _SIGN + _LETTER * max(map(len, texts[0]))
+    columns = max(1, min(len(texts[0]), int(width / entry)))
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, columnspacing=1.2)
+    figure.set_size_inches(width, height + _LINE * (math.ceil(len(texts[0]) / columns) - 1))
 
 
 def _share_names(row: Sequence[Axes]) -> None:

@@ -15,7 +15,7 @@ from unprior.report.html import write_page
 from unprior.report.sections import figure_sections
 from unprior.report.tables import components_table, evaluation_record, metrics_table
 from unprior.scores import ScoreTable
-from unprior.studies import Studies, run_studies
+from unprior.studies.suite import Studies, run_studies
 from unprior.tables.html import from_terminal
 
 

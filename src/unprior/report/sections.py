@@ -61,7 +61,7 @@ def figure_sections(evaluation: Evaluation, studies: Studies) -> list[Section]:
     """All figures of the page in their order.
 
     >>> from unprior import SelectivePriorCalibrator, evaluate, synthesize
-    >>> from unprior.studies import run_studies
+    >>> from unprior.studies.suite import run_studies
     >>> table = synthesize(seed=0)
     >>> calibrator = SelectivePriorCalibrator().fit(table)
     >>> decisions = calibrator.predict(table.where(split="test"))

@@ -61,7 +61,7 @@ def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
     contents: dict[str, bytes] = {
         "csv": as_csv(result.records()).encode(),
         "json": (json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode(),
-        "tex": as_latex(result.table, study.name).encode(),
+        "tex": as_latex(result.table, study.latex_label).encode(),
     }
     figure = result.figure(LIGHT)
     if figure is not None:

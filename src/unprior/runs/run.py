@@ -15,7 +15,7 @@ from unprior.errors import UnpriorError
 from unprior.evaluation import Evaluation, evaluate
 from unprior.scores import ScoreTable
 from unprior.scores.pairs import PairCheck, few_pairs, sound_pairs, warnings_about
-from unprior.studies import Studies, run_studies
+from unprior.studies.suite import Studies, run_studies
 
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark

@@ -1,129 +1,64 @@
-"""The experiments of the paper: each a function from decisions or a score table to a small frozen result."""
+"""The experiments of the paper and what goes beyond it; ``unprior.studies.registry`` lists them.
 
-from unprior.baselines.controls.proposals import fixed_strength_answers
-from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.common.variants import SpcVariant, Variants
+A study is a module such as ``unprior.studies.rq1.attraction``: import its functions, results and figure from there.
+"""
+
+from typing import Any
+
+from unprior.studies.by_model import ByModel
+from unprior.studies.finished import FinishedStudy, run_studies
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.registry import STUDIES, choose_studies
 from unprior.studies.result import StudyResult
-from unprior.studies.rq1.attraction import Attraction, study_attraction
-from unprior.studies.rq2.cost import Costs, study_cost
-from unprior.studies.rq2.main_comparison import MainComparison, study_main
-from unprior.studies.rq2.method_versions import study_method_versions
-from unprior.studies.rq2.methods import MethodRow, Methods, study_methods
-from unprior.studies.rq2.revis_direction import AnswerShifts, study_answer_shifts
-from unprior.studies.rq2.settings import SelectedSettings, study_settings
-from unprior.studies.rq2.significance import Significance, study_significance
-from unprior.studies.rq3.alternative_priors import AlternativePriors, study_alternative_priors
-from unprior.studies.rq3.components import Components, study_components
-from unprior.studies.rq3.development_size import DevelopmentSize, study_development_size
-from unprior.studies.rq3.frontier import Frontier, study_frontier
-from unprior.studies.rq3.joint_fitting import JointFitting, study_joint_fitting
-from unprior.studies.rq3.less_or_shifted import LessOrShifted, study_less_or_shifted
-from unprior.studies.rq3.paired_fitting import PairedFitting, study_paired_fitting
-from unprior.studies.rq3.prior_agreement import PriorAgreement, study_prior_agreement
-from unprior.studies.rq3.prior_controls import PriorControls, study_prior_controls
-from unprior.studies.rq3.repairs import Repairs, study_repairs
-from unprior.studies.rq3.revision_rules import RevisionRules, study_revision_rules
-from unprior.studies.rq3.score_normalization import ScoreNormalization, study_score_normalization
-from unprior.studies.rq3.stable_ranges import Ranges, study_ranges
-from unprior.studies.rq3.strengths import Strengths, study_strengths
-from unprior.studies.rq3.support_conditions import SupportConditions, study_support_conditions
-from unprior.studies.rq4.external import Transfers, study_external
-from unprior.studies.rq4.held_out import HeldOut, study_held_out
-from unprior.studies.rq4.option_orders import OptionOrders, study_option_orders
-from unprior.studies.rq4.repeated_splits import RepeatedSplits, study_repeated_splits
-from unprior.studies.rq4.transfer import SubsetTransfer, study_transfer
-from unprior.studies.rq5.answer_directions import AnswerDirections, study_answer_directions
-from unprior.studies.rq5.claim_order import ClaimOrder, study_claim_order
-from unprior.studies.rq5.image_free_policies import ImageFreePolicies, study_image_free_policies
-from unprior.studies.rq5.prior_direction import PriorDirection, study_prior_direction
-from unprior.studies.rq5.prior_favours_ordinary import PriorFavours, study_prior_favours
-from unprior.studies.rq5.question_forms import QuestionForms, study_question_forms
 from unprior.studies.study import Study
-from unprior.studies.suite import Studies, run_studies
-from unprior.tables.model import Table
 
 __all__ = [
     "STUDIES",
-    "AlternativePriors",
-    "AnswerDirections",
-    "AnswerShifts",
-    "Attraction",
-    "ClaimOrder",
-    "Components",
-    "Costs",
-    "DevelopmentSize",
-    "Frontier",
-    "HeldOut",
-    "ImageFreePolicies",
-    "JointFitting",
-    "LessOrShifted",
-    "MainComparison",
-    "MethodRow",
-    "Methods",
-    "OptionOrders",
-    "PairedFitting",
-    "PriorAgreement",
-    "PriorControls",
-    "PriorDirection",
-    "PriorFavours",
-    "QuestionForms",
-    "Ranges",
-    "Repairs",
-    "RepeatedSplits",
-    "RevisionRules",
-    "ScoreNormalization",
-    "SelectedSettings",
-    "Significance",
-    "SpcVariant",
-    "Strengths",
-    "Studies",
+    "ByModel",
+    "FinishedStudy",
     "Study",
     "StudyInputs",
     "StudyResult",
-    "SubsetTransfer",
-    "SupportConditions",
-    "Table",
-    "TradeOff",
-    "Transfers",
-    "Variants",
     "choose_studies",
-    "fixed_strength_answers",
     "run_studies",
-    "study_alternative_priors",
-    "study_answer_directions",
-    "study_answer_shifts",
-    "study_attraction",
-    "study_claim_order",
-    "study_components",
-    "study_cost",
-    "study_development_size",
-    "study_external",
-    "study_frontier",
-    "study_held_out",
-    "study_image_free_policies",
-    "study_joint_fitting",
-    "study_less_or_shifted",
-    "study_main",
-    "study_method_versions",
-    "study_methods",
-    "study_option_orders",
-    "study_paired_fitting",
-    "study_prior_agreement",
-    "study_prior_controls",
-    "study_prior_direction",
-    "study_prior_favours",
-    "study_question_forms",
-    "study_ranges",
-    "study_repairs",
-    "study_repeated_splits",
-    "study_revision_rules",
-    "study_score_normalization",
-    "study_settings",
-    "study_significance",
-    "study_strengths",
-    "study_support_conditions",
-    "study_transfer",
-    "trade_offs",
 ]
+
+_MOVED = {
+    "AlternativePriors": "rq3.alternative_priors", "AnswerDirections": "rq5.answer_directions",
+    "Attraction": "rq1.attraction", "ClaimOrder": "rq5.claim_order", "Components": "rq3.components",
+    "DevelopmentSize": "rq3.development_size", "Frontier": "rq3.frontier", "HeldOut": "rq4.held_out",
+    "ImageFreePolicies": "rq5.image_free_policies", "JointFitting": "rq3.joint_fitting",
+    "LessOrShifted": "rq3.less_or_shifted", "MainComparison": "rq2.main_comparison", "MethodRow": "rq2.methods",
+    "Methods": "rq2.methods", "OptionOrders": "rq4.option_orders", "PairedFitting": "rq3.paired_fitting",
+    "PriorAgreement": "rq3.prior_agreement", "PriorControls": "rq3.prior_controls",
+    "PriorDirection": "rq5.prior_direction", "PriorFavours": "rq5.prior_favours_ordinary",
+    "QuestionForms": "rq5.question_forms", "Ranges": "rq3.stable_ranges", "Repairs": "rq3.repairs",
+    "RepeatedSplits": "rq4.repeated_splits", "RevisionRules": "rq3.revision_rules", "Strengths": "rq3.strengths",
+    "SubsetTransfer": "rq4.transfer", "SumOrMean": "rq3.score_normalization",
+    "SupportConditions": "rq3.support_conditions", "TradeOff": "common.trade_off", "Transfers": "rq4.external",
+    "Variant": "common.variants", "Variants": "common.variants", "study_alternative_priors": "rq3.alternative_priors",
+    "study_answer_directions": "rq5.answer_directions", "study_attraction": "rq1.attraction",
+    "study_claim_order": "rq5.claim_order", "study_components": "rq3.components",
+    "study_development_size": "rq3.development_size", "study_external": "rq4.external",
+    "study_frontier": "rq3.frontier", "study_held_out": "rq4.held_out",
+    "study_image_free_policies": "rq5.image_free_policies", "study_joint_fitting": "rq3.joint_fitting",
+    "study_less_or_shifted": "rq3.less_or_shifted", "study_main": "rq2.main_comparison",
+    "study_methods": "rq2.methods", "study_option_orders": "rq4.option_orders",
+    "study_paired_fitting": "rq3.paired_fitting", "study_prior_agreement": "rq3.prior_agreement",
+    "study_prior_controls": "rq3.prior_controls", "study_prior_direction": "rq5.prior_direction",
+    "study_prior_favours": "rq5.prior_favours_ordinary", "study_question_forms": "rq5.question_forms",
+    "study_ranges": "rq3.stable_ranges", "study_repairs": "rq3.repairs",
+    "study_repeated_splits": "rq4.repeated_splits", "study_revision_rules": "rq3.revision_rules",
+    "study_strengths": "rq3.strengths", "study_sum_or_mean": "rq3.score_normalization",
+    "study_support_conditions": "rq3.support_conditions", "study_transfer": "rq4.transfer",
+    "trade_offs": "common.trade_off",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Names that callers still import from here, until all of them name the module."""
+    from importlib import import_module
+
+    if name not in _MOVED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"unprior.studies.{_MOVED[name]}"), name)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unprior.evaluation import holm
-from unprior.plots.panels import by_model
+from unprior.plots.panels import Panels, by_model, one_after_another
 from unprior.plots.style import LIGHT, FigureStyle
 from unprior.studies.result import StudyResult, Test
-from unprior.tables.format import format_p
+from unprior.tables.format import format_list, format_p
 from unprior.tables.model import Row, Section, Table
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SENTENCE = re.compile(r"(?<=\.) (?=[^a-zα-ω\d])")
+_MAX_NAMED = 6
 LEVEL = 0.05
 """What counts as significant in sentences."""
 
@@ -47,7 +53,8 @@ class ByModel(StudyResult):
             for name, table in tables.items()
             for section in table.sections
         ]
-        return replace(first, columns=columns, sections=tuple(sections))
+        caption = _caption({name: table.caption for name, table in tables.items()})
+        return replace(first, columns=columns, sections=tuple(sections), caption=caption)
 
     @property
     def further_tables(self) -> tuple[Table, ...]:
@@ -63,12 +70,17 @@ class ByModel(StudyResult):
         families: dict[str, list[float]] = {}
         for (_, test), p in self.adjusted().items():
             families.setdefault(test.family, []).append(p)
-        over_all = [
-            f"{family}: {sum(p <= LEVEL for p in values)} of {len(values)} changes are significant at {LEVEL:g} after "
-            f"Holm's adjustment over all {len(self.results)} models."
-            for family, values in families.items()
-        ]
-        return (*by_name, *over_all)
+        if not families:
+            return tuple(by_name)
+        kept = {name: sum(p <= LEVEL for p in each) for name, each in families.items()}
+        counts = [f"{kept[name]} of {len(each)} with {name}" for name, each in families.items()]
+        if len(families) > _MAX_NAMED:
+            counts = [f"{sum(kept.values())} of {sum(map(len, families.values()))} in {len(families)} families"]
+        return (
+            *by_name,
+            f"Changes that are significant at {LEVEL:g} after Holm's adjustment over all models in the table: "
+            f"{format_list(counts)}.",
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """The records of all models, each with its model."""
@@ -87,10 +99,18 @@ class ByModel(StudyResult):
         """The tests of all models, adjusted over all of them."""
         return tuple(replace(test, name=f"{name} {test.name}", holm_p=p) for (name, test), p in self.adjusted().items())
 
-    def figure(self, style: FigureStyle = LIGHT) -> Any:
+    def panels(self) -> Panels | None:
+        """The panels of every model that has a figure, one model after the other."""
+        found = self._panels()
+        return one_after_another(found) if found else None
+
+    def figure(self, style: FigureStyle = LIGHT) -> Figure | None:
         """A column for every model that has a figure."""
-        panels = {name: found for name, result in self.results.items() if (found := result.panels()) is not None}
-        return by_model(panels, style) if panels else None
+        found = self._panels()
+        return by_model(found, style) if found else None
+
+    def _panels(self) -> dict[str, Panels]:
+        return {name: panels for name, result in self.results.items() if (panels := result.panels()) is not None}
 
     def _holm_table(self) -> Table:
         adjusted = self.adjusted()
@@ -110,6 +130,17 @@ class ByModel(StudyResult):
             "models in the table.",
             text_columns=2,
         )
+
+
+def _caption(captions: Mapping[str, str]) -> str:
+    """What the captions of all models say once; what only some say with the names of these."""
+    speakers: dict[str, list[str]] = {}
+    for name, caption in captions.items():
+        for sentence in _SENTENCE.split(caption):
+            speakers.setdefault(sentence, []).append(name)
+    shared = [sentence for sentence, names in speakers.items() if len(names) == len(captions)]
+    own = [f"{format_list(names)}: {sentence}" for sentence, names in speakers.items() if len(names) < len(captions)]
+    return " ".join([*shared, *own])
 
 
 def _aligned(row: Row, columns: Sequence[str], wanted: Sequence[str]) -> Row:

@@ -62,7 +62,7 @@ def run_studies(
             try:
                 results[name] = study.run(inputs)
             except UnpriorError as error:
-                lacking.append(f"{study.name}: {error}")
+                lacking.append(f"{study.name}{f' of {name}' if len(runs) > 1 else ''}: {error}")
         result = next(iter(results.values()), None) if len(runs) == 1 else ByModel(results) if results else None
         limits = runs[0].epsilon, runs[0].wide_epsilon
         finished.append(FinishedStudy(study, result, " ".join(lacking) or None, limits))
@@ -74,7 +74,7 @@ def _names(runs: Sequence[StudyInputs]) -> list[str]:
     models = [inputs.model or "?" for inputs in runs]
     count = Counter(models)
     return [
-        model if count[model] == 1 else f"{model} ({number if inputs.folder is None else inputs.folder.name})"
+        model if count[model] == 1 else f"{model} ({inputs.folder or number})"
         for number, (model, inputs) in enumerate(zip(models, runs, strict=True), start=1)
     ]
 

@@ -11,7 +11,7 @@ from unprior.studies.study import QUESTIONS, Study
 _FILES = (
     "rq1.attraction",
     "rq2.main_comparison",
-    "rq2.method_versions",
+    "rq2.methods",
     "rq2.revis_direction",
     "rq2.significance",
     "rq2.settings",

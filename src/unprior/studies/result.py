@@ -80,8 +80,7 @@ class StudyResult(ABC):
             raise ValueError(f"{type(self).__name__} has no figure")
         if axes is None:
             return list(panels.figure(style).axes)
-        panels.plot(axes, style)
-        return [axes] if not isinstance(axes, Sequence) else list(axes)
+        return panels.plot(axes, style)
 
     def to_pandas(self) -> pd.DataFrame:
         """The records as a data frame."""

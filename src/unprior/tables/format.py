@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 EQUAL = 1e-12
 """Values that differ by less are the same; sums of shares are not exact."""
@@ -88,6 +89,21 @@ def format_p(p_value: float) -> str:
     ('0.00028', '3.6e-12', '1', '<1e-16')
     """
     return f"{p_value:.2g}" if p_value >= 1e-16 else "<1e-16"
+
+
+def format_settings(settings: Mapping[str, Any]) -> str | None:
+    """Settings on one line; None without any.
+
+    >>> format_settings({"scale": {"mc": 1.1, "qa": 2.0}, "min_margin": 0.05})
+    'scale mc 1.1 qa 2, min margin 0.05'
+    """
+
+    def shown(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return " ".join(f"{name} {shown(entry)}" for name, entry in value.items())
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    return ", ".join(f"{name.replace('_', ' ')} {shown(value)}" for name, value in settings.items()) or None
 
 
 def highest(values: Mapping[str, float]) -> tuple[str, ...]:

@@ -27,9 +27,9 @@ _POWER = re.compile(r"(?<=\d)e([+-])0*(\d+)\b")
 def as_latex(table: Table, label: str) -> str:
     r"""The table for a paper; include it as it is, with the packages booktabs and graphicx.
 
-    A table that is wider than a line of text is made smaller.
+    ``label`` is that of the paper, such as ``tab:main``. A table that is wider than a line of text is made smaller.
 
-    >>> print(as_latex(Table.plain("Changes", ("Task", "ΔCF"), [("MC", "-7.8")], "In points."), "changes"))
+    >>> print(as_latex(Table.plain("Changes", ("Task", "ΔCF"), [("MC", "-7.8")], "In points."), "tab:changes"))
     \begin{table}[t]
     \centering
     \small
@@ -66,7 +66,7 @@ def as_latex(table: Table, label: str) -> str:
         r"\bottomrule",
         r"\end{tabular}" + ("}" if wide else ""),
         rf"\caption{{{caption.strip()}}}",
-        rf"\label{{tab:{label}}}",
+        rf"\label{{{label}}}",
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"

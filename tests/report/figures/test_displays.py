@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import sys
 
 import pytest
-from matplotlib.patches import Rectangle
-
-from finished_run import Finished
-from small_tables import hand_made_rows, hand_made_table
-from unprior import ScoreTable, evaluate
-from unprior.plots.style import DARK, LIGHT, FigureStyle
-from unprior.report.figures import (
-    AttractionDisplay,
     IntervalsDisplay,
 )
-from unprior.studies import study_attraction
 
 
 @pytest.fixture(params=[LIGHT, DARK], ids=["light", "dark"])
@@ -25,23 +15,6 @@ def style(request: pytest.FixtureRequest) -> FigureStyle:
     return chosen
 
 
-def test_attraction_cells(style: FigureStyle) -> None:
-    display = AttractionDisplay.from_results(study_attraction(hand_made_table()), style=style)
-    assert display.rows == ("Hands", "Hats", "All")
-    assert display.columns == ("mc", "qa")
-    assert display.rates == ((0.5, 1.0), (0.0, 0.0), (0.25, 0.5))
-    assert display.errors == ((2, 1), (2, 1), (4, 2))
-    words = [text.get_text() for text in display.axes_.texts]
-    assert words[:4] == ["50 %", "n = 2", "100 %", "n = 1"]
-    assert sum(isinstance(patch, Rectangle) for patch in display.axes_.patches) == 6
-
-
-def test_attraction_without_errors_or_subcategories() -> None:
-    rows = [row | {"original": row["answer"], "subcategory": None} for row in hand_made_rows()]
-    display = AttractionDisplay.from_results(study_attraction(ScoreTable.from_rows(rows)))
-    assert display.rows == ("All",)
-    assert all(math.isnan(rate) for rate in display.rates[0])
-    assert [text.get_text() for text in display.axes_.texts] == ["no errors", "no errors"]
 
 
 def test_intervals(finished: Finished, style: FigureStyle) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from small_tables import corrected_winner, count_changes, hand_made_rows, hand_made_table
-from unprior.studies import fixed_strength_answers, trade_offs
+from unprior.baselines.controls import fixed_strength_answers
+from unprior.studies.common.trade_off import trade_offs
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.3, 0.8, 2.0])

@@ -4,15 +4,16 @@ import json
 import math
 
 import pytest
+from matplotlib.patches import Rectangle
 
 from small_tables import hand_made_rows, hand_made_table, twelve_pairs
 from study_checks import is_plain
 from study_inputs import unpaired
 from unprior import ScoreTable, measure
 from unprior.evaluation import Share
-from unprior.studies import study_attraction
+from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies.inputs import External
-from unprior.studies.rq1.attraction import Attraction, AttractionCell
+from unprior.studies.rq1.attraction import Attraction, AttractionCell, AttractionDisplay, study_attraction
 
 
 def test_whole_tasks_by_hand() -> None:
@@ -122,3 +123,23 @@ def test_other_benchmarks_with_pairs_are_counted_by_task() -> None:
     assert result.sentences[-2].startswith("On other MC the prior's winner is the ordinary answer in ")
     assert result.table.sections[-1].heading == "Other benchmarks"
     assert is_plain(result)
+
+
+@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+def test_cells_of_the_figure(style: FigureStyle) -> None:
+    display = AttractionDisplay.from_results(study_attraction(hand_made_table()), style=style)
+    assert display.rows == ("Hands", "Hats", "All")
+    assert display.columns == ("mc", "qa")
+    assert display.rates == ((0.5, 1.0), (0.0, 0.0), (0.25, 0.5))
+    assert display.errors == ((2, 1), (2, 1), (4, 2))
+    words = [text.get_text() for text in display.axes_.texts]
+    assert words[:4] == ["50 %", "n = 2", "100 %", "n = 1"]
+    assert sum(isinstance(patch, Rectangle) for patch in display.axes_.patches) == 6
+
+
+def test_the_figure_without_errors_or_subcategories() -> None:
+    rows = [row | {"original": row["answer"], "subcategory": None} for row in hand_made_rows()]
+    display = AttractionDisplay.from_results(study_attraction(ScoreTable.from_rows(rows)))
+    assert display.rows == ("All",)
+    assert all(math.isnan(rate) for rate in display.rates[0])
+    assert [text.get_text() for text in display.axes_.texts] == ["no errors", "no errors"]

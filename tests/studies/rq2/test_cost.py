@@ -3,7 +3,8 @@ from __future__ import annotations
 from made_up_methods import COSTS, made_up
 from small_tables import twelve_pairs
 from unprior.baselines.answers import Cost, MethodAnswers, MethodInfo
-from unprior.studies import study_cost
+from unprior.studies.rq2.cost import Costs, study_cost
+from unprior.studies.rq2.methods import compare_methods
 
 TEST = twelve_pairs().where(split="test")
 
@@ -41,3 +42,10 @@ def test_nothing_measured_is_said_and_nothing_to_compare_with_is_a_dash() -> Non
     assert result.table.rows[0].cells[-2:] == ("–", "–")
     assert result.records()[0]["seconds_times"] is None
     assert result.figure() is None
+
+
+def test_compared_methods_have_the_same_costs() -> None:
+    compared = compare_methods(TEST, TEST.original_positions, made_up(TEST), references=COSTS, resamples=20)
+    assert Costs.from_methods(compared) == study_cost(made_up(TEST), COSTS)
+    unmeasured = compare_methods(TEST, TEST.original_positions, made_up(TEST)[:1], resamples=20)
+    assert Costs.from_methods(unmeasured).rows == ()

@@ -11,7 +11,8 @@ from small_tables import abstaining_calibrator, hopeless_table, twelve_pairs
 from unprior import SelectivePriorCalibrator, evaluate, holm
 from unprior.baselines.answers import MethodAnswers, MethodInfo
 from unprior.baselines.controls import CONTROLS, run_controls
-from unprior.studies import Methods, run_studies, study_method_versions, study_methods
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.rq2.methods import STUDY, Methods, compare_methods, study_methods
 
 TABLE = twelve_pairs()
 DEVELOPMENT, TEST = TABLE.where(split="dev"), TABLE.where(split="test")
@@ -27,6 +28,7 @@ def methods() -> Methods:
 def test_baselines_come_first_and_spc_last(methods: Methods) -> None:
     assert [row.name for row in methods.rows] == ["focus", "nolan", *CONTROLS, "spc"]
     assert [row.kind for row in methods.rows] == ["prompt", "decoder", *["control"] * len(CONTROLS), "spc"]
+    assert methods.rows[-1].label == "SPC (standard, ε = 0.04)"
     assert methods.tasks == ("mc", "qa")
 
 
@@ -102,42 +104,71 @@ def test_a_choice_that_breaks_its_promise_says_so() -> None:
     assert result.best("mc") == tuple(kept)
 
 
-def test_in_the_suite_controls_need_development_rows_only() -> None:
-    studies = run_studies(DECISIONS, CALIBRATOR, DEVELOPMENT)
-    assert studies.methods is not None
-    assert [row.kind for row in studies.methods.rows] == ["control"] * len(CONTROLS) + ["spc"]
-    without = run_studies(DECISIONS, CALIBRATOR, None, made_up(TEST), COSTS)
-    assert without.methods is not None
-    assert [row.name for row in without.methods.rows] == ["focus", "nolan", "spc"]
-    assert without.methods.rows[-1].cost == COSTS["spc"]
-    nothing = run_studies(DECISIONS, CALIBRATOR)
-    assert nothing.methods is None
-    assert nothing.records()["methods"] is None
+def test_without_other_methods_there_are_controls_and_spc() -> None:
+    result = STUDY.run(StudyInputs(TABLE, resamples=20))
+    assert isinstance(result, Methods)
+    assert [row.kind for row in result.rows] == ["control"] * len(CONTROLS) + ["spc"] * 3
+    assert [row.name for row in result.rows[-3:]] == [
+        "spc", "SPC (standard, ε = 0.10)", "SPC (uncertainty-aware, ε = 0.10)",
+    ]  # fmt: skip
+    assert STUDY.missing(StudyInputs(TABLE)) == ()
+    assert STUDY.missing(StudyInputs(TABLE), wanted=True) == ("baselines",)
 
 
-def test_the_table_has_a_row_per_method_and_the_best_cells_are_strong(methods: Methods) -> None:
+def test_controls_are_chosen_like_the_version_under_study_which_is_listed_once() -> None:
+    inputs = StudyInputs(TABLE, resamples=20, epsilon=0.05, uncertainty=True)
+    result = STUDY.run(inputs)
+    assert isinstance(result, Methods)
+    assert [row.label for row in result.rows if row.kind == "spc"] == [
+        "SPC (uncertainty-aware, ε = 0.05)", "SPC (uncertainty-aware, ε = 0.10)",
+    ]  # fmt: skip
+    expected = {each.name: each for each in run_controls(DEVELOPMENT, TEST, calibrator=inputs.fitted())}
+    for row in result.rows[: len(CONTROLS)]:
+        assert row.settings == expected[row.name].settings
+    assert "like SPC (uncertainty-aware, ε = 0.05)." in result.table.caption
+
+
+def test_the_table_has_a_section_per_task_and_the_best_cells_are_bold(methods: Methods) -> None:
     table = methods.table
-    assert [len(section.rows) for section in table.sections] == [2, len(CONTROLS), 1]
-    assert table.columns == ("Method", "MC", "QA", "MC, matched", "QA, matched")
-    for place, task in enumerate(methods.tasks, start=1):
-        marked = {row.cells[0] for row in table.rows if place in row.bold_cells}
-        assert marked == {
-            f"{row.label} ({row.note})" if row.note else row.label
-            for row in methods.rows
-            if row.name in methods.best(task)
-        }
-    focus, nolan = table.rows[:2]
-    assert focus.cells[3:] == ("–", "–")
-    assert "–" not in nolan.cells[3:]
+    assert [section.heading for section in table.sections] == ["Multiple choice", "Yes/no questions"]
+    assert table.columns == (
+        "Method", "ΔCF/ΔCS", "U", "R/H CF", "R/H CS", "Changed", "p CF", "p CS", "Matched ΔCF/ΔCS",
+    )  # fmt: skip
+    for index, (task, section) in enumerate(zip(methods.tasks, table.sections, strict=True)):
+        for row, line in zip(methods.rows, section.rows, strict=True):
+            assert line.cells[0].startswith(row.label)
+            assert ({1, 2} <= set(line.bold_cells)) == (row.name in methods.best(task))
+            assert (0 in line.bold_cells) == (row.kind == "spc")
+            assert (line.cells[-1] == "–") == (row.matched is None)
+            change = row.tasks[index].cf.change
+            assert line.cells[3] == f"{change.repairs}/{change.harms}"
+    without = replace(methods, rows=tuple(row for row in methods.rows if row.matched is None)).table
+    assert without.columns == table.columns[:-1]
+    assert "switched off" in table.caption
+    assert "switched off" not in without.caption
+
+
+def test_notes_have_the_same_mark_whatever_else_is_noted(methods: Methods) -> None:
+    def marked(*notes: str | None) -> tuple[list[str], str]:
+        rows = tuple(replace(row, note=note) for row, note in zip(methods.rows, notes, strict=False))
+        table = replace(methods, rows=rows).table
+        return [row.cells[0] for row in table.sections[0].rows], table.caption
+
+    idle, broken = "abstains: no setting feasible", "not feasible on the development rows"
+    assert marked(broken, None)[0] == ["Focus on Vision ‡", "NoLan"]
+    assert marked(broken, idle)[0] == ["Focus on Vision ‡", "NoLan †"]
+    assert marked(broken, idle)[1].endswith("† abstains: no setting feasible. ‡ not feasible on the development rows.")
+    assert "†" not in marked(broken, None)[1]
 
 
 def test_versions_of_spc_are_rows_of_their_own_in_the_same_family() -> None:
     nothing = replace(DECISIONS, final_positions=TEST.original_positions)
-    result = study_method_versions({"wide": DECISIONS, "narrow": nothing}, made_up(TEST), resamples=20)
-    assert [row.label for row in result.rows] == ["Focus on Vision", "NoLan", "wide", "narrow"]
+    wide = CALIBRATOR.reselect(0.1).predict(TEST)
+    result = compare_methods(TEST, nothing, made_up(TEST), further=[wide], resamples=20)
+    assert [row.label for row in result.rows] == ["Focus on Vision", "NoLan", nothing.method, wide.method]
     assert result.family == 16
-    assert result.rows[2].tasks[0].cf.change == evaluate(TEST, DECISIONS, resamples=20).tasks[0].cf.change
-    assert result.rows[3].tasks[0].cf.change.changed == 0
+    assert result.rows[3].tasks[0].cf.change == evaluate(TEST, wide, resamples=20).tasks[0].cf.change
+    assert result.rows[2].tasks[0].cf.change.changed == 0
     figure = result.figure()
     assert figure is not None
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["Multiple choice", "Yes/no questions"]
@@ -145,19 +176,28 @@ def test_versions_of_spc_are_rows_of_their_own_in_the_same_family() -> None:
     assert {"3", "4"} <= {number for text in numbers for number in text.split(", ")}, "two stars are told apart"
 
 
+def test_every_method_is_a_family_of_tests(methods: Methods) -> None:
+    tests = methods.tests()
+    assert len(tests) == methods.family
+    for row in methods.rows:
+        own = [test for test in tests if test.family == row.label]
+        assert [test.name for test in own] == ["MC CF", "MC CS", "QA CF", "QA CS"]
+        sides = [side.test.p_value for task in row.tasks for side in (task.cf, task.cs)]
+        assert [test.p for test in own] == sides
+        assert [test.holm_p for test in own] == list(holm(sides).adjusted)
+
+
 def test_sentences_name_the_best_and_the_best_of_the_other_side() -> None:
     perfect = MethodAnswers(MethodInfo("one", "One", "edit", {}, None), TEST.answer_positions, None)
     worst = MethodAnswers(
         MethodInfo("two", "Two", "edit", {}, None), (TEST.answer_positions + 1) % TEST.candidate_counts, None
     )  # fmt: skip
-    ahead = study_method_versions({"SPC": DECISIONS}, [perfect, worst], resamples=20).sentences
+    ahead = compare_methods(TEST, DECISIONS, [perfect, worst], resamples=20).sentences
     assert ahead[0].startswith("On MC One has the highest U (")
-    assert ahead[0].endswith("of SPC.")
+    assert ahead[0].endswith("of SPC (standard, ε = 0.04).")
     assert ahead[-1] == "CF accuracy falls with Two (on MC and QA)."
-    behind = study_method_versions(
-        {"SPC": replace(DECISIONS, final_positions=TEST.answer_positions)}, [worst], resamples=20
-    ).sentences
+    behind = compare_methods(TEST, TEST.answer_positions, [worst], resamples=20).sentences
     assert behind[0].startswith("On MC SPC has the highest U (")
     assert behind[0].endswith("of Two.")
-    alone = study_method_versions({"SPC": DECISIONS}, resamples=20).sentences
+    alone = compare_methods(TEST, DECISIONS, [], resamples=20).sentences
     assert "against" not in alone[0]

@@ -12,7 +12,7 @@ from unprior.baselines.activity import GateActivity
 from unprior.baselines.answers import MethodAnswers, MethodInfo
 from unprior.evaluation import Share
 from unprior.scores.schema import IntArray
-from unprior.studies import study_answer_shifts
+from unprior.studies.rq2.revis_direction import study_answer_shifts
 
 TABLE = hand_made_table()
 

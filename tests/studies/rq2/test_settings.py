@@ -9,9 +9,8 @@ from study_checks import finals_row_by_row, is_plain
 from unprior import SelectivePriorCalibrator
 from unprior.calibration.gate import Settings
 from unprior.calibration.selection import Grid
-from unprior.studies import SelectedSettings, study_settings
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.rq2.settings import STUDY
+from unprior.studies.rq2.settings import STUDY, SelectedSettings, study_settings
 
 TABLE = few_pairs(development=4, test=1)
 RESULT = STUDY.run(StudyInputs(TABLE))
@@ -84,9 +83,9 @@ def test_sentences_say_which_limits_choose_the_same() -> None:
         )
     ]
     assert SelectedSettings(tuple(rows)).sentences == (
-        "Standard SPC chooses 2 different settings with 3 limits; ε = 0.00 and 0.02 choose the same.",
-        "Of 3 choices of standard SPC, these are at an end of their grid: ρ (smallest in 3) and m_min (smallest in 1 "
-        "and largest in 2).",
+        "Standard SPC chooses 2 different settings with ε = 0.00, 0.02 and 0.10; ε = 0.00 and 0.02 choose the same.",
+        "Of these 3 choices of standard SPC, the following are at an end of their grid: ρ (smallest in 3) and m_min "
+        "(smallest in 1 and largest in 2).",
     )
     inner = [replace(row, ends=()) for row in rows[:2]]
     assert SelectedSettings(tuple(inner)).sentences == (
@@ -94,4 +93,7 @@ def test_sentences_say_which_limits_choose_the_same() -> None:
         "Nothing that standard SPC chooses is at an end of its grid.",
     )
     differing = [replace(rows[0]), replace(rows[2])]
-    assert SelectedSettings(tuple(differing)).sentences[0] == "Standard SPC chooses 2 different settings with 2 limits."
+    assert (
+        SelectedSettings(tuple(differing)).sentences[0]
+        == "Standard SPC chooses 2 different settings with ε = 0.00 and 0.10."
+    )

@@ -7,9 +7,8 @@ import pytest
 
 from small_tables import abstaining_calibrator, count_changes, hopeless_table, twelve_pairs
 from unprior import SelectivePriorCalibrator, synthesize
-from unprior.studies import study_significance
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.rq2.significance import STUDY
+from unprior.studies.rq2.significance import STUDY, study_significance
 
 TABLE = twelve_pairs()
 TEST = TABLE.where(split="test")
@@ -63,7 +62,11 @@ def test_sentences_count_what_is_left() -> None:
 def test_the_study_has_a_family_for_every_version() -> None:
     result = STUDY.run(StudyInputs(TABLE))
     assert [section.heading for section in result.table.sections] == [
-        "SPC (ε = 0.04)", "SPC (ε = 0.10)", "SPC (ε = 0.10, uncertainty-aware)",
+        "SPC (standard, ε = 0.04)", "SPC (standard, ε = 0.10)", "SPC (uncertainty-aware, ε = 0.10)",
     ]  # fmt: skip
     assert len(result.records()) == 12
     assert result.figure() is None
+    assert [(test.family, test.name, test.p, test.holm_p) for test in result.tests()] == [
+        (record["version"], f"{record['task']} {record['side']}".upper(), record["p"], record["holm_p"])
+        for record in result.records()
+    ]

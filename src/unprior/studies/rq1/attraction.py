@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, compare_with_partner, correct, prior_winners
+from unprior.plots.display import Display
+from unprior.plots.panels import Panels
+from unprior.plots.style import LIGHT, FigureStyle, readable_on
 from unprior.scores import ScoreTable
 from unprior.studies.inputs import External
 from unprior.studies.result import StudyResult
@@ -19,11 +22,10 @@ from unprior.tables.format import format_count, format_list, format_percent
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+    from matplotlib.axes import Axes
 
 _ENOUGH = 5
+_WHOLE = "All"
 _NONE = Share(0, 0)
 
 
@@ -54,7 +56,7 @@ class AttractionCell:
 
     def record(self) -> dict[str, Any]:
         """Plain numbers; what is undefined is None."""
-        value, ordinary, among, said = (
+        value, ordinary, among, said_ordinary = (
             share.value
             for share in (self.attracted, self.prior_is_ordinary, self.ordinary_among_errors, self.errors_ordinary)
         )
@@ -69,7 +71,7 @@ class AttractionCell:
             "chance": None if math.isnan(self.chance) else self.chance,
             "prior_is_ordinary": None if math.isnan(ordinary) else ordinary,
             "ordinary_among_errors": None if math.isnan(among) else among,
-            "errors_ordinary": None if math.isnan(said) else said,
+            "errors_ordinary": None if math.isnan(said_ordinary) else said_ordinary,
         }
 
 
@@ -131,7 +133,7 @@ class Attraction(StudyResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """How directed the errors are, and where most."""
-        said = [
+        sentences = [
             f"Of {format_count(cell.attracted.total, f'wrong {cell.task.upper()} answer')} to counterfactual images "
             f"{format_percent(cell.attracted.value)} % are what the model answers without the image, {_beside(cell)}."
             for cell in self.overall
@@ -143,7 +145,7 @@ class Attraction(StudyResult):
             if cell.ordinary_among_errors.total
         ]
         if ordinary:
-            said.append(
+            sentences.append(
                 f"The answer without the image is that to the pair's commonsense image in {format_list(ordinary)}."
             )
         large = [cell for cell in self.cells if cell.attracted.total >= _ENOUGH]
@@ -156,21 +158,21 @@ class Attraction(StudyResult):
                 if most > least
                 else f"{format_percent(most)} % everywhere"
             )
-            said.append(f"Among cells with at least {_ENOUGH} errors the rate is {words}.")
-        if not said:
-            said.append("There are no wrong answers to counterfactual images.")
+            sentences.append(f"Among cells with at least {_ENOUGH} errors the rate is {words}.")
+        if not sentences:
+            sentences.append("There are no wrong answers to counterfactual images.")
         ordinary = [f"{format_percent(cell.prior_is_ordinary.value)} % of {cell.task.upper()} questions"
                     for cell in self.overall if cell.prior_is_ordinary.total]  # fmt: skip
         if ordinary:
-            said.append(f"About commonsense images the answer without the image is right for {format_list(ordinary)}.")
-        return (*said, *(_elsewhere(cell) for cell in self.others))
+            sentences.append(
+                f"About commonsense images the answer without the image is right for {format_list(ordinary)}."
+            )
+        return (*sentences, *(_elsewhere(cell) for cell in self.others))
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels:
         """The matrix as a heat map."""
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures import AttractionDisplay
-
-        return AttractionDisplay.from_results(self, style=style or LIGHT).figure_
+        height = AttractionDisplay.height(1 + len(self.subcategories))
+        return Panels((lambda ax, style: AttractionDisplay.from_results(self, ax=ax, style=style),), 4.5, height)
 
 
 def study_attraction(table: ScoreTable, others: Mapping[str, External] | None = None) -> Attraction:
@@ -212,14 +214,14 @@ def _row(name: str, cell: AttractionCell) -> Row:
 def _elsewhere(cell: AttractionCell) -> str:
     """The counts of another benchmark."""
     name = f"{cell.benchmark} {cell.task.upper()}"
-    said = (
+    favoured = (
         f"On {name} the prior's winner is the ordinary answer in {format_percent(cell.prior_is_ordinary.value)} "
         f"% of pairs"
     )
     if not cell.attracted.total:
-        return f"{said}; no CF answer is wrong there."
+        return f"{favoured}; no CF answer is wrong there."
     return (
-        f"{said}; it is the wrong answer in {cell.attracted.count} of "
+        f"{favoured}; it is the wrong answer in {cell.attracted.count} of "
         f"{format_count(cell.attracted.total, 'CF error')}, and "
         f"{cell.errors_ordinary.count} of {cell.errors_ordinary.total} are the ordinary answer."
     )
@@ -261,8 +263,82 @@ def _cell(part: ScoreTable, task: str, category: str | None, subcategory: str | 
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttractionDisplay(Display):
+    """Subcategories by tasks: the share of wrong counterfactual answers that the prior would give, with n.
+
+    >>> from unprior import synthesize
+    >>> display = AttractionDisplay.from_results(study_attraction(synthesize(seed=0).where(split="test")))
+    >>> len(display.rows), display.columns
+    (15, ('mc', 'qa'))
+    """
+
+    rows: tuple[str, ...]
+    """Subcategories, then the whole task."""
+    columns: tuple[str, ...]
+    rates: tuple[tuple[float, ...], ...]
+    """By row and column; NaN without errors."""
+    errors: tuple[tuple[int, ...], ...]
+    """n, the number of wrong answers."""
+
+    @classmethod
+    def from_results(cls, results: Attraction, *, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
+        """Draw on ``ax``, or on a new figure."""
+        names: list[str | None] = [*results.subcategories, None]
+        cells = [[results.cell(name, task) for task in results.tasks] for name in names]
+        rates = tuple(tuple(math.nan if cell is None else cell.attracted.value for cell in row) for row in cells)
+        errors = tuple(tuple(0 if cell is None else cell.attracted.total for cell in row) for row in cells)
+        rows = (*results.subcategories, _WHOLE)
+        with style.applied():
+            axes = ax or style.new_axes(4.5, cls.height(len(rows)))
+            _draw(axes, style, rows, results.tasks, rates, errors)
+        return cls(axes_=axes, style=style, rows=rows, columns=results.tasks, rates=rates, errors=errors)
+
+    @staticmethod
+    def height(rows: int) -> float:
+        """Height in inches that a number of rows needs."""
+        return 0.75 + 0.31 * rows
+
+
+def _draw(
+    axes: Axes,
+    style: FigureStyle,
+    rows: tuple[str, ...],
+    columns: tuple[str, ...],
+    rates: tuple[tuple[float, ...], ...],
+    errors: tuple[tuple[int, ...], ...],
+) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.patches import Rectangle
+
+    ramp = LinearSegmentedColormap.from_list("attraction", style.ramp)
+    last = len(rows) - 1
+    for row, column in ((row, column) for row in range(len(rows)) for column in range(len(columns))):
+        rate, count = rates[row][column], errors[row][column]
+        top = row + (0.25 if row == last and last > 0 else 0.0)  # the whole stands a little apart
+        empty = math.isnan(rate)
+        face = style.grid if empty else ramp(rate)
+        axes.add_patch(Rectangle((column + 0.02, top + 0.04), 0.96, 0.92, facecolor=face, edgecolor="none"))
+        words = style.quiet if empty else readable_on(ramp(rate))
+        bold = "bold" if row == last else "normal"
+        text = "no errors" if empty else f"{100 * rate:.0f} %"
+        axes.text(column + 0.53, top + 0.5, text, color=words, ha="right" if not empty else "center", va="center",
+                  fontweight=bold)  # fmt: skip
+        if not empty:
+            axes.text(column + 0.58, top + 0.5, f"n = {count}", color=words, ha="left", va="center", fontsize=7.5)
+    heights = [row + 0.5 + (0.25 if row == last and last > 0 else 0.0) for row in range(len(rows))]
+    axes.set(xlim=(0, len(columns)), ylim=(heights[-1] + 0.5, 0))
+    axes.set_xticks([column + 0.5 for column in range(len(columns))], [name.upper() for name in columns])
+    axes.set_yticks(heights, rows)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+
+
 STUDY = Study(
     name="attraction",
+    label="tab:rq1-matrix",
     question="rq1",
     title="Prior attraction by subcategory",
     asks="When the model is wrong about a counterfactual image, does it say what it would say without the image?",

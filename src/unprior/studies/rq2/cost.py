@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unprior.baselines.answers import Cost, MethodAnswers
 from unprior.studies.result import StudyResult
+from unprior.studies.rq2.methods import Methods
 from unprior.studies.study import Study
 from unprior.tables.format import format_count, format_list
 from unprior.tables.model import Table
-
-if TYPE_CHECKING:
-    pass
 
 _REFERENCES = {"original": "Original answer", "spc": "SPC"}
 
@@ -39,6 +37,14 @@ class Costs(StudyResult):
 
     rows: tuple[MethodCost, ...]
     """The original answer, SPC, then the other methods; only what was measured."""
+
+    @classmethod
+    def from_methods(cls, methods: Methods) -> Costs:
+        """Costs of methods that were compared."""
+        known = {"original": methods.original_cost} | {row.name: row.cost for row in methods.rows}
+        others = {row.name: row.label for row in methods.rows if row.kind != "spc"}
+        return cls(tuple(MethodCost(name, label, cost) for name, label in (_REFERENCES | others).items()
+                         if (cost := known.get(name)) is not None))  # fmt: skip
 
     @property
     def original(self) -> Cost | None:
@@ -66,7 +72,7 @@ class Costs(StudyResult):
             f"Means over {format_list([str(count) for count in examples]) or 'no'} examples, all methods on each in "
             f"turn. "
             "SPC: the original answer and the scores of all candidates with and without the image; strength and gate "
-            "need no pass of the model.",
+            "need no pass of the model, so all versions and every ε cost the same.",
             bold=[index for index, row in enumerate(self.rows) if row.method == "spc"],
         )
 
@@ -75,13 +81,13 @@ class Costs(StudyResult):
         """What SPC costs, and the cheapest and dearest of the others."""
         if not self.rows:
             return ("No costs were measured.",)
-        said = []
+        sentences = []
         own = next((row.cost for row in self.rows if row.method == "spc"), None)
         if own is not None and self.original is not None:
             passes, seconds = self.times(own, "passes"), self.times(own, "seconds")
             images = own.images - self.original.images
             encoded = "no further image" if images == 0 else f"{images:+.2g} images"
-            said.append(
+            sentences.append(
                 f"SPC takes {_multiple(passes)} times the forward passes and {_multiple(seconds)} times the seconds of "
                 f"the original answer and encodes {encoded}."
             )
@@ -89,15 +95,17 @@ class Costs(StudyResult):
         if others:
             most, least = (choose(others, key=lambda row: row.cost.seconds) for choose in (max, min))
             if most.cost.seconds > least.cost.seconds:
-                said.append(f"{_relative(most)} is the slowest of the other methods, {_relative(least)} the fastest.")
+                sentences.append(
+                    f"{_relative(most)} is the slowest of the other methods, {_relative(least)} the fastest."
+                )
             if own is not None:
                 slower = sum(row.cost.seconds > own.seconds for row in others)
-                said.append(
+                sentences.append(
                     f"{slower or 'None'} of {format_count(len(others), 'other method')} "
                     f"{'takes' if slower < 2 else 'take'} "
                     f"longer than SPC."
                 )
-        return tuple(said)
+        return tuple(sentences)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per method."""

@@ -1,11 +1,12 @@
-"""SPC beside other methods and beside controls on the same scores."""
+"""RQ2: SPC beside other methods and beside controls on the same scores."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from unprior.baselines.answers import Cost, MethodAnswers
 from unprior.baselines.controls import ControlResult, run_controls
@@ -13,20 +14,34 @@ from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError
 from unprior.evaluation import SideResult, TaskResult, evaluate, holm
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
+from unprior.plots.display import task_name
+from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
+from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
-from unprior.studies.result import StudyResult
-from unprior.studies.rq2.method_records import flat_sides, in_words
-from unprior.studies.rq2.method_words import methods_sentences, methods_table
-from unprior.tables.model import Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+from unprior.studies.common.versions import spc_versions
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.result import StudyResult, Test, format_repairs
+from unprior.studies.rq2.methods_display import MethodsDisplay
+from unprior.studies.study import Study
+from unprior.tables.format import format_changes, format_list, format_p, format_points, format_settings
+from unprior.tables.model import Row, Section, Table
 
 Results = tuple[TaskResult, ...]
 _LEVEL = 0.95
+_ABSTAINS, _NOT_FEASIBLE = "abstains: no setting feasible", "not feasible on the development rows"
+_MARKS = {_ABSTAINS: "†", _NOT_FEASIBLE: "‡"}
+_SIDE: dict[str, Callable[[SideResult], float | int | None]] = {
+    "delta_{}": lambda side: side.change.delta,
+    "{}_low": lambda side: finite_or_none(side.low),
+    "{}_high": lambda side: finite_or_none(side.high),
+    "{}_repairs": lambda side: side.change.repairs,
+    "{}_harms": lambda side: side.change.harms,
+    "{}_changed": lambda side: side.change.changed,
+    "{}_total": lambda side: side.change.total,
+    "{}_p": lambda side: side.test.p_value,
+    "{}_holm_p": lambda side: side.holm_p,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +50,7 @@ class MethodRow:
 
     name: str
     label: str
-    """The name for people."""
+    """The name for people; that of SPC says version and ε."""
     kind: str
     """``prompt``, ``decoder``, ``edit``, ``control`` or ``spc``."""
     note: str | None
@@ -51,14 +66,14 @@ class MethodRow:
 
 @dataclass(frozen=True, slots=True)
 class Methods(StudyResult):
-    """All methods in the order of tables: baselines, controls, SPC.
+    """All methods in the order of tables: baselines, controls, SPC with the version under study first.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
     >>> calibrator = SelectivePriorCalibrator().fit(table)
     >>> result = study_methods(calibrator.predict(table.where(split="test")), calibrator, table.where(split="dev"))
     >>> len(result.rows), result.rows[-1].label, result.family, result.best("mc")
-    (11, 'SPC', 44, ('fixed-strength',))
+    (11, 'SPC (standard, ε = 0.04)', 44, ('fixed-strength',))
     """
 
     rows: tuple[MethodRow, ...]
@@ -92,25 +107,90 @@ class Methods(StudyResult):
 
     @property
     def table(self) -> Table:
-        """ΔCF/ΔCS by method and task, the largest U of every task bold."""
-        return methods_table(self)
+        """A section for every task; the largest U of the task is bold."""
+        columns = ["Method", "ΔCF/ΔCS", "U", "R/H CF", "R/H CS", "Changed", "p CF", "p CS"]
+        matched = ["Matched ΔCF/ΔCS"] if self.matched_family else []
+        sections = tuple(
+            Section(task_name(task), tuple(self._line(row, index) for row in self.rows))
+            for index, task in enumerate(self.tasks)
+        )
+        return Table("Repair and retention by method", (*columns, *matched), sections, self._caption())
+
+    def _line(self, row: MethodRow, index: int) -> Row:
+        result = row.tasks[index]
+        cf, cs = result.cf, result.cs
+        cells = [
+            f"{row.label} {_MARKS[row.note]}" if row.note else row.label,
+            format_changes(cf.change.delta, cs.change.delta),
+            format_points(result.utility),
+            *(format_repairs(side.change) for side in (cf, cs)),
+            str(cf.change.changed + cs.change.changed),
+            *(format_p(side.test.p_value) for side in (cf, cs)),
+        ]
+        if self.matched_family:
+            cells.append("–" if row.matched is None else _changes(row.matched[index]))
+        bold = ((0,) if row.kind == "spc" else ()) + ((1, 2) if row.name in self.best(result.task) else ())
+        return Row(tuple(cells), bold_cells=bold)
+
+    def _caption(self) -> str:
+        parts = [
+            "All against the common original answers. Δ and U = ΔCF + 0.5 ΔCS in points, the largest U of a task bold. "
+            "R/H: repairs and harms. Changed: answers on both sides. p: exact two-sided McNemar tests, not adjusted."
+        ]
+        own = [row.label for row in self.rows if row.kind == "spc"]
+        if own and any(row.kind == "control" for row in self.rows):
+            parts.append(f"Controls are chosen on the development pairs like {own[0]}.")
+        if self.matched_family:
+            parts.append("Matched: against the same decoder with its correction switched off.")
+        notes = {row.note for row in self.rows}
+        parts += [f"{mark} {note}." for note, mark in _MARKS.items() if note in notes]
+        return " ".join(parts)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Who is best by task, and where SPC stands."""
-        return methods_sentences(self)
+        """Who is best by task, where SPC stands if it is not, and who makes counterfactual answers worse."""
+        sentences = []
+        worse: dict[str, list[str]] = {}  # tasks by method
+        for index, task in enumerate(self.tasks):
+            best = [row for row in self.rows if row.name in self.best(task)]
+            sentences.append(
+                f"On {task.upper()} {format_list([row.label for row in best])} {'has' if len(best) == 1 else 'have'} "
+                f"the highest U ({format_points(best[0].tasks[index].utility)}){self._runner_up(index, best)}."
+            )
+            for row in self.rows:
+                if row.kind != "spc" and row.tasks[index].cf.change.delta < 0:
+                    worse.setdefault(row.label, []).append(task.upper())
+        if worse:
+            named = [f"{label} (on {format_list(tasks)})" for label, tasks in worse.items()]
+            sentences.append(f"CF accuracy falls with {format_list(named)}.")
+        return tuple(sentences)
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def _runner_up(self, index: int, best: Sequence[MethodRow]) -> str:
+        """The best of those on the other side: another method where SPC leads, SPC where it does not."""
+        leads = any(row.kind == "spc" for row in best)
+        rivals = [row for row in self.rows if (row.kind == "spc") != leads and row not in best]
+        if not rivals or len({row.kind == "spc" for row in best}) > 1:
+            return ""
+        second = max(rivals, key=lambda row: row.tasks[index].utility)
+        return f", against {format_points(second.tasks[index].utility)} of {second.label}"
+
+    def panels(self) -> Panels:
         """Repair against retention, one panel per task."""
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures import MethodsDisplay, side_by_side
 
-        chosen = style or LIGHT
-        draws = [
-            lambda axes, task=task: MethodsDisplay.from_results(self, task=task, ax=axes, style=chosen)
-            for task in self.tasks
-        ]
-        return side_by_side(draws, *MethodsDisplay.size(len(self.rows)), chosen)
+        def draw(ax: Any, style: Any, task: str) -> object:
+            return MethodsDisplay.from_results(self, task=task, ax=ax, style=style)
+
+        return Panels(tuple(partial(draw, task=task) for task in self.tasks), *MethodsDisplay.SIZE)
+
+    def tests(self) -> tuple[Test, ...]:
+        """The tests of every method, each a family of its own."""
+        found = []
+        for row in self.rows:
+            sides = [(f"{result.task.upper()} {side.upper()}", getattr(result, side).test.p_value)
+                     for result in row.tasks for side in ("cf", "cs")]  # fmt: skip
+            adjusted = holm([p for _, p in sides]).adjusted
+            found += [Test(row.label, name, p, holm_p) for (name, p), holm_p in zip(sides, adjusted, strict=True)]
+        return tuple(found)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per method and task."""
@@ -120,25 +200,14 @@ class Methods(StudyResult):
         result = row.tasks[index]
         record: dict[str, Any] = {
             "method": row.name, "label": row.label, "kind": row.kind, "note": row.note, "task": result.task,
-            "settings": in_words(row.settings), "utility": result.utility,
+            "settings": format_settings(row.settings), "utility": result.utility,
             "best_utility": row.name in self.best(result.task),
         }  # fmt: skip
-        record |= flat_sides("", result)
+        record |= _flat_sides("", result)
         record["matched_utility"] = None if row.matched is None else row.matched[index].utility
-        record |= flat_sides("matched_", None if row.matched is None else row.matched[index])
+        record |= _flat_sides("matched_", None if row.matched is None else row.matched[index])
         costs = {} if row.cost is None else asdict(row.cost)
         return record | {f"cost_{name}": costs.get(name) for name in ("images", "passes", "seconds", "examples")}
-
-
-@dataclass(frozen=True, slots=True)
-class OwnChoice:
-    """What SPC chose on its development rows, as far as it is known."""
-
-    settings: dict[str, Any]
-    note: str | None
-
-
-_NO_SETTINGS = OwnChoice({}, None)
 
 
 def study_methods(
@@ -147,9 +216,11 @@ def study_methods(
     development: ScoreTable | None,
     baselines: Sequence[MethodAnswers] = (),
     *,
+    further: Sequence[Decisions] = (),
     references: Mapping[str, Cost] | None = None,
     controls: Sequence[str] | None = None,
     resamples: int = BOOTSTRAP_RESAMPLES,
+    seed: int = BOOTSTRAP_SEED,
 ) -> Methods:
     """Compare SPC with other methods and with the controls, all against the same original answers.
 
@@ -163,47 +234,38 @@ def study_methods(
         The rows it was fitted on; without them there are no controls.
     baselines
         Answers of other methods to the test rows, see :func:`unprior.baselines.answers.read_answers`.
+    further
+        What other versions of SPC decide about the same rows.
     references
         Costs of the ``original`` answers and of ``spc``, measured together with the baselines.
     controls
         Names of the controls to run; by default all.
-    resamples
+    resamples, seed
         Of the bootstrap.
     """
     test = decisions.table
     chosen = [] if development is None else run_controls(development, test, calibrator=calibrator, names=controls)
     return compare_methods(
-        test, decisions.final_positions, baselines, controls=chosen, references=references, own=own_choice(decisions),
-        resamples=resamples,
+        test, decisions, baselines, controls=chosen, further=further, references=references, resamples=resamples,
+        seed=seed,
     )  # fmt: skip
-
-
-def own_choice(decisions: Decisions) -> OwnChoice:
-    """Settings of a calibrator from its decisions, and whether it abstains."""
-    settings = {} if decisions.settings is None else asdict(decisions.settings)
-    return OwnChoice(
-        settings={name: value for name, value in settings.items() if value is not None},
-        note=None if settings else "abstains: no setting feasible",
-    )
 
 
 def compare_methods(
     table: ScoreTable,
-    final: IntArray | None,
+    final: Decisions | IntArray | None,
     baselines: Sequence[MethodAnswers],
     *,
     controls: Sequence[ControlResult] = (),
+    further: Sequence[Decisions] = (),
     references: Mapping[str, Cost] | None = None,
-    own: OwnChoice = _NO_SETTINGS,
-    further: Mapping[str, tuple[IntArray, OwnChoice]] | None = None,
     resamples: int = BOOTSTRAP_RESAMPLES,
     seed: int = BOOTSTRAP_SEED,
 ) -> Methods:
     """Compare final answers of SPC with those of other methods, all against the original answers of a table.
 
-    Without final answers the other methods stand alone.
-
-    ``further`` are answers of other versions of SPC by their names.
+    Final answers are decisions, or positions where nothing more is known of them; without them the other methods stand
+    alone. ``further`` are decisions of other versions of SPC.
 
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
@@ -215,32 +277,29 @@ def compare_methods(
     def judged(given: Any, reference: Any = None) -> Results:
         return evaluate(table, given, reference=reference, resamples=resamples, seed=seed, level=_LEVEL).tasks
 
+    def version(name: str, found: Decisions) -> MethodRow:
+        settings = {} if found.settings is None else asdict(found.settings)
+        known = {key: value for key, value in settings.items() if value is not None}
+        note = None if settings else _ABSTAINS
+        return MethodRow(name, found.method, "spc", note, known, judged(found), None, costs.get("spc"))
+
     rows = []
     for each in baselines:
         info, matched = each.info, None if each.matched is None else judged(each.answers, each.matched)
-        rows.append(
-            MethodRow(
-                info.name, info.label, info.kind, None, info.settings, judged(each.answers), matched, info.cost
-            )
-        )  # fmt: skip
+        tasks = judged(each.answers)
+        rows.append(MethodRow(info.name, info.label, info.kind, None, info.settings, tasks, matched, info.cost))
     for control in controls:
+        note = _ABSTAINS if control.abstains else None if control.feasible else _NOT_FEASIBLE
         tasks = judged(control.answers)
-        rows.append(
-            MethodRow(control.name, control.label, "control", _note(control), control.settings, tasks, None, None)
-        )
-    if final is not None:
-        rows.append(MethodRow("spc", "SPC", "spc", own.note, own.settings, judged(final), None, costs.get("spc")))
-    for name, (answers, choice) in (further or {}).items():
-        rows.append(MethodRow(name, name, "spc", choice.note, choice.settings, judged(answers), None, costs.get("spc")))
+        rows.append(MethodRow(control.name, control.label, "control", note, control.settings, tasks, None, None))
+    if isinstance(final, Decisions):
+        rows.append(version("spc", final))
+    elif final is not None:
+        rows.append(MethodRow("spc", "SPC", "spc", None, {}, judged(final), None, costs.get("spc")))
+    rows += [version(found.method, found) for found in further]
     if not rows:
         raise UnpriorError("there is no method to compare")
     return Methods(_adjusted(rows), costs.get("original"), _LEVEL, resamples, seed)
-
-
-def _note(result: ControlResult) -> str | None:
-    if result.abstains:
-        return "abstains: no setting feasible"
-    return None if result.feasible else "not feasible on the development rows"
 
 
 def _adjusted(rows: Sequence[MethodRow]) -> tuple[MethodRow, ...]:
@@ -266,3 +325,41 @@ def _holm(table: Sequence[Results]) -> list[Results]:
 def _exact_utility(result: TaskResult) -> Fraction:
     cf, cs = result.cf.change, result.cs.change
     return Fraction(cf.repairs - cf.harms, cf.total) + Fraction(cs.repairs - cs.harms, 2 * cs.total)
+
+
+def _changes(result: TaskResult) -> str:
+    return format_changes(result.cf.change.delta, result.cs.change.delta)
+
+
+def _flat_sides(prefix: str, result: TaskResult | None) -> dict[str, Any]:
+    """Changes, intervals and tests of both sides as flat fields; all None without a result."""
+    sides = {"cf": None, "cs": None} if result is None else {"cf": result.cf, "cs": result.cs}
+    return {
+        prefix + name.format(side): None if found is None else value(found)
+        for side, found in sides.items()
+        for name, value in _SIDE.items()
+    }
+
+
+def _run(inputs: StudyInputs) -> Methods:
+    own, *further = spc_versions(inputs).values()
+    return study_methods(
+        own, inputs.fitted(), inputs.development, inputs.baselines, further=further, references=inputs.costs,
+        resamples=inputs.resamples, seed=inputs.seed,
+    )  # fmt: skip
+
+
+STUDY = Study(
+    name="methods",
+    label="tab:controlled",
+    question="rq2",
+    title="SPC beside other methods",
+    asks="Which method repairs most for what it loses?",
+    how="All methods against the common original answers to the test pairs, decoders also against the same decoder "
+    "with its correction switched off; U = ΔCF + 0.5 ΔCS. Controls are other rules on the same scores, chosen on the "
+    "development pairs like the version of SPC under study at ε = {epsilon}. SPC in that version at ε = {epsilon} and "
+    "{wide_epsilon}, and uncertainty-aware at {wide_epsilon}, whose numbers the paper's table has.",
+    needs=("scores",),
+    wants=("baselines",),
+    run=_run,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from unprior.studies.study import Study
 from unprior.tables.format import format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
 
-if TYPE_CHECKING:
-    pass
-
 FOCUS = ("revis", "revis-2.5")
 
 
@@ -36,7 +33,7 @@ class GateShare:
     """Open positions."""
 
     @classmethod
-    def of(cls, activity: Sequence[GateActivity]) -> GateShare:
+    def from_activity(cls, activity: Sequence[GateActivity]) -> GateShare:
         """Add up examples."""
         opened, positions = (sum(each.active for each in activity), sum(each.positions for each in activity))
         return cls(Share(sum(each.active > 0 for each in activity), len(activity)), Share(opened, positions))
@@ -116,7 +113,7 @@ class AnswerShifts(StudyResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """How one-sided REVIS is, and which of the others are entirely so."""
-        said, alike = [], dict[tuple[str, str], list[str]]()
+        sentences, alike = [], dict[tuple[str, str], list[str]]()
         for task, method in dict.fromkeys((shift.task, shift.method) for shift in self.shifts):
             parts = [shift for shift in self.shifts if (shift.task, shift.method) == (task, method)]
             changed = sum(part.change.changed for part in parts)
@@ -126,13 +123,13 @@ class AnswerShifts(StudyResult):
             if method in FOCUS:
                 deltas = " and ".join(f"{part.side.upper()} {format_points(part.change.delta)}" for part in parts)
                 share = "all" if count == changed else f"{format_percent(count / changed, 0)} %"
-                said.append(
+                sentences.append(
                     f"{parts[0].label} changes {changed} {task.upper()} answers ({deltas} points); {share} of them go "
                     f"{direction}."
                 )
             elif count == changed:
                 alike.setdefault((task, direction), []).append(parts[0].label)
-        said += [
+        sentences += [
             f"{format_list(labels)} {'moves' if len(labels) == 1 else 'move'} every {task.upper()} answer that changes "
             f"{direction}."
             for (task, direction), labels in alike.items()
@@ -141,7 +138,7 @@ class AnswerShifts(StudyResult):
         gates = [each for each in gates if each]
         if not any(shift.change.changed for shift in self.shifts):
             return ("No method changes any answer.", *gates)
-        return (*(said or ("No method moves all its changed answers in one direction.",)), *gates)
+        return (*(sentences or ("No method moves all its changed answers in one direction.",)), *gates)
 
     def of(self, method: str) -> tuple[Shift, ...]:
         """All tasks and sides of one method."""
@@ -229,7 +226,7 @@ def _shift(part: ScoreTable, method: MethodAnswers, rows: IntArray, task: str, s
         away=int(away.sum()),
         between=int((answered & ~towards & ~away).sum()),
         unanswered=int((changed & ~answered).sum()),
-        gated=None if activity is None else GateShare.of(activity),
+        gated=None if activity is None else GateShare.from_activity(activity),
     )
 
 

@@ -109,17 +109,17 @@ class SelectedSettings(StudyResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Which limits choose the same, and which settings are at an end of their grid."""
-        said = []
+        sentences = []
         for version, rows in self._versions().items():
             chosen = [row for row in rows if row.settings is not None]
             idle = [format_limit(row.epsilon) for row in rows if row.settings is None]
             if idle:
-                said.append(
+                sentences.append(
                     f"{version} finds nothing feasible with ε = {format_list(idle)} and keeps every answer there."
                 )
             if chosen:
-                said += [_alike(version, chosen), _at_ends(version, chosen)]
-        return tuple(said)
+                sentences += [_alike(version, chosen), _at_ends(version, chosen)]
+        return tuple(sentences)
 
     def _versions(self) -> dict[str, list[ChosenSettings]]:
         versions: dict[str, list[ChosenSettings]] = {}
@@ -135,9 +135,10 @@ def _alike(version: str, rows: Sequence[ChosenSettings]) -> str:
         limits.setdefault(row.settings, []).append(format_limit(row.epsilon))
     if len(limits) == 1:
         return f"{version} chooses one set of settings with ε = {format_list(limits[rows[0].settings])}."
+    every = format_list([format_limit(row.epsilon) for row in rows])
     same = [f"ε = {format_list(each)} choose the same" for each in limits.values() if len(each) > 1]
     return (
-        f"{version} chooses {len(limits)} different settings with {len(rows)} limits"
+        f"{version} chooses {len(limits)} different settings with ε = {every}"
         + "".join(f"; {each}" for each in same)
         + "."
     )
@@ -153,7 +154,7 @@ def _at_ends(version: str, rows: Sequence[ChosenSettings]) -> str:
     name = version[0].lower() + version[1:]
     if not words:
         return f"Nothing that {name} chooses is at an end of its grid."
-    return f"Of {len(rows)} choices of {name}, these are at an end of their grid: {format_list(words)}."
+    return f"Of these {len(rows)} choices of {name}, the following are at an end of their grid: {format_list(words)}."
 
 
 def _counts(row: ChosenSettings) -> str:
@@ -198,6 +199,7 @@ def _fitted(inputs: StudyInputs) -> list[SelectivePriorCalibrator]:
 
 STUDY = Study(
     name="settings",
+    label="tab:spc-primary-settings",
     question="rq2",
     title="Selected settings",
     asks="Which settings does selection choose on the development pairs, and do they depend on the permitted loss?",

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unprior.calibration import Decisions
 from unprior.evaluation import Change, compare, holm, mcnemar
 from unprior.evaluation.comparison import group_rows
 from unprior.studies.common.versions import spc_versions
-from unprior.studies.result import StudyResult, format_repairs
+from unprior.studies.result import StudyResult, Test, format_repairs
 from unprior.studies.study import Study
 from unprior.tables.format import format_list
 from unprior.tables.model import Row, Section, Table
-
-if TYPE_CHECKING:
-    pass
 
 LEVEL = 0.05
 """What counts as significant in sentences."""
@@ -61,9 +58,10 @@ class Significance(StudyResult):
 
     families: tuple[Family, ...]
 
-    def p_values(self, version: str) -> dict[str, float]:
-        """Raw p of every task and side of one version, to be adjusted together with those of other models."""
-        return {row.label: row.p for family in self.families if family.version == version for row in family.comparisons}
+    def tests(self) -> tuple[Test, ...]:
+        """Every task and side, each version a family of its own."""
+        return tuple(Test(family.version, row.label, row.p, row.holm_p)
+                     for family in self.families for row in family.comparisons)  # fmt: skip
 
     @property
     def table(self) -> Table:
@@ -95,10 +93,10 @@ class Significance(StudyResult):
             outcome = f"{len(kept) or 'none'} of {len(family.comparisons)} changes {'is' if len(kept) < 2 else 'are'}"
             outcome += f" significant at {LEVEL:g} after adjustment" + (f": {format_list(names)}" if kept else "")
             versions.setdefault(outcome, []).append(family.version)
-        said = [f"With {format_list(names)} {outcome}." for outcome, names in versions.items()]
+        sentences = [f"With {format_list(names)} {outcome}." for outcome, names in versions.items()]
         least = min(row.holm_p for family in self.families for row in family.comparisons)
-        said.append(f"The smallest adjusted p of all versions is {format_p(least)}.")
-        return tuple(said)
+        sentences.append(f"The smallest adjusted p of all versions is {format_p(least)}.")
+        return tuple(sentences)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per version, task and side."""
@@ -139,11 +137,13 @@ def _comparisons(decisions: Decisions) -> tuple[Comparison, ...]:
 
 STUDY = Study(
     name="significance",
+    label="tab:primary-holm",
     question="rq2",
     title="Exact tests",
     asks="Which changes of accuracy by SPC are more than chance?",
-    how="Exact two-sided McNemar tests on the test pairs for SPC at ε = {epsilon} and {wide_epsilon} (standard) and "
-    "{wide_epsilon} (uncertainty-aware); Holm's adjustment over the tasks and sides of one version.",
+    how="Exact two-sided McNemar tests on the test pairs for the version of SPC under study at ε = {epsilon} and "
+    "{wide_epsilon}, and for the uncertainty-aware one at {wide_epsilon}; Holm's adjustment over the tasks and "
+    "sides of one version.",
     needs=("scores",),
     run=lambda inputs: study_significance(spc_versions(inputs)),
 )

@@ -17,9 +17,16 @@ from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.studies.common.trade_off import TradeOff, changes_by_task, trade_off_panels, trade_offs
 from unprior.studies.result import StudyResult
-from unprior.studies.rq2.method_records import in_words
 from unprior.studies.study import Study
-from unprior.tables.format import format_limit, format_list, format_name, format_points, highest
+from unprior.tables.format import (
+    format_changes,
+    format_limit,
+    format_list,
+    format_name,
+    format_points,
+    format_settings,
+    highest,
+)
 from unprior.tables.model import Row, Section, Table
 
 PAPER = {
@@ -104,7 +111,7 @@ class RevisionRules(StudyResult):
                 "method": row.name,
                 "label": row.label,
                 "epsilon": self.epsilon,
-                "settings": in_words(row.settings),
+                "settings": format_settings(row.settings),
                 "feasible": row.feasible,
                 "abstains": row.abstains,
             }

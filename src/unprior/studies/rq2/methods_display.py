@@ -1,24 +1,24 @@
-"""SPC beside other methods: what each repairs and what it loses."""
+"""The figure of study ``methods``: what each method repairs and what it loses."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from unprior.plots.display import Display, limits, task_name
 from unprior.plots.labels import NEAR, place_labels
 from unprior.plots.style import LIGHT, FigureStyle
-from unprior.studies import Methods
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from unprior.studies.rq2.methods import Methods
+
 _MIN_SHOWN = -12.0
-_WIDTH, _HEIGHT = 4.5, 3.2
-_AREA = (215.0, 190.0)  # of the axes in points, near enough to keep labels apart
+_AREA = (245.0, 185.0)  # of the axes in points, near enough to keep labels apart
 _STAR, _OTHER = 13.0, 8.0  # what markers take up
 _MARKERS = {"prompt": "^", "decoder": "s", "edit": "v", "control": "o", "spc": "*"}
 
@@ -40,14 +40,16 @@ class MethodsDisplay(Display):
     """One task: retention to the right, repair upwards, one numbered point per method and SPC as a star.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
-    >>> from unprior.studies import study_methods
+    >>> from unprior.studies.rq2.methods import study_methods
     >>> table = synthesize(seed=0)
     >>> calibrator = SelectivePriorCalibrator().fit(table)
     >>> results = study_methods(calibrator.predict(table.where(split="test")), calibrator, table.where(split="dev"))
     >>> MethodsDisplay.from_results(results, task="mc").points[-1].label
-    'SPC'
+    'SPC (standard, ε = 0.04)'
     """
 
+    SIZE: ClassVar = (4.5, 3.4)
+    """Width and height of a panel in inches, without the legend."""
     points: tuple[MethodPoint, ...]
 
     @classmethod
@@ -60,20 +62,16 @@ class MethodsDisplay(Display):
             for result in [row.tasks[index]]
         )
         with style.applied():
-            axes = ax or style.new_axes(*cls.size(len(points)))
+            width, height = cls.SIZE
+            axes = ax or style.new_axes(width, height + 0.17 * len(points))
             display = cls(axes_=axes, style=style, points=points)
             display._draw(task)
         return display
 
-    @staticmethod
-    def size(methods: int) -> tuple[float, float]:
-        """Width and height in inches that a number of methods needs."""
-        return _WIDTH, _HEIGHT + 0.18 * math.ceil(methods / 2)
-
     @property
     def outside(self) -> tuple[MethodPoint, ...]:
         """Methods that lose too much to be shown without squeezing all others."""
-        own = self.points[-1]
+        own = next((point for point in self.points if point.kind == "spc"), self.points[-1])
         lost = min(1.6 * own.cs, _MIN_SHOWN), min(1.6 * own.cf, _MIN_SHOWN)
         return tuple(point for point in self.points if point.cs < lost[0] or point.cf < lost[1])
 
@@ -92,11 +90,14 @@ class MethodsDisplay(Display):
             hidden = point not in shown
             axes.plot(
                 [] if hidden else [point.cs], [] if hidden else [point.cf],
-                label=f"{point.number}  {point.label}" + (" (not shown)" if hidden else ""), **self._look(point.kind),
+                label=f"{point.number}  {point.label}", **self._look(point.kind),
             )  # fmt: skip
         self._draw_numbers(shown, (left, right), (bottom, top))
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, handlelength=1.0, columnspacing=1.6,
-                    handletextpad=0.5, fontsize=8.2, labelspacing=0.35)  # fmt: skip
+        if self.outside:
+            numbers = ", ".join(str(point.number) for point in self.outside)
+            axes.set_title(f"not shown: {numbers}", loc="right", fontsize=7.8, fontweight="normal", color=style.quiet)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), handlelength=1.0, handletextpad=0.5, fontsize=8.2,
+                    labelspacing=0.35)  # fmt: skip
 
     def _look(self, kind: str) -> dict[str, Any]:
         style = self.style

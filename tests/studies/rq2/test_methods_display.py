@@ -2,22 +2,23 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
 import pytest
 from matplotlib.text import Annotation
 
-from finished_run import Finished
 from made_up_methods import made_up
-from unprior.plots.labels import place_labels
+from unprior import ScoreTable
 from unprior.plots.style import DARK, LIGHT, FigureStyle
-from unprior.report.figures import MethodsDisplay
-from unprior.studies import Methods, study_methods
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.rq2.methods import Methods, study_methods
+from unprior.studies.rq2.methods_display import MethodsDisplay
 
 
 @pytest.fixture(scope="module")
-def methods(finished: Finished) -> Methods:
-    development, test = finished.table.where(split="dev"), finished.decisions.table
-    return study_methods(finished.decisions, finished.calibrator, development, made_up(test), resamples=20)
+def methods(table: ScoreTable) -> Methods:
+    inputs = StudyInputs(table)
+    return study_methods(
+        inputs.decisions(), inputs.fitted(), inputs.development, made_up(inputs.test), resamples=20
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("style", [LIGHT, DARK])
@@ -31,7 +32,8 @@ def test_every_method_is_a_numbered_point(methods: Methods, task: str, style: Fi
     legend = [text.get_text() for text in display.axes_.get_legend().get_texts()]  # type: ignore[union-attr]
     outside = {point.number for point in display.outside}
     assert len(legend) == len(methods.rows)
-    assert {int(entry.split()[0]) for entry in legend if entry.endswith("(not shown)")} == outside
+    note = display.axes_.get_title(loc="right")
+    assert note == (f"not shown: {', '.join(map(str, sorted(outside)))}" if outside else "")
     shown = {point.number for point in display.points if point.kind != "spc"} - outside
     numbers = [text.get_text() for text in display.axes_.texts if not text.get_text().startswith("U ")]
     assert {int(number) for text in numbers if text for number in text.split(", ")} == shown
@@ -69,20 +71,3 @@ def test_methods_at_the_same_place_share_a_label(methods: Methods) -> None:
     both = dataclasses.replace(methods, rows=(*methods.rows[2:4], twin, methods.rows[-1]))
     display = MethodsDisplay.from_results(both, task="qa")
     assert "1, 3" in [text.get_text() for text in display.axes_.texts]
-
-
-def test_labels_of_a_crowd_cover_nothing() -> None:
-    generator = np.random.default_rng(2)
-    points = [(130.0 + float(x), 100.0 + float(y)) for x, y in generator.normal(0, 18, (12, 2))]
-    texts = [str(number) for number in range(1, 13)]
-    offsets = place_labels(points, texts, 265.0, 195.0)
-    middles = [(x + dx, y + dy) for (x, y), (dx, dy) in zip(points, offsets, strict=True)]
-    for index, (x, y) in enumerate(middles):
-        for other in (*points, *middles[:index]):
-            assert abs(x - other[0]) >= 4.9 * len(texts[index]) / 2 or abs(y - other[1]) >= 4.5
-
-
-def test_a_label_does_not_leave_the_axes() -> None:
-    ((across, up),) = place_labels([(2.0, 100.0)], ["10, 11"], 200.0, 195.0)
-    assert 2.0 + across >= 4.9 * 6 / 2
-    assert abs(up) <= 30

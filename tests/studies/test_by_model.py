@@ -1,0 +1,171 @@
+"""Studies of several models: blocks of rows, columns of the figure, and families of tests over all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+from made_up_methods import made_up
+from unprior import UnpriorError, holm, synthesize
+from unprior.plots.style import DARK, LIGHT, FigureStyle
+from unprior.studies.by_model import ByModel
+from unprior.studies.finished import run_studies
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.registry import STUDIES, choose_studies
+from unprior.studies.result import StudyResult
+from unprior.studies.study import Study
+from unprior.tables.model import Table
+
+NAMES = ("org/first-model", "org/second-model")
+
+
+@cache
+def inputs(seed: int) -> StudyInputs:
+    given = StudyInputs(synthesize(seed=seed), resamples=20)
+    given.baselines = tuple(made_up(given.test))
+    return given
+
+
+@cache
+def together(study: str) -> ByModel:
+    return ByModel({name: STUDIES[study].run(inputs(seed)) for seed, name in enumerate(NAMES)})
+
+
+@pytest.mark.parametrize(
+    "name", [study.name for study in choose_studies(["rq1", "rq2"]) if study.name != "revis-direction"]
+)
+def test_every_model_has_its_blocks_records_and_sentences(name: str) -> None:
+    result = together(name)
+    for model, own in result.results.items():
+        blocks = [section for section in result.table.sections if str(section.heading).startswith(model)]
+        assert [row.cells for block in blocks for row in block.rows] == [row.cells for row in own.table.rows]
+        assert [record for record in result.records() if record["model"] == model] == [
+            {"model": model} | record for record in own.records()
+        ]
+        assert [f"{model}: {sentence}" for sentence in own.sentences] == [
+            sentence for sentence in result.sentences if sentence.startswith(f"{model}: ")
+        ]
+
+
+@pytest.mark.parametrize("name", ["significance", "methods"])
+def test_tests_are_adjusted_over_all_models(name: str) -> None:
+    result = together(name)
+    adjusted = result.adjusted()
+    assert len(adjusted) == sum(len(own.tests()) for own in result.results.values())
+    for family in {test.family for _, test in adjusted}:
+        members = {each: p for each, p in adjusted.items() if each[1].family == family}
+        assert {model for model, _ in members} == set(NAMES)
+        assert list(members.values()) == list(holm([test.p for _, test in members]).adjusted)
+    assert any(p > test.holm_p for (_, test), p in adjusted.items()), "more tests cost more"
+    table = result.further_tables[-1]
+    assert table.title == "Tests adjusted per model and over all models"
+    assert len(table.rows) == len(adjusted)
+    assert {test.name.rsplit(" ", 2)[0] for test in result.tests()} == set(NAMES)
+
+
+def test_the_last_sentence_counts_what_is_left_in_every_family() -> None:
+    last = together("significance").sentences[-1]
+    assert last.startswith(
+        "Changes that are significant at 0.05 after Holm's adjustment over all models in the table: "
+    )
+    assert last.count(" of 8 with SPC (") == 3
+    assert together("methods").sentences[-1].endswith(" of 120 in 15 families."), "many families are not all named"
+    assert together("attraction").adjusted() == {}
+    assert "Holm" not in together("attraction").sentences[-1]
+
+
+@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(("name", "panels"), [("attraction", 2), ("methods", 4)])
+def test_the_figure_has_a_column_for_every_model_and_nothing_overlaps(
+    name: str, panels: int, style: FigureStyle
+) -> None:
+    figure = together(name).figure(style)
+    assert figure is not None
+    assert len(figure.axes) == panels
+    assert [axes.get_title(loc="left").split("\n")[0] for axes in figure.axes[:2]] == list(NAMES)
+    figure.draw_without_rendering()
+    boxes = [axes.get_tightbbox() for axes in figure.axes] + [legend.get_window_extent() for legend in figure.legends]
+    for number, box in enumerate(boxes):
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1 + 1
+        assert not any(box.overlaps(other) for other in boxes[:number])
+
+
+def test_given_axes_are_drawn_on_model_after_model() -> None:
+    axes = list(Figure().subplots(1, 4))
+    assert together("methods").plot(axes) == axes
+    first, second = NAMES
+    titles = [each.get_title(loc="left").split("\n") for each in axes]
+    assert titles == [[name, task] for name in (first, second) for task in ("Multiple choice", "Yes/no questions")]
+
+
+def test_without_figures_there_is_none() -> None:
+    assert together("settings").figure() is together("settings").panels() is None
+
+
+@dataclass(frozen=True)
+class Plain(StudyResult):
+    given: Table
+
+    @property
+    def table(self) -> Table:
+        return self.given
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return ("Something was found.",)
+
+    def records(self) -> list[dict[str, Any]]:
+        return [{"cells": len(self.given.rows)}]
+
+
+def test_columns_and_captions_that_only_some_models_have() -> None:
+    one = Table.plain("Found", ("Task", "U", "p"), [("MC", "+1.0", "0.1")], "In points. † abstains. U: utility.")
+    two = Table.plain("Found", ("Task", "U", "Matched"), [("MC", "+2.0", "+0.5")], "In points. U: utility.")
+    two = replace(two, sections=(replace(two.sections[0], rows=(replace(two.rows[0], bold_cells=(2,)),)),))
+    table = ByModel({"a": Plain(one), "b": Plain(two)}).table
+    assert table.columns == ("Task", "U", "p", "Matched")
+    assert [row.cells for row in table.rows] == [("MC", "+1.0", "0.1", "–"), ("MC", "+2.0", "–", "+0.5")]
+    assert [row.bold_cells for row in table.rows] == [(), (3,)]
+    assert table.caption == "In points. U: utility. a: † abstains."
+
+
+def test_runs_of_one_model_are_told_apart_by_their_folders() -> None:
+    runs = [replace(inputs(0), folder=Path(name)) for name in ("here/run", "there/run")]
+    (finished,) = run_studies(choose_studies(["attraction"]), runs)
+    assert isinstance(finished.result, ByModel)
+    (model,) = {run.model or "?" for run in runs}
+    assert list(finished.result.results) == [f"{model} (here/run)", f"{model} (there/run)"]
+
+
+def test_what_one_of_several_runs_lacks_is_said_and_the_others_are_shown() -> None:
+    bare = StudyInputs(synthesize(seed=1), resamples=20, folder=Path("bare"))
+    cost, methods = run_studies(choose_studies(["cost", "methods"])[::-1], [inputs(0), bare])
+    assert isinstance(cost.result, ByModel)
+    assert len(cost.result.results) == 1
+    assert cost.lacks == (
+        "cost needs answers of other methods (baselines): `unprior study cost --run bare --prepare` makes it."
+    )
+    assert isinstance(methods.result, ByModel)
+    assert len(methods.result.results) == 2
+    assert methods.lacks is not None
+    assert methods.lacks.startswith("methods would also show answers of other methods (baselines)")
+
+
+def test_a_study_that_fails_for_one_model_names_it() -> None:
+    def run(given: StudyInputs) -> StudyResult:
+        if given is inputs(1):
+            raise UnpriorError("nothing to count")
+        return STUDIES["attraction"].run(given)
+
+    study = Study("counting", "rq1", "Counting", "How many?", "Counted.", ("scores",), run)
+    (finished,) = run_studies([study], [inputs(0), inputs(1)])
+    assert finished.lacks is not None
+    assert finished.lacks.endswith(": nothing to count")
+    assert finished.lacks.startswith("counting of ")
+    (alone,) = run_studies([study], [inputs(1)])
+    assert (alone.result, alone.lacks) == (None, "counting: nothing to count")
