@@ -56,7 +56,7 @@ def test_keeping_is_selected_when_nothing_is_feasible_or_better() -> None:
     result = study_image_free_policies(TABLE)
     assert result.selected.name == "keep"
     assert [row.bold for row in result.table.rows] == [True, False, False, False]
-    assert result.sentences[0].startswith("Development selects “keep the original answer”, which changes the test ")
+    assert result.sentences[0].startswith("With ε = 0.10 the development rows select “keep the original answer”, which")
     for policy in result.policies[1:]:
         assert f"{100 * policy.test.utility:+.1f} with “{policy.label.lower()}”" in result.sentences[1]
     assert result.sentences[1].endswith("it is highest with “keep the original answer”.")
@@ -65,7 +65,7 @@ def test_keeping_is_selected_when_nothing_is_feasible_or_better() -> None:
 def test_a_rule_that_works_is_selected_and_said() -> None:
     result = study_image_free_policies(upside_down())
     assert result.selected.name == "reverse"
-    assert "which changes the test pairs by +100.0/+100.0 points" in result.sentences[0]
+    assert "which changes CF/CS accuracy on the test pairs by +100.0/+100.0 points" in result.sentences[0]
     assert result.sentences[0].endswith("(U +150.0).")
     assert result.sentences[1].endswith("it is highest with “reverse yes and no”.")
     same = study_image_free_policies(TABLE).policies[0]

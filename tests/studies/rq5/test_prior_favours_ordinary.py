@@ -70,5 +70,5 @@ def test_sentences_count_forms_that_gain_in_both_orders(result: PriorFavours) ->
     ]
     assert f"in both claim orders in {sum(gains)} of {len(groups)} forms" in result.sentences[0]
     abstaining = study_prior_favours(hopeless_claims(), resamples=20).sentences
-    assert abstaining[0].startswith("SPC abstains")
+    assert abstaining[0].startswith("SPC (standard, ε = 0.10) abstains")
     assert "in both claim orders in 0 of" in abstaining[2]

@@ -2,7 +2,6 @@
 
 from unprior.plots.display import Display, side_by_side, task_name
 from unprior.report.figures.attraction import AttractionDisplay
-from unprior.report.figures.claim_orders import ClaimOrdersDisplay
 from unprior.report.figures.frontier import FrontierDisplay
 from unprior.report.figures.intervals import IntervalsDisplay
 from unprior.report.figures.methods import MethodsDisplay
@@ -17,7 +16,6 @@ from unprior.report.figures.variants import VariantsDisplay
 
 __all__ = [
     "AttractionDisplay",
-    "ClaimOrdersDisplay",
     "Display",
     "FrontierDisplay",
     "IntervalsDisplay",
