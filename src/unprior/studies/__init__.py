@@ -29,7 +29,7 @@ from unprior.studies.rq3.score_normalization import SumOrMean, study_sum_or_mean
 from unprior.studies.rq3.stable_ranges import Ranges, study_ranges
 from unprior.studies.rq3.strengths import Strengths, study_strengths
 from unprior.studies.rq3.support_conditions import SupportConditions, study_support_conditions
-from unprior.studies.rq4.external import Transfers, study_external
+from unprior.studies.rq4.external import ExternalBenchmarks, study_external
 from unprior.studies.rq4.held_out import HeldOut, study_held_out
 from unprior.studies.rq4.option_orders import OptionOrders, study_option_orders
 from unprior.studies.rq4.repeated_splits import RepeatedSplits, study_repeated_splits
@@ -54,6 +54,7 @@ __all__ = [
     "Components",
     "Costs",
     "DevelopmentSize",
+    "ExternalBenchmarks",
     "Frontier",
     "HeldOut",
     "ImageFreePolicies",
@@ -85,7 +86,6 @@ __all__ = [
     "SupportConditions",
     "Table",
     "TradeOff",
-    "Transfers",
     "Variant",
     "Variants",
     "choose_studies",

@@ -104,7 +104,7 @@ def test_the_figure_shows_the_changes(result: QuestionForms, style: FigureStyle)
     assert figure is not None
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
         "SPC (standard, ε = 0.10)",
-        "CFG score control (ε = 0.10)",
+        "CFG on scores (ε = 0.10)",
     ]
 
 

@@ -9,7 +9,6 @@ from unprior.report.figures.prior_agreement import PriorAgreementDisplay
 from unprior.report.figures.prior_controls import PriorControlsDisplay
 from unprior.report.figures.ranges import RangesDisplay
 from unprior.report.figures.sizes import SizesDisplay
-from unprior.report.figures.splits import SplitsDisplay
 from unprior.report.figures.strengths import StrengthsDisplay
 from unprior.report.figures.trade_offs import TradeOffsDisplay
 from unprior.report.figures.variants import VariantsDisplay
@@ -24,7 +23,6 @@ __all__ = [
     "PriorControlsDisplay",
     "RangesDisplay",
     "SizesDisplay",
-    "SplitsDisplay",
     "StrengthsDisplay",
     "TradeOffsDisplay",
     "VariantsDisplay",

@@ -169,7 +169,7 @@ class FittedOnClaims:
     def names(self) -> dict[str, str]:
         """SPC and the control as tables and sentences name them, by method."""
         epsilon = format_limit(self.calibrator.epsilon_cs)
-        return {"spc": self.decisions.method, "cfg-score": f"CFG score control (ε = {epsilon})"}
+        return {"spc": self.decisions.method, "cfg-score": f"{self.cfg.label} (ε = {epsilon})"}
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -160,7 +160,7 @@ STUDY = Study(
     question="rq5",
     title="Transfer across question forms",
     asks="Does SPC repair in question forms that it was not fitted on?",
-    how="SPC (standard, ε = {wide_epsilon}) and the CFG score control (same ε) are fitted on both claim orders of the "
+    how="SPC (standard, ε = {wide_epsilon}) and CFG on scores (same ε) are fitted on both claim orders of the "
     "contrastive form of the development pairs and applied to four forms of the test pairs. Exact tests, Holm over "
     "forms, orders and sides of a method; 10,000 resamples of pairs, seed 20260715.",
     label="tab:template-transfer",
