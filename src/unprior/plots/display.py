@@ -37,6 +37,13 @@ def task_name(task: str) -> str:
     return {"mc": "Multiple choice", "qa": "Yes/no questions"}.get(task, task)
 
 
+def readable_on(colour: tuple[float, ...]) -> str:
+    """Black or white, whichever stands out against a colour (its relative luminance decides)."""
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in colour[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if luminance > 0.179 else "#ffffff"
+
+
 def side_by_side(
     draws: Sequence[Callable[[Axes], object]],
     width: float,

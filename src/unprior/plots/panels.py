@@ -32,6 +32,24 @@ class Panels:
     same_scale: bool = False
     """Whether all panels have the same horizontal axis."""
 
+    @classmethod
+    def per_task(
+        cls,
+        draw: Callable[..., object],
+        result: object,
+        tasks: Sequence[str],
+        width: float,
+        height: float,
+        *,
+        same_scale: bool = False,
+    ) -> Panels | None:
+        """A panel for every task, drawn by the ``from_results`` of a display; None without tasks."""
+
+        def panel(task: str) -> Draw:
+            return lambda axes, style: draw(result, task=task, ax=axes, style=style)
+
+        return cls(tuple(map(panel, tasks)), width, height, same_scale) if tasks else None
+
     def figure(self, style: FigureStyle = LIGHT) -> Figure:
         """The panels beside each other."""
         return _figure([self.draws], self, style)

@@ -11,17 +11,16 @@ from unprior.plots.style import DARK, LIGHT, FigureStyle, as_svg
 from unprior.report.figures import (
     AttractionDisplay,
     Display,
-    FrontierDisplay,
     IntervalsDisplay,
     MethodsDisplay,
-    RangesDisplay,
-    StrengthsDisplay,
     task_name,
 )
 from unprior.report.method_tables import cost_table, methods_table
 from unprior.report.tables import attraction_table, changes_table
 from unprior.studies import Attraction, Frontier, Methods, Ranges, Strengths, Studies
-from unprior.studies.rq3.stable_ranges import TaskRanges
+from unprior.studies.rq3.frontier import FrontierDisplay
+from unprior.studies.rq3.stable_ranges import RangesDisplay, TaskRanges
+from unprior.studies.rq3.strengths import StrengthsDisplay
 from unprior.tables.html import HtmlTable, from_records, from_terminal
 
 Draw = Callable[[FigureStyle], Display]
@@ -156,7 +155,7 @@ def _frontier(results: Frontier | None) -> Section:
         draw = _draw_frontier(results, task)
         display = draw(LIGHT)
         outside += [f"{label} ({task.upper()})" for label in display.outside]
-        curve = ", ".join(f"ε {label}: ΔCF {cf:+.1f}, ΔCS {cs:+.1f}" for cs, cf, label in display.spc)
+        curve = ", ".join(f"ε {label}: ΔCF {cf:+.1f}, ΔCS {cs:+.1f}" for cs, cf, label in display.curves["spc"])
         panels.append(_panel(draw, f"Repair against retention, {task_name(task)}. {curve}"))
     text = (
         "Up is repair, right is retention. SPC is fitted again for every permitted loss ε of commonsense accuracy "
@@ -200,7 +199,7 @@ def _ranges(results: Ranges) -> Section:
 
     def panel(each: TaskRanges) -> Panel:
         alt = f"Stable ranges of {len(each.low)} proposals, {task_name(each.task)}"
-        return _panel(lambda style: RangesDisplay.from_results(each, style=style), alt)
+        return _panel(lambda style: RangesDisplay.from_results(results, task=each.task, style=style), alt)
 
     panels = tuple(panel(each) for each in results.tasks)
     text = (

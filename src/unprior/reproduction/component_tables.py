@@ -29,7 +29,7 @@ _COMPONENTS = {
 def components(inputs: StudyInputs) -> Cells:
     """SPC taken apart."""
     for variant in study_components(inputs.decisions(0.04)).rows:
-        yield from trade_off_cells(_COMPONENTS[variant.variant], variant.tasks)
+        yield from trade_off_cells(_COMPONENTS[variant.name], variant.tasks)
 
 
 def summed(inputs: StudyInputs) -> Cells:

@@ -54,7 +54,9 @@ def prior_controls(inputs: StudyInputs) -> Cells:
     ).rows:
         total = len(inputs.test.where(task=control.task, side="cf"))
         for side, values in (("CF", control.cf), ("CS", control.cs)):
-            yield from _spread_cells(_PRIORS[control.name], f"{control.task.upper()} Δ{side}", Spread.of(values), total)
+            yield from _spread_cells(
+                _PRIORS[control.name], f"{control.task.upper()} Δ{side}", Spread.from_values(values), total
+            )
 
 
 @once

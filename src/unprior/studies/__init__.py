@@ -2,7 +2,7 @@
 
 from unprior.baselines.controls.proposals import fixed_strength_answers
 from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.common.variants import Variant, Variants
+from unprior.studies.common.variants import SpcVariant, Variants
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.registry import STUDIES, choose_studies
 from unprior.studies.result import StudyResult
@@ -25,7 +25,7 @@ from unprior.studies.rq3.prior_agreement import PriorAgreement, study_prior_agre
 from unprior.studies.rq3.prior_controls import PriorControls, study_prior_controls
 from unprior.studies.rq3.repairs import Repairs, study_repairs
 from unprior.studies.rq3.revision_rules import RevisionRules, study_revision_rules
-from unprior.studies.rq3.score_normalization import SumOrMean, study_sum_or_mean
+from unprior.studies.rq3.score_normalization import ScoreNormalization, study_score_normalization
 from unprior.studies.rq3.stable_ranges import Ranges, study_ranges
 from unprior.studies.rq3.strengths import Strengths, study_strengths
 from unprior.studies.rq3.support_conditions import SupportConditions, study_support_conditions
@@ -74,19 +74,19 @@ __all__ = [
     "Repairs",
     "RepeatedSplits",
     "RevisionRules",
+    "ScoreNormalization",
     "SelectedSettings",
     "Significance",
+    "SpcVariant",
     "Strengths",
     "Studies",
     "Study",
     "StudyInputs",
     "StudyResult",
     "SubsetTransfer",
-    "SumOrMean",
     "SupportConditions",
     "Table",
     "TradeOff",
-    "Variant",
     "Variants",
     "choose_studies",
     "fixed_strength_answers",
@@ -119,10 +119,10 @@ __all__ = [
     "study_repairs",
     "study_repeated_splits",
     "study_revision_rules",
+    "study_score_normalization",
     "study_settings",
     "study_significance",
     "study_strengths",
-    "study_sum_or_mean",
     "study_support_conditions",
     "study_transfer",
     "trade_offs",

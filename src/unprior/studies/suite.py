@@ -65,8 +65,18 @@ def run_studies(
     {'attraction': 30, 'components': 8, 'frontier': 28, 'ranges': 2, 'strengths': 6, 'methods': 22}
     """
     _check_one_source(decisions.table)
-    curve = None if development is None else study_frontier(calibrator, development, decisions.table)
-    constants = [] if curve is None else [point.strength for point in curve.points if point.method == "fixed_selected"]
+    curve = None
+    if development is not None:
+        curve = study_frontier(calibrator.clone().fit(development, split=None), development, decisions.table)
+    constants = (
+        []
+        if curve is None
+        else [
+            point.strength
+            for point in curve.points
+            if (point.method, point.epsilon) == ("fixed_selected", curve.epsilon)
+        ]
+    )
     methods = None
     if development is not None or baselines:
         methods = study_methods(decisions, calibrator, development, baselines, references=references)

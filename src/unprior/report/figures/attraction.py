@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from unprior.plots.display import Display
+from unprior.plots.display import Display, readable_on
 from unprior.plots.style import LIGHT, FigureStyle
 from unprior.studies import Attraction
 
@@ -83,10 +83,3 @@ def _draw(
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-
-
-def readable_on(colour: tuple[float, ...]) -> str:
-    """Black or white, whichever stands out against a colour (its relative luminance decides)."""
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in colour[:3]]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#000000" if luminance > 0.179 else "#ffffff"

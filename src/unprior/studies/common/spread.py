@@ -15,7 +15,7 @@ from unprior.studies.common.trade_off import TradeOff
 class Spread:
     """Several values of one quantity.
 
-    >>> Spread.of([0.05, 0.07, 0.06]).shown(2)
+    >>> Spread.from_values([0.05, 0.07, 0.06]).shown(2)
     '+6.00 ± 1.00'
     """
 
@@ -26,7 +26,7 @@ class Spread:
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
+    def from_values(cls, values: Sequence[float]) -> Spread:
         """Summarise at least one value."""
         deviation = statistics.stdev(values) if len(values) > 1 else math.nan
         return cls(statistics.fmean(values), deviation, min(values), max(values))
@@ -58,12 +58,11 @@ class TaskSpread:
     utility: Spread
 
     @classmethod
-    def of(cls, results: Sequence[TradeOff]) -> TaskSpread:
+    def from_results(cls, results: Sequence[TradeOff]) -> TaskSpread:
         """Summarise the results of one task."""
-        sides = ([result.cf.delta for result in results], [result.cs.delta for result in results])
-        return cls(
-            results[0].task, Spread.of(sides[0]), Spread.of(sides[1]), Spread.of([each.utility for each in results])
-        )
+        values = ([getattr(each, side).delta for each in results] for side in ("cf", "cs"))
+        utilities = [each.utility for each in results]
+        return cls(results[0].task, *map(Spread.from_values, (*values, utilities)))
 
     def record(self) -> dict[str, Any]:
         """Plain numbers as shares."""
@@ -77,4 +76,4 @@ class TaskSpread:
 
 def spreads(repetitions: Iterable[Sequence[TradeOff]]) -> tuple[TaskSpread, ...]:
     """One summary per task over repetitions that all have the same tasks."""
-    return tuple(TaskSpread.of(of_one_task) for of_one_task in zip(*repetitions, strict=True))
+    return tuple(TaskSpread.from_results(of_one_task) for of_one_task in zip(*repetitions, strict=True))

@@ -1,29 +1,31 @@
-"""Variants of SPC side by side: what several studies share."""
+"""Variants of SPC side by side: what several studies share, and its figure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from unprior.calibration import Decisions
-from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.plots.display import Display, task_name
+from unprior.plots.panels import Panels
+from unprior.plots.style import LIGHT, FigureStyle
+from unprior.studies.common.trade_off import TradeOff, draw_changes, trade_offs
 from unprior.studies.result import StudyResult, format_repairs
-from unprior.tables.format import EQUAL, format_changes, highest
+from unprior.tables.format import EQUAL, format_changes, format_limit, highest
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """One row of a study: a variant of the method and what it repairs and costs."""
+class SpcVariant:
+    """One row of a study: a variant of SPC and what it repairs and costs."""
 
     name: str
     label: str
-    """Its name for people."""
+    """Its name in tables."""
     tasks: tuple[TradeOff, ...]
     abstains: bool = False
     """Whether no setting was feasible, so that every answer stays."""
@@ -31,7 +33,7 @@ class Variant:
     """Heading of the rows it belongs to."""
 
     @classmethod
-    def of(cls, name: str, label: str, decisions: Decisions, group: str | None = None) -> Variant:
+    def from_decisions(cls, name: str, label: str, decisions: Decisions, group: str | None = None) -> SpcVariant:
         """What decisions do to the answers of their table."""
         return cls(name, label, trade_offs(decisions.table, decisions), decisions.settings is None, group)
 
@@ -42,24 +44,32 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Variants(StudyResult):
-    """Variants that are judged on the same test rows.
+    """Variants that are evaluated on the same test rows; studies add the title and the sentences.
 
-    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> from unprior import synthesize
+    >>> from unprior.studies import study_joint_fitting
     >>> table = synthesize(seed=0)
-    >>> decisions = SelectivePriorCalibrator().fit(table).predict(table.where(split="test"))
-    >>> result = Variants((Variant.of("spc", "SPC", decisions),))
-    >>> result.tasks, result.best("mc"), len(result.records())
-    (('mc', 'qa'), ('spc',), 2)
+    >>> result = study_joint_fitting(table.where(split="dev"), table.where(split="test"))
+    >>> result.tasks, result.best("mc"), result.method
+    (('mc', 'qa'), ('mc',), 'SPC (standard, ε = 0.04)')
     """
 
-    variants: tuple[Variant, ...]
+    variants: tuple[SpcVariant, ...]
+    method: str
+    """Version and ε that all variants have in common, such as ``SPC (standard, ε = 0.04)``."""
+
+    @classmethod
+    def from_decisions(cls, rows: Iterable[tuple[str, str, Decisions]]) -> Self:
+        """Variants by name and label, all of the same version and ε."""
+        given = list(rows)
+        return cls(tuple(SpcVariant.from_decisions(*row) for row in given), given[0][2].method)
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """Tasks that every variant has."""
         return tuple(result.task for result in self.variants[0].tasks)
 
-    def of(self, name: str, group: str | None = None) -> Variant:
+    def of(self, name: str, group: str | None = None) -> SpcVariant:
         """One variant by name."""
         return next(each for each in self.variants if (each.name, each.group) == (name, group))
 
@@ -100,19 +110,81 @@ class Variants(StudyResult):
             sections.append(Section(group, tuple(rows)))
         what = "ΔCF/ΔCS (CF repairs/harms)" if counts else "ΔCF/ΔCS"
         columns = (head, *(f"{task.upper()} {what}" for task in self.tasks))
-        return Table(title, columns, tuple(sections), caption)
+        words = f"{self.method}; ΔCF/ΔCS in points. {caption} Bold: highest U = ΔCF + 0.5 ΔCS of the task."
+        return Table(title, columns, tuple(sections), words)
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels | None:
         """ΔCF and ΔCS of every variant, one panel per task."""
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures import VariantsDisplay, side_by_side
+        size = 5.2, VariantsDisplay.height(self)
+        return Panels.per_task(VariantsDisplay.from_results, self, self.tasks, *size, same_scale=True)
 
-        chosen = style or LIGHT
-        draws = [
-            lambda axes, task=task: VariantsDisplay.from_results(self, task=task, ax=axes, style=chosen)
-            for task in self.tasks
-        ]
-        return side_by_side(draws, 5.2, VariantsDisplay.height(self), chosen, same_scale=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantsDisplay(Display):
+    """One task: ΔCF and ΔCS of every variant on a common scale.
+
+    >>> from unprior import synthesize
+    >>> from unprior.studies import study_joint_fitting
+    >>> table = synthesize(seed=0)
+    >>> results = study_joint_fitting(table.where(split="dev"), table.where(split="test"))
+    >>> VariantsDisplay.from_results(results, task="mc").rows
+    ('MC and QA', 'MC only', 'QA only')
+    """
+
+    rows: tuple[str, ...]
+    """Variants from top to bottom."""
+    cf: tuple[float, ...]
+    """ΔCF in points."""
+    cs: tuple[float, ...]
+    """ΔCS in points."""
+
+    @staticmethod
+    def height(results: Variants) -> float:
+        """Inches that the lines need."""
+        groups = len({each.group for each in results.variants})
+        return 1.25 + 0.34 * len(results.variants) + 0.2 * groups
+
+    @classmethod
+    def from_results(cls, results: Variants, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
+        """Draw one task on ``ax``, or on a new figure."""
+        outcomes = [each.on(task) for each in results.variants]
+        cf = tuple(100 * outcome.cf.delta for outcome in outcomes)
+        cs = tuple(100 * outcome.cs.delta for outcome in outcomes)
+        rows = tuple(each.label for each in results.variants)
+        with style.applied():
+            axes = ax or style.new_axes(5.2, cls.height(results))
+            display = cls(axes_=axes, style=style, rows=rows, cf=cf, cs=cs)
+            display._draw(results, task)
+        return display
+
+    def _draw(self, results: Variants, task: str) -> None:
+        axes, style = self.axes_, self.style
+        heights, place, last = [], 0.0, None
+        for each in results.variants:
+            if each.group != last:
+                place += 0.9
+                ground = {"boxstyle": "square,pad=0.1", "facecolor": style.paper, "edgecolor": "none"}
+                axes.annotate(str(each.group), (0.01, place - 0.85), xycoords=("axes fraction", "data"), fontsize=8,
+                              color=style.quiet, va="center", bbox=ground)  # fmt: skip
+            heights.append(place)
+            place, last = place + 1.0, each.group
+        draw_changes(axes, style, heights, self.cf, self.cs)
+        best = [index for index, each in enumerate(results.variants) if each.name in results.best(task, each.group)]
+        axes.plot([self.cf[index] for index in best], [heights[index] for index in best], "o", markersize=11,
+                  markerfacecolor="none", markeredgecolor=style.cf, label="highest U")  # fmt: skip
+        axes.set_yticks(heights, self.rows)
+        axes.set_ylim(place - 0.4, -0.6)
+        axes.set(title=task_name(task), xlabel=f"change of accuracy (points), {results.method}")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.45 / (self.height(results) - 1.0)), ncols=3)
+
+
+def spc_name(epsilon: float, *, uncertainty: bool) -> str:
+    """SPC with its version and limit, as ``Decisions.method`` names it.
+
+    >>> spc_name(0.1, uncertainty=True)
+    'SPC (uncertainty-aware, ε = 0.10)'
+    """
+    return f"SPC ({'uncertainty-aware' if uncertainty else 'standard'}, ε = {format_limit(epsilon)})"
 
 
 def more_or_less(difference: float, more: str = "a higher", less: str = "a lower", same: str = "the same") -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.scores.priors import COMBINATIONS, VIEWS, with_prior
-from unprior.studies.common.variants import Variant, Variants
+from unprior.studies.common.variants import Variants
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes, format_count, format_list
+from unprior.tables.format import format_count, format_list
 from unprior.tables.model import Table
 
 LABELS = {
@@ -42,16 +42,15 @@ class AlternativePriors(Variants):
         """ΔCF/ΔCS by estimate."""
         return self.to_table(
             "Alternative estimates of the prior", "Input to estimate the prior",
-            "ΔCF/ΔCS in points; settings selected with the text-only prior stay. Strong: highest "
-            "U = ΔCF + 0.5 ΔCS of the task.",
+            "The settings selected with the text-only prior are kept.",
         )  # fmt: skip
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Which estimate serves best, and whether any gives a higher ΔCF than the text-only one."""
         if self.variants[0].abstains:
-            return ("SPC abstains, so no estimate of the prior changes an answer.",)
-        said = []
+            return (f"{self.method} abstains, so no estimate of the prior changes an answer.",)
+        sentences = []
         for task in self.tasks:
             best = [LABELS[name] for name in self.best(task)]
             top = self.of(self.best(task)[0]).on(task)
@@ -59,17 +58,14 @@ class AlternativePriors(Variants):
             text = self.of("text").on(task)
             more = sum(each.on(task).cf.delta > text.cf.delta for each in others)
             gaining = sum(each.on(task).cf.delta > 0 for each in self.variants)
-            said.append(
-                f"On {task.upper()} U is highest with {format_list([f'“{label}”' for label in best])} "
-                f"({format_changes(top.cf.delta, top.cs.delta)})."
-            )
-            said.append(
-                f"ΔCF is positive with {gaining or 'none'} of {format_count(len(self.variants), 'estimate')}, and "
-                f"higher "
-                f"than with text only ({format_changes(text.cf.delta, text.cs.delta)}) with {more or 'none'} of "
-                f"{format_count(len(others), 'other')}."
-            )
-        return tuple(said)
+            sentences += [
+                f"On {task.upper()} U of {self.method} is highest with "
+                f"{format_list([f'“{label}”' for label in best])} ({top.changes}).",
+                f"On {task.upper()} ΔCF of {self.method} is positive with {gaining or 'none'} of "
+                f"{format_count(len(self.variants), 'estimate')}, and higher than with text only ({text.changes}) with "
+                f"{more or 'none'} of {format_count(len(others), 'other')}.",
+            ]
+        return tuple(sentences)
 
 
 def study_alternative_priors(
@@ -80,9 +76,8 @@ def study_alternative_priors(
     The text-only prior is always among the ``estimates``; by default they are all of the paper.
     """
     chosen = (*VIEWS, *COMBINATIONS) if estimates is None else tuple(dict.fromkeys(("text", *estimates)))
-    return AlternativePriors(
-        tuple(Variant.of(name, LABELS[name], calibrator.predict(with_prior(test, name))) for name in chosen)
-    )
+    rows = ((name, LABELS[name], calibrator.predict(with_prior(test, name))) for name in chosen)
+    return AlternativePriors.from_decisions(rows)
 
 
 STUDY = Study(
@@ -94,5 +89,6 @@ STUDY = Study(
     "while the prior scores of the test rows are replaced by those of a white, black or mean image or of a "
     "combination.",
     needs=("scores", "views"),
-    run=lambda inputs: study_alternative_priors(inputs.fitted(), inputs.test),
+    run=lambda inputs: study_alternative_priors(inputs.fitted(uncertainty=False), inputs.test),
+    label="tab:neutral-prior-controls",
 )

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unprior.baselines.controls.proposals import FIXED_STRENGTH, fixed_strength_answers
 from unprior.calibration import Decisions
-from unprior.studies.common.trade_off import TradeOff, trade_offs
-from unprior.studies.result import StudyResult
+from unprior.plots.panels import Panels
+from unprior.studies.common.trade_off import changes_by_task, trade_off_panels, trade_offs
+from unprior.studies.common.variants import SpcVariant
+from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes, format_list
+from unprior.tables.format import format_list, format_points
 from unprior.tables.model import Row, Section, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
-
-
-@dataclass(frozen=True, slots=True)
-class Component:
-    """One variant of the method."""
-
-    variant: str
-    """``no_subtraction``, ``fixed``, ``ungated`` or ``spc``."""
-    label: str
-    """Its name for people."""
-    tasks: tuple[TradeOff, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +23,12 @@ class Components(StudyResult):
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
     >>> decisions = SelectivePriorCalibrator().fit(table).predict(table.where(split="test"))
-    >>> [row.variant for row in study_components(decisions).rows]
+    >>> [row.name for row in study_components(decisions).rows]
     ['no_subtraction', 'fixed', 'ungated', 'spc']
     """
 
-    rows: tuple[Component, ...]
+    rows: tuple[SpcVariant, ...]
+    """``no_subtraction``, ``fixed``, ``ungated`` (not where SPC abstains) and ``spc``."""
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -51,55 +38,50 @@ class Components(StudyResult):
     def records(self) -> list[dict[str, Any]]:
         """One record per variant and task."""
         return [
-            {"variant": row.variant, "label": row.label} | result.record() for row in self.rows for result in row.tasks
+            {"variant": row.name, "label": row.label} | result.record() for row in self.rows for result in row.tasks
         ]
 
     @property
     def table(self) -> Table:
-        """ΔCF/ΔCS by variant and task."""
-        rows = tuple(
-            Row(
-                (row.label, *(format_changes(result.cf.delta, result.cs.delta) for result in row.tasks)),
-                row.variant == "spc",
-            )
-            for row in self.rows
-        )
+        """ΔCF/ΔCS by variant and task, with the repairs and harms of both sides and U."""
+        rows = []
+        for row in self.rows:
+            cells = [row.label]
+            for result in row.tasks:
+                counts = f"{format_repairs(result.cf)}; {format_repairs(result.cs)}"
+                cells += [result.changes, counts, format_points(result.utility)]
+            rows.append(Row(tuple(cells), bold=row.name == "spc"))
+        heads = ("ΔCF/ΔCS", "repairs/harms (CF; CS)", "U")
         return Table(
             "Component analysis of SPC",
-            ("Variant", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
-            (Section(None, rows),),
-            "Points of accuracy against the original answers.",
+            ("Variant", *(f"{task.upper()} {head}" for task in self.tasks for head in heads)),
+            (Section(None, tuple(rows)),),
+            f"Points of accuracy against the original answers; U = ΔCF + 0.5 ΔCS. The learned strength is that of "
+            f"{self.rows[-1].label}.",
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What rescoring alone does, and what the gate changes."""
-        by_name = {row.variant: row for row in self.rows}
-        alone, spc, ungated = (by_name.get(name) for name in ("no_subtraction", "spc", "ungated"))
-        assert alone is not None  # these two rows are always there
-        assert spc is not None
-        words = format_list(
-            [f"{format_changes(each.cf.delta, each.cs.delta)} on {each.task.upper()}" for each in alone.tasks]
+        alone, spc = self.rows[0], self.rows[-1]
+        gains = [
+            f"{format_points(ours.cf.delta - theirs.cf.delta)} on {ours.task.upper()}"
+            for ours, theirs in zip(spc.tasks, alone.tasks, strict=True)
+        ]
+        sentences = (
+            f"Choosing the best image-scored candidate without subtraction changes CF/CS accuracy by "
+            f"{changes_by_task(alone.tasks)}.",
+            f"The CF change of {spc.label} beyond that is {format_list(gains)}.",
         )
-        gains = [f"{100 * (ours.cf.delta - theirs.cf.delta) + 0.0:+.1f} on {ours.task.upper()}"
-                 for ours, theirs in zip(spc.tasks, alone.tasks, strict=True)]  # fmt: skip
-        said = [
-            f"Choosing the best image-scored candidate without subtraction changes CF/CS accuracy by {words}.",
-            f"SPC's CF change beyond that is {format_list(gains)}.",
-        ]
+        ungated = next((row for row in self.rows if row.name == "ungated"), None)
         if ungated is None:
-            return (*said, "The calibrator abstains, so there is no proposal to adopt.")
-        moves = [
-            f"{format_changes(gated.cf.delta - free.cf.delta, gated.cs.delta - free.cs.delta)} on {gated.task.upper()}"
-            for gated, free in zip(spc.tasks, ungated.tasks, strict=True)
-        ]
-        return (*said, f"The gate moves ΔCF/ΔCS of the learned proposals by {format_list(moves)}.")
+            return (*sentences, f"{spc.label} abstains, so there is no proposal to adopt.")
+        moves = changes_by_task(spc.tasks, ungated.tasks)
+        return (*sentences, f"The gate of {spc.label} changes ΔCF/ΔCS of its proposals by {moves}.")
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels | None:
         """ΔCF and ΔCS of every variant."""
-        from unprior.report.figures.trade_offs import draw_trade_offs
-
-        return draw_trade_offs([(row.label, row.tasks) for row in self.rows], style, bold=("SPC",))
+        return trade_off_panels([(row.label, row.tasks) for row in self.rows], bold=(self.rows[-1].label,))
 
 
 def study_components(decisions: Decisions, *, strength: float = FIXED_STRENGTH) -> Components:
@@ -114,8 +96,8 @@ def study_components(decisions: Decisions, *, strength: float = FIXED_STRENGTH) 
     ]
     if decisions.settings is not None:
         variants.append(("ungated", "Learned strength, no gate", decisions.proposal_positions))
-    variants.append(("spc", "SPC", decisions.final_positions))
-    return Components(tuple(Component(name, label, trade_offs(table, given)) for name, label, given in variants))
+    variants.append(("spc", decisions.method, decisions.final_positions))
+    return Components(tuple(SpcVariant(name, label, trade_offs(table, given)) for name, label, given in variants))
 
 
 STUDY = Study(
@@ -123,8 +105,9 @@ STUDY = Study(
     question="rq3",
     title="Component analysis of SPC",
     asks="What does each part of SPC contribute?",
-    how="Test answers of standard SPC (ε = {epsilon}) beside three variants that always adopt their proposal: no "
-    "subtraction, one fixed strength of 0.8, and the learned strength.",
+    how="Test answers of SPC (the version of the run, ε = {epsilon}) beside three variants that always adopt their "
+    "proposal: no subtraction, one fixed strength of 0.8, and the learned strength.",
     needs=("scores",),
     run=lambda inputs: study_components(inputs.decisions()),
+    label="tab:components",
 )

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from unprior.benchmarks.splits import NESTED_SEEDS, nested_development
 from unprior.benchmarks.taxonomy import DEV_PAIRS_PER_SUBCATEGORY
+from unprior.plots.display import Display, task_name
+from unprior.plots.panels import Panels
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores import ScoreTable
 from unprior.studies.common.resplit import fold, outline_by_subcategory
-from unprior.studies.common.spread import TaskSpread, spreads
+from unprior.studies.common.spread import Spread, TaskSpread, spreads
 from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.common.variants import spc_name
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
-from unprior.tables.format import format_count, format_limit, format_list
+from unprior.tables.format import format_count, format_list, format_points
 from unprior.tables.model import Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
-    from unprior.plots.style import FigureStyle
+Line = tuple[tuple[int, float, float], ...]
+"""Development pairs, mean and standard deviation in points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,11 @@ class DevelopmentSize(StudyResult):
 
     epsilon: float
     runs: tuple[SizeRun, ...]
+
+    @property
+    def method(self) -> str:
+        """SPC with its version and ε."""
+        return spc_name(self.epsilon, uncertainty=True)
 
     @property
     def summary(self) -> dict[int, tuple[TaskSpread, ...]]:
@@ -89,9 +100,8 @@ class DevelopmentSize(StudyResult):
             "Effect of development-set size",
             ("Development pairs", *columns),
             rows,
-            f"Points of accuracy, mean ± standard deviation over {seeds} seeds; uncertainty-aware SPC, "
-            f"ε = {format_limit(self.epsilon)}. The sets of a seed contain each other; the test pairs are always "
-            f"the same.",
+            f"{self.method}; points of accuracy, mean ± standard deviation over {format_count(seeds, 'seed')}. The "
+            f"sets of a seed are nested; the test pairs are always the same.",
         )
 
     @property
@@ -100,36 +110,74 @@ class DevelopmentSize(StudyResult):
         sizes = list(self.summary)
         least, most = self.summary[sizes[0]], self.summary[sizes[-1]]
         first = format_list([f"{each.cf.shown()} on {each.task.upper()}" for each in least])
-        said = [f"With {format_count(sizes[0], 'development pair')} CF accuracy changes by {first}, in points."]
+        fewest = format_count(sizes[0], "development pair")
+        sentences = [f"With {fewest} {self.method} changes CF accuracy by {first}, in points."]
         if len(sizes) > 1:
-            moves = []
-            for small, large in zip(least, most, strict=True):
-                gain, kept = 100 * (large.cf.mean - small.cf.mean), 100 * (large.cs.mean - small.cs.mean)
-                moves.append(f"{gain + 0.0:+.1f} points of ΔCF and {kept + 0.0:+.1f} of ΔCS on "
-                             f"{small.task.upper()}")  # fmt: skip
-            said.append(f"From {sizes[0]} to {sizes[-1]} pairs the means move by {format_list(moves)}.")
+            moves = [
+                f"{format_points(large.cf.mean - small.cf.mean)} points of ΔCF and "
+                f"{format_points(large.cs.mean - small.cs.mean)} of ΔCS on {small.task.upper()}"
+                for small, large in zip(least, most, strict=True)
+            ]
+            sentences.append(f"From {sizes[0]} to {sizes[-1]} pairs the means of {self.method} move by "
+                             f"{format_list(moves)}.")  # fmt: skip
         losing = [size for size, of_tasks in self.summary.items() if any(each.cf.low < 0 for each in of_tasks)]
-        said.append(
-            f"With {format_list([str(size) for size in losing])} {'pair' if losing == [1] else 'pairs'} some draw "
-            f"lowers CF "
-            f"accuracy."
+        where = f"With {format_list([str(size) for size in losing])} {'pair' if losing == [1] else 'pairs'}"
+        sentences.append(
+            f"{where} {self.method} lowers CF accuracy for some draw."
             if losing
-            else "No draw of any size lowers CF accuracy."
+            else f"{self.method} lowers CF accuracy for no draw of any size."
         )
-        return tuple(said)
+        return tuple(sentences)
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels | None:
         """Means with their deviations by size, for every task."""
-        from unprior.plots.display import side_by_side
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures.sizes import SizesDisplay
+        return Panels.per_task(SizesDisplay.from_results, self, self.tasks, 4.0, 3.2)
 
-        chosen = style or LIGHT
-        draws = [
-            lambda axes, task=task: SizesDisplay.from_results(self, task=task, ax=axes, style=chosen)
-            for task in self.tasks
-        ]
-        return side_by_side(draws, 4.0, 3.2, chosen)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizesDisplay(Display):
+    """One task: means of ΔCF and ΔCS with one standard deviation up and down.
+
+    >>> from unprior import synthesize
+    >>> results = study_development_size(synthesize(seed=0), seeds=(0, 1), sizes=(1, 5))
+    >>> [pairs for pairs, _, _ in SizesDisplay.from_results(results, task="mc").cf]
+    [14, 70]
+    """
+
+    cf: Line
+    cs: Line
+
+    @classmethod
+    def from_results(
+        cls, results: DevelopmentSize, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT
+    ) -> Self:
+        """Draw one task on ``ax``, or on a new figure."""
+        of_task = {
+            size: next(each for each in spreads if each.task == task) for size, spreads in results.summary.items()
+        }
+        cf = tuple(_place(size, each.cf) for size, each in of_task.items())
+        cs = tuple(_place(size, each.cs) for size, each in of_task.items())
+        with style.applied():
+            axes = ax or style.new_axes(4.0, 3.2)
+            display = cls(axes_=axes, style=style, cf=cf, cs=cs)
+            display._draw(task, results.method)
+        return display
+
+    def _draw(self, task: str, method: str) -> None:
+        axes, style = self.axes_, self.style
+        axes.axhline(0, color=style.quiet, linewidth=0.8)
+        looks = (("ΔCF: repair", self.cf, style.cf, "o"), ("ΔCS: retention", self.cs, style.cs, "s"))
+        for name, line, colour, marker in looks:
+            sizes, means, deviations = zip(*line, strict=True)
+            axes.errorbar(sizes, means, yerr=deviations, color=colour, marker=marker, markersize=5, capsize=3,
+                          linewidth=1.6, label=name)  # fmt: skip
+        axes.set_xticks([size for size, _, _ in self.cf])
+        axes.set(xlabel=f"development pairs, {method}", ylabel="change of accuracy (points)", title=task_name(task))
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+
+
+def _place(size: int, spread: Spread) -> tuple[int, float, float]:
+    return size, 100 * spread.mean, 0.0 if math.isnan(spread.deviation) else 100 * spread.deviation
 
 
 def study_development_size(
@@ -162,4 +210,5 @@ STUDY = Study(
     "(n − 1).",
     needs=("scores",),
     run=lambda inputs: study_development_size(inputs.table, epsilon=inputs.wide_epsilon),
+    label="tab:calibration-size",
 )

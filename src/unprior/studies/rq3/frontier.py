@@ -1,25 +1,29 @@
-"""How much repair a permitted loss of commonsense accuracy buys, and what one strength for all would give."""
+"""RQ3: how much repair a permitted loss of commonsense accuracy buys, with SPC and with other rules."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from unprior.baselines.controls import STRENGTHS, fixed_strength_answers, run_controls
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.plots.display import Display, limits, task_name
+from unprior.plots.labels import NEAR, place_labels
+from unprior.plots.panels import Panels
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores import ScoreTable
 from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.common.variants import spc_name
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes, format_limit, format_list
+from unprior.tables.format import format_limit, format_list
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+    from matplotlib.axes import Axes
 
 EPSILONS = (0.0, 0.02, 0.04, 0.06, 0.10)
 """The paper's permitted losses of commonsense accuracy."""
@@ -31,10 +35,10 @@ class FrontierPoint:
     """What one choice gives on the test rows of one task."""
 
     method: str
-    """``spc``; ``fixed`` (one strength, always adopted); ``fixed_selected`` (one fitted strength with SPC's gate).
+    """``spc``, or ``spc_other`` for its other version; ``fixed_selected`` (one fitted strength with SPC's gate).
 
-    With all controls also ``spc_other`` (SPC's other version), ``learned_fixed`` and ``learned_direct`` (a learned rule
-    on proposals of a fixed strength and of direct subtraction).
+    ``learned_fixed`` and ``learned_direct`` (a learned rule on proposals of a fixed strength and of direct
+    subtraction); ``fixed`` (one strength, always adopted).
     """
     epsilon: float | None
     """Permitted loss under which the settings were selected; None where nothing was selected."""
@@ -51,30 +55,35 @@ class Frontier(StudyResult):
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
-    >>> test = table.where(split="test")
-    >>> result = study_frontier(SelectivePriorCalibrator(), table.where(split="dev"), test, epsilons=(0, 0.04))
+    >>> development, test = table.where(split="dev"), table.where(split="test")
+    >>> calibrator = SelectivePriorCalibrator().fit(table)
+    >>> result = study_frontier(calibrator, development, test, epsilons=(0, 0.04))
     >>> [(point.epsilon, point.result.task) for point in result.of("mc", "spc")]
     [(0, 'mc'), (0.04, 'mc')]
     """
 
     points: tuple[FrontierPoint, ...]
     epsilon: float
-    """The permitted loss of the calibrator under study."""
-    uncertainty: bool = False
-    """Whether the calibrator under study is uncertainty-aware."""
+    """The permitted loss that is marked."""
+    uncertainty: bool = True
+    """Whether ``spc`` is the uncertainty-aware version and ``spc_other`` the standard one, or the other way round."""
 
     @property
     def labels(self) -> dict[str, str]:
         """Names for people of all methods, in the order of the table."""
-        versions = {True: "SPC, uncertainty-aware", False: "SPC, standard"}
+        ours, other = self.version("spc"), self.version("spc_other")
         return {
-            "spc": versions[self.uncertainty],
-            "spc_other": versions[not self.uncertainty],
-            "fixed_selected": f"Selected fixed strength; rule of {versions[self.uncertainty]}",
+            "spc": f"SPC ({ours})",
+            "spc_other": f"SPC ({other})",
+            "fixed_selected": f"Selected fixed strength; rule of SPC ({ours})",
             "learned_fixed": "Fixed strength; learned revision rule",
             "learned_direct": "Direct subtraction; learned revision rule",
             "fixed": "Fixed strength; always adopt proposal",
         }
+
+    def version(self, method: str) -> str:
+        """The version of ``spc`` or ``spc_other``."""
+        return "uncertainty-aware" if self.uncertainty == (method == "spc") else "standard"
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -106,11 +115,8 @@ class Frontier(StudyResult):
             by_task = [self.of(task, method) for task in self.tasks]
             rows = tuple(
                 Row(
-                    (
-                        _choice(points[0]),
-                        *(format_changes(point.result.cf.delta, point.result.cs.delta) for point in points),
-                    ),
-                    bold=(method, points[0].epsilon) == ("spc", self.epsilon),
+                    (_choice(points[0]), *(point.result.changes for point in points)),
+                    bold=method in ("spc", "spc_other") and points[0].epsilon == self.epsilon,
                 )
                 for points in zip(*by_task, strict=True)
             )
@@ -119,47 +125,37 @@ class Frontier(StudyResult):
             "Repair and retention by permitted loss",
             ("Choice", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
             tuple(sections),
-            "Points of accuracy on the test pairs; everything is fitted and selected on the development pairs, anew "
-            "for every ε.",
+            f"Points of accuracy on the test pairs. Everything is fitted on the development pairs and selected on them "
+            f"for every ε. Bold: SPC with ε = {format_limit(self.epsilon)}.",
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a larger ε buys, and whether the limit holds on the test pairs."""
-        said = []
+        sentences, label = [], self.labels["spc"]
         for task in self.tasks:
             curve = self.of(task, "spc")
-            first, last = curve[0], curve[-1]
+            first, last = (f"{each.result.changes} points at {_choice(each)}" for each in (curve[0], curve[-1]))
             places = len({(point.result.cf, point.result.cs) for point in curve})
-            said.append(
-                f"On {task.upper()} SPC goes from {_changes(first)} points at ε = "
-                f"{format_limit(first.epsilon or 0.0)} to "
-                f"{_changes(last)} at ε = {format_limit(last.epsilon or 0.0)}; {len(curve)} limits give "
+            sentences.append(
+                f"On {task.upper()} {label} goes from {first} to {last}; {len(curve)} limits give "
                 f"{f'{places} different results' if places > 1 else 'the same result'}."
             )
         own = [point for task in self.tasks for point in self.of(task, "spc")]
         beyond = sum(-point.result.cs.delta > (point.epsilon or 0.0) + 1e-12 for point in own)
-        said.append(f"The loss on the test pairs exceeds its limit in {beyond} of {len(own)} cases.")
-        at_own = {name: [point for task in self.tasks for point in self.of(task, name) if point.epsilon == self.epsilon]
-                  for name in ("spc", "fixed_selected")}  # fmt: skip
-        pairs = zip(at_own["spc"], at_own["fixed_selected"], strict=True)
-        words = format_list([f"{_changes(one)} ({_changes(other)} with one selected strength) on "
-        f"{one.result.task.upper()}"
-                        for one, other in pairs])  # fmt: skip
-        said.append(f"At ε = {format_limit(self.epsilon)} SPC gives {words}.")
-        return tuple(said)
-
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
-        """One panel per task."""
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures import FrontierDisplay, side_by_side
-
-        chosen = style or LIGHT
-        draws = [
-            lambda axes, task=task: FrontierDisplay.from_results(self, task=task, ax=axes, style=chosen)
-            for task in self.tasks
+        sentences.append(f"The loss of {label} on the test pairs exceeds its limit in {beyond} of {len(own)} cases.")
+        at_own = {name: [point.result for task in self.tasks for point in self.of(task, name)
+                         if point.epsilon == self.epsilon] for name in ("spc", "fixed_selected")}  # fmt: skip
+        words = [
+            f"{one.changes} ({other.changes} with one selected strength) on {one.task.upper()}"
+            for one, other in zip(at_own["spc"], at_own["fixed_selected"], strict=True)
         ]
-        return side_by_side(draws, 5.2, 5.0, chosen)
+        sentences.append(f"{spc_name(self.epsilon, uncertainty=self.uncertainty)} gives {format_list(words)}.")
+        return tuple(sentences)
+
+    def panels(self) -> Panels | None:
+        """One panel per task."""
+        return Panels.per_task(FrontierDisplay.from_results, self, self.tasks, 5.2, 5.0)
 
 
 def _choice(point: FrontierPoint) -> str:
@@ -167,8 +163,117 @@ def _choice(point: FrontierPoint) -> str:
     return f"{chosen} (abstains)" if point.abstains else chosen
 
 
-def _changes(point: FrontierPoint) -> str:
-    return format_changes(point.result.cf.delta, point.result.cs.delta)
+Curve = tuple[tuple[float, float, str], ...]
+"""ΔCS and ΔCF in points with a label, in the order of drawing; equal points are one, with joined labels."""
+_AREA = (310.0, 250.0)  # of the axes in points, near enough to keep labels apart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierDisplay(Display):
+    """One task: both versions of SPC and the rules with a gate by ε, and fixed strengths without a gate by λ.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> calibrator = SelectivePriorCalibrator().fit(table)
+    >>> results = study_frontier(calibrator, table.where(split="dev"), table.where(split="test"))
+    >>> FrontierDisplay.from_results(results, task="mc").curves["fixed"][0][2]
+    '0.1'
+    """
+
+    curves: dict[str, Curve]
+    """By method; labels are ε in points, or λ of a fixed strength without a gate."""
+    own: dict[str, Curve]
+    """Both versions of SPC with the ε that is marked, drawn as stars."""
+
+    @classmethod
+    def from_results(cls, results: Frontier, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
+        """Draw one task on ``ax``, or on a new figure."""
+        points = {method: results.of(task, method) for method in results.labels}
+        own = {
+            method: _curve([point for point in points[method] if point.epsilon == results.epsilon])
+            for method in ("spc", "spc_other")
+        }
+        with style.applied():
+            axes = ax or style.new_axes(5.2, 5.0)
+            curves = {method: _curve(each) for method, each in points.items()}
+            display = cls(axes_=axes, style=style, curves=curves, own=own)
+            display._draw(results)
+            axes.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
+        return display
+
+    def _draw(self, results: Frontier) -> None:
+        axes, style = self.axes_, self.style
+        axes.axhline(0, color=style.quiet, linewidth=0.8)
+        axes.axvline(0, color=style.quiet, linewidth=0.8)
+        ours, other = results.version("spc"), results.version("spc_other")
+        looks: dict[str, dict[str, Any]] = {
+            "fixed": {"label": "fixed λ (labels), no gate", "color": style.quiet, "marker": ".", "linestyle": "--",
+                      "linewidth": 1.0},
+            "learned_direct": {"label": "learned rule, direct subtraction", "color": style.cs, "marker": "v",
+                               "linestyle": ":"},
+            "learned_fixed": {"label": "learned rule, fixed λ", "color": style.repaired, "marker": "^",
+                              "linestyle": ":"},
+            "fixed_selected": {"label": f"selected λ, gate of {ours} SPC", "color": style.control, "marker": "D",
+                               "markersize": 6.5, "markerfacecolor": style.paper, "linewidth": 1.0},
+            "spc_other": {"label": f"SPC ({other})", "color": style.method, "marker": "o", "markersize": 4.5,
+                          "markerfacecolor": style.paper, "linestyle": "--", "linewidth": 1.0},
+            "spc": {"label": f"SPC ({ours}) by ε (labels, points)", "color": style.method, "marker": "o",
+                    "markersize": 5},
+        }  # fmt: skip
+        for level, (method, look) in enumerate(looks.items(), start=3):
+            if self.curves[method]:
+                across, up, _ = zip(*self.curves[method], strict=True)
+                axes.plot(across, up, zorder=level, **look)
+        for method, face in (("spc_other", style.paper), ("spc", style.method)):
+            for cs, cf, _ in self.own[method]:
+                label = spc_name(results.epsilon, uncertainty=results.uncertainty == (method == "spc"))
+                axes.plot(cs, cf, "*", markersize=13, color=face, label=label, zorder=10,
+                          markeredgecolor=style.paper if method == "spc" else style.method)  # fmt: skip
+        # What has a gate lies close together; fixed strengths are the background.
+        gated = [point for method, curve in self.curves.items() if method != "fixed" for point in curve]
+        axes.set_xlim(limits([cs for cs, _, _ in gated]))
+        axes.set_ylim(limits([cf for _, cf, _ in gated]))
+        self._label(gated)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, handlelength=1.8)
+
+    def _label(self, gated: Sequence[tuple[float, float, str]]) -> None:
+        """Name the points of SPC and the fixed strengths where names cover neither each other nor points."""
+        axes, style = self.axes_, self.style
+        (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+        shown = [point for point in self.curves["fixed"] if left <= point[0] <= right and bottom <= point[1] <= top]
+        named = [(cs, cf, f"ε {label}") for cs, cf, label in self.curves["spc"]] + shown
+        others = [point for point in gated if point not in self.curves["spc"]]
+        places = [
+            ((cs - left) / (right - left) * _AREA[0], (cf - bottom) / (top - bottom) * _AREA[1])
+            for cs, cf, _ in (*named, *others)
+        ]
+        texts = [label for _, _, label in named] + [""] * len(others)
+        offsets = place_labels(places, texts, *_AREA)
+        ground = {"boxstyle": "round,pad=0.15", "facecolor": style.paper, "edgecolor": "none", "alpha": 0.85}
+        line = {"arrowstyle": "-", "color": style.quiet, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
+        for index, ((cs, cf, label), offset) in enumerate(zip(named, offsets, strict=False)):
+            spc = index < len(self.curves["spc"])
+            far = math.hypot(*offset) > NEAR + 2.5 * len(label)
+            axes.annotate(label, (cs, cf), offset, textcoords="offset points", fontsize=8, ha="center", va="center",
+                          color=style.method if spc else style.quiet, bbox=ground if spc else None,
+                          zorder=11 if spc else 2, arrowprops=line if far else None)  # fmt: skip
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Labels of the fixed strengths that lose too much to be shown without squeezing everything else."""
+        (left, right), (bottom, top) = self.axes_.get_xlim(), self.axes_.get_ylim()
+        return tuple(
+            label for cs, cf, label in self.curves["fixed"] if not (left <= cs <= right and bottom <= cf <= top)
+        )
+
+
+def _curve(points: Sequence[FrontierPoint]) -> Curve:
+    labels: dict[tuple[float, float], list[str]] = {}
+    for point in points:
+        place = (100 * point.result.cs.delta, 100 * point.result.cf.delta)
+        label = f"{point.strength:.2g}" if point.epsilon is None else f"{100 * point.epsilon:g}"
+        labels.setdefault(place, []).append(label)
+    return tuple((cs, cf, ", ".join(names)) for (cs, cf), names in labels.items())
 
 
 def study_frontier(
@@ -176,31 +281,37 @@ def study_frontier(
     development: ScoreTable,
     test: ScoreTable,
     *,
+    other: SelectivePriorCalibrator | None = None,
     epsilons: Sequence[float] = EPSILONS,
     strengths: Sequence[float] = STRENGTHS,
-    controls: bool = False,
 ) -> Frontier:
-    """Fit again for every ε, and that of ``calibrator``, on all rows of ``development``; compare on ``test``.
+    """Choose settings and controls for every ε on the development rows; compare on the test rows.
 
-    ``calibrator`` also gives version, grid, and the ε of the selected fixed strength; it is left as it is. With
-    ``controls``, the other version, the selected fixed strength and the learned rules are fitted for every ε too.
+    Parameters
+    ----------
+    calibrator
+        Fitted on ``development``; gives version, grid, and the ε that is marked and always among those compared.
+    development, test
+        Rows to fit and choose on, and rows to compare on.
+    other
+        The other version, fitted on ``development``; fitted here when it is not given.
+    epsilons, strengths
+        Permitted losses, and fixed strengths whose proposals are always adopted.
     """
     points: list[FrontierPoint] = []
     limits = sorted({*epsilons, calibrator.epsilon_cs})
-    fitted = calibrator.clone().fit(development, split=None)
     for epsilon in limits:
-        points += _points("spc", test, fitted.reselect(epsilon), None)
+        points += _points("spc", test, calibrator.reselect(epsilon), None)
     for strength in strengths:
         answers = fixed_strength_answers(test, strength)
         points += [FrontierPoint("fixed", None, strength, False, each) for each in trade_offs(test, answers)]
     one = FixedStrengthCalibrator(**calibrator.common_parameters).fit(development, split=None)
-    for epsilon in limits if controls else [calibrator.epsilon_cs]:
+    for epsilon in limits:
         control = one.reselect(epsilon)
         points += _points("fixed_selected", test, control, selected_strength(control, test))
-    other = calibrator.clone(uncertainty=not calibrator.uncertainty)
-    if controls:
-        other.fit(development, split=None)
-    for epsilon in limits if controls else []:
+    if other is None:
+        other = calibrator.clone(uncertainty=not calibrator.uncertainty).fit(development, split=None)
+    for epsilon in limits:
         points += _points("spc_other", test, other.reselect(epsilon), None)
         for rule in run_controls(development, test, epsilon_cs=epsilon, names=list(_LEARNED)):
             results = trade_offs(test, rule.answers)
@@ -232,5 +343,11 @@ STUDY = Study(
     "with the uncertainty-aware gate, and learned rules on proposals of a fixed strength and of direct subtraction are "
     "fitted and selected again on the same development pairs; fixed strengths without a gate need no ε.",
     needs=("scores",),
-    run=lambda inputs: study_frontier(inputs.fitted(uncertainty=True), inputs.development, inputs.test, controls=True),
+    run=lambda inputs: study_frontier(
+        inputs.fitted(uncertainty=True),
+        inputs.development,
+        inputs.test,
+        other=inputs.fitted(uncertainty=False),
+    ),
+    label="tab:supp-gate-pareto",
 )

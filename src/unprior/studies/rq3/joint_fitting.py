@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.calibration.selection import Ties
 from unprior.scores import ScoreTable
-from unprior.studies.common.variants import Variant, Variants, more_or_less
+from unprior.studies.common.variants import Variants, more_or_less
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes, format_list
+from unprior.tables.format import format_list
 from unprior.tables.model import Table
 
 
@@ -29,8 +29,7 @@ class JointFitting(Variants):
         """ΔCF/ΔCS by fitting data."""
         return self.to_table(
             "Fitting one SPC model for all tasks", "Fitting data",
-            "ΔCF/ΔCS in points. SPC leaves questions alone that have a number of candidates it was not fitted on. "
-            "Strong: highest U = ΔCF + 0.5 ΔCS of the task.",
+            "SPC does not change answers to questions with a number of candidates that it was not fitted on.",
         )  # fmt: skip
 
     @property
@@ -41,9 +40,9 @@ class JointFitting(Variants):
             (result,) = joint.tasks
             return (
                 f"There is one task only ({joint.label}), so there is nothing to fit jointly.",
-                f"Fitted on it, SPC changes its accuracy by {format_changes(result.cf.delta, result.cs.delta)} points.",
+                f"Fitted on it, {self.method} changes its accuracy by {result.changes} points.",
             )
-        said = []
+        sentences = []
         for each in alone:
             own, together = each.on(each.name), joint.on(each.name)
             others = [result for result in each.tasks if result.task != each.name]
@@ -53,13 +52,11 @@ class JointFitting(Variants):
                 for result in others
             ]
             compared = more_or_less(own.cf.delta - together.cf.delta, "higher than", "lower than", "the same as")
-            said.append(
-                f"Fitted on {each.label}, ΔCF on {each.name.upper()} is {compared} jointly "
-                f"({format_changes(own.cf.delta, own.cs.delta)} against "
-                f"{format_changes(together.cf.delta, together.cs.delta)}), and SPC "
-                f"{format_list(effects)}."
+            sentences.append(
+                f"Fitted on {each.label}, ΔCF of {self.method} on {each.name.upper()} is {compared} with a joint fit "
+                f"({own.changes} against {together.changes}), and SPC {format_list(effects)}."
             )
-        return tuple(said)
+        return tuple(sentences)
 
 
 def study_joint_fitting(
@@ -72,11 +69,8 @@ def study_joint_fitting(
     if len(tasks) > 1:
         fits += [(task, f"{task.upper()} only", development.where(task=task)) for task in tasks]
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties)
-    return JointFitting(
-        tuple(
-            Variant.of(name, label, calibrator.clone().fit(rows, split=None).predict(test))
-            for name, label, rows in fits
-        )
+    return JointFitting.from_decisions(
+        (name, label, calibrator.clone().fit(rows, split=None).predict(test)) for name, label, rows in fits
     )
 
 
@@ -90,4 +84,5 @@ STUDY = Study(
     "rows.",
     needs=("scores",),
     run=lambda inputs: study_joint_fitting(inputs.development, inputs.test, epsilon=inputs.epsilon, ties=inputs.ties),
+    label="tab:joint-task-fitting",
 )

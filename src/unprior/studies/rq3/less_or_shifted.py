@@ -1,4 +1,4 @@
-"""RQ3: which rule keeps its worth with less development data, or with data of other categories?"""
+"""RQ3: which rule still works with less development data, or with data of other categories?"""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from unprior.scores.schema import IntArray
 from unprior.scores.table import concatenate
 from unprior.studies.common.resplit import Fold, fold, held_out_folds, outline_by_subcategory
 from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.common.variants import spc_name
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import EQUAL, format_count, format_limit, format_list, format_name, format_points, highest
@@ -62,6 +63,11 @@ class LessOrShifted(StudyResult):
     runs: tuple[ShiftRun, ...]
 
     @property
+    def labels(self) -> dict[str, str]:
+        """Names of the methods for people, with the version and ε of SPC."""
+        return METHODS | {"spc": spc_name(self.epsilon, uncertainty=True)}
+
+    @property
     def conditions(self) -> tuple[str, ...]:
         """Choices of development data, in the order of the table."""
         return tuple(dict.fromkeys(run.condition for run in self.runs))
@@ -95,32 +101,33 @@ class LessOrShifted(StudyResult):
         ]
         return Table(
             "Average utility with less or shifted development data",
-            ("Development data", *METHODS.values()),
+            ("Development data", *self.labels.values()),
             (Section(None, tuple(rows)),),
-            f"U = ΔCF + 0.5 ΔCS in points, the mean over the tasks; ε = {format_limit(self.epsilon)}, "
-            f"uncertainty-aware "
-            f"gates. With few pairs also the mean over the seeds. Best of a row marked.",
+            f"U = ΔCF + 0.5 ΔCS in points, the mean over the tasks; ε = {format_limit(self.epsilon)}. SPC and the gate "
+            f"of the fixed strength are uncertainty-aware. With few pairs also the mean over the seeds. Bold: best of "
+            f"a row.",
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Which method is best where, and whether adapting the strength pays."""
-        said = []
+        sentences, limit = [], format_limit(self.epsilon)
         for condition in self.conditions:
-            best = format_list([format_name(METHODS[method]) for method in self._best(condition)])
+            best = format_list([format_name(self.labels[method]) for method in self._best(condition)])
             height = format_points(max(self.utility(condition, method) for method in METHODS), 2)
             where = "Without the tested category" if condition == SHIFTED else f"With {condition.lower()}"
             verb = "has" if len(self._best(condition)) == 1 else "have"
-            said.append(f"{where} {best} {verb} the highest U ({height}).")
+            sentences.append(f"{where} {best} {verb} the highest U ({height}, ε = {limit}).")
         ahead = [
-            100 * (self.utility(condition, "spc") - self.utility(condition, "selected-strength-gated"))
+            self.utility(condition, "spc") - self.utility(condition, "selected-strength-gated")
             for condition in self.conditions
         ]
-        said.append(
-            f"An adaptive strength is worth {min(ahead) + 0.0:+.2f} to {max(ahead) + 0.0:+.2f} points of U over "
-            f"one fixed strength; it is ahead in {sum(value > EQUAL for value in ahead)} of {len(ahead)} conditions."
+        sentences.append(
+            f"The adaptive strength of {self.labels['spc']} adds {format_points(min(ahead), 2)} to "
+            f"{format_points(max(ahead), 2)} points of U to one fixed strength; it is ahead in "
+            f"{sum(value > EQUAL for value in ahead)} of {len(ahead)} conditions."
         )
-        return tuple(said)
+        return tuple(sentences)
 
 
 def study_less_or_shifted(
@@ -163,10 +170,11 @@ STUDY = Study(
     name="less-or-shifted",
     question="rq3",
     title="Less or shifted development data",
-    asks="Which rule keeps its worth with fewer development pairs, or with pairs of other categories only?",
+    asks="Which rule still works with fewer development pairs, or with pairs of other categories only?",
     how="Average U over the tasks (ε = {epsilon}): each category tested with a fit on the other ones, all answers "
     "judged together; and one development pair of every subcategory, mean of five seeds. SPC and the gate of the "
     "selected fixed strength are uncertainty-aware; the learned rule decides about proposals of a fixed strength.",
     needs=("scores",),
     run=lambda inputs: study_less_or_shifted(inputs.table, epsilon=inputs.epsilon),
+    label="tab:matched-shift",
 )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, prior_winners
+from unprior.plots.display import Display, readable_on
+from unprior.plots.panels import Panels
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores import ScoreTable
 from unprior.scores.priors import VIEWS, with_prior
 from unprior.scores.schema import IntArray
@@ -19,13 +22,11 @@ from unprior.tables.format import format_extremes, format_percent
 from unprior.tables.model import Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class PriorAgreementCell:
     """How often two estimates put the same candidate first."""
 
     first: str
@@ -53,7 +54,7 @@ class PriorAgreement(StudyResult):
     """
 
     views: tuple[str, ...]
-    pairs: tuple[Agreement, ...]
+    pairs: tuple[PriorAgreementCell, ...]
     """Every pair of views, over all examples and then by task."""
 
     def between(self, first: str, second: str) -> float:
@@ -84,18 +85,73 @@ class PriorAgreement(StudyResult):
     def sentences(self) -> tuple[str, ...]:
         """Who agrees most and least, and which input is closest to text only."""
         overall = {f"{each.first}–{each.second}": each.same.value for each in self.pairs if each.task is None}
-        said = [f"The share of examples for which two inputs put the same candidate first {format_extremes(overall)}."]
+        sentences = [
+            f"The share of examples for which two inputs put the same candidate first {format_extremes(overall)}."
+        ]
         if "text" in self.views and len(self.views) > 2:
             others = {view: self.between("text", view) for view in self.views if view != "text"}
-            said.append(f"Agreement with the text-only prior {format_extremes(others)}.")
-        return tuple(said)
+            sentences.append(f"Agreement with the text-only prior {format_extremes(others)}.")
+        return tuple(sentences)
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels:
         """The matrix as a heat map."""
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures import PriorAgreementDisplay
+        return Panels(
+            (lambda axes, style: PriorAgreementDisplay.from_results(self, ax=axes, style=style),),
+            *PriorAgreementDisplay.size(self),
+        )
 
-        return PriorAgreementDisplay.from_results(self, style=style or LIGHT).figure_
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorAgreementDisplay(Display):
+    """Views by views: the share of examples with the same top answer.
+
+    >>> row = {"pair_id": 1, "side": "cf", "task": "qa", "candidates": ["yes", "no"], "original": "yes", "answer": "no",
+    ...        "image_scores": [-0.3, -1.4], "prior_scores": [-0.1, -2.4], "views": {"white": [-1.5, -0.2]}}
+    >>> result = study_prior_agreement(ScoreTable.from_rows([row]), views=("text", "white"))
+    >>> PriorAgreementDisplay.from_results(result).shares
+    ((1.0, 0.0), (0.0, 1.0))
+    """
+
+    views: tuple[str, ...]
+    shares: tuple[tuple[float, ...], ...]
+
+    @staticmethod
+    def size(results: PriorAgreement) -> tuple[float, float]:
+        """Inches that the matrix needs."""
+        return 0.9 + 0.85 * len(results.views), 0.55 + 0.55 * len(results.views)
+
+    @classmethod
+    def from_results(cls, results: PriorAgreement, *, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
+        """Draw on ``ax``, or on a new figure."""
+        views = results.views
+        shares = tuple(tuple(results.between(row, column) for column in views) for row in views)
+        with style.applied():
+            axes = ax or style.new_axes(*cls.size(results))
+            _draw(axes, style, views, shares)
+        return cls(axes_=axes, style=style, views=views, shares=shares)
+
+
+def _draw(axes: Axes, style: FigureStyle, views: tuple[str, ...], shares: tuple[tuple[float, ...], ...]) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.patches import Rectangle
+
+    ramp = LinearSegmentedColormap.from_list("agreement", style.ramp)
+    for row, line in enumerate(shares):
+        for column, share in enumerate(line):
+            own = row == column
+            face = style.grid if own else ramp(share)
+            axes.add_patch(Rectangle((column + 0.02, row + 0.03), 0.96, 0.94, facecolor=face, edgecolor="none"))
+            if not own:
+                axes.text(column + 0.5, row + 0.5, f"{100 * share:.1f} %", color=readable_on(ramp(share)), ha="center",
+                          va="center")  # fmt: skip
+    places = [index + 0.5 for index in range(len(views))]
+    axes.set(xlim=(0, len(views)), ylim=(len(views), 0))
+    axes.set_xticks(places, views)
+    axes.set_yticks(places, views)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
 
 
 def study_prior_agreement(table: ScoreTable, *, views: tuple[str, ...] = VIEWS) -> PriorAgreement:
@@ -107,7 +163,7 @@ def study_prior_agreement(table: ScoreTable, *, views: tuple[str, ...] = VIEWS) 
     for label, rows in groups.items():
         for first, second in combinations(views, 2):
             same = winners[first][rows] == winners[second][rows]
-            pairs.append(Agreement(first, second, label, Share(int(same.sum()), len(same))))
+            pairs.append(PriorAgreementCell(first, second, label, Share(int(same.sum()), len(same))))
     return PriorAgreement(tuple(views), tuple(pairs))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -17,9 +17,12 @@ from unprior.evaluation import compare, mcnemar
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import correct
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED, resample_pairs
+from unprior.plots.display import Display, task_name
+from unprior.plots.panels import Panels
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
-from unprior.studies.common.variants import more_or_less
+from unprior.studies.common.variants import more_or_less, spc_name
 from unprior.studies.result import StudyResult
 from unprior.studies.rq3.prior_control import CONTROLS, PriorControl, mean_and_deviation
 from unprior.studies.rq3.prior_replacements import (
@@ -30,13 +33,11 @@ from unprior.studies.rq3.prior_replacements import (
     shuffled_prior,
 )
 from unprior.studies.study import Study
-from unprior.tables.format import format_limit, format_name, format_points
+from unprior.tables.format import format_count, format_limit, format_name, format_points
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+    from matplotlib.axes import Axes
 
 SEEDS = tuple(range(20))
 """Twenty, as in the paper."""
@@ -99,7 +100,8 @@ class PriorControls(StudyResult):
                     for side in (0, 1)
                     if each.utility >= best[place] - 1e-12
                 )
-                rows.append(Row((CONTROLS[name], *cells), bold=name == "spc", bold_cells=bold))
+                label = _spc(epsilon) if name == "spc" else CONTROLS[name]
+                rows.append(Row((label, *cells), bold=name == "spc", bold_cells=bold))
             sections.append(Section(f"ε = {format_limit(epsilon)}", tuple(rows)))
         columns = (
             "Score used in correction",
@@ -108,14 +110,14 @@ class PriorControls(StudyResult):
         runs = max(len(row.cf) for row in self.rows)
         return Table(
             "Effect of replacing the prior scores", columns, tuple(sections),
-            f"In points; controls that draw prior scores: mean ± standard deviation over {runs} "
-            f"{'seed' if runs == 1 else 'seeds'}. Strong: highest U = ΔCF + 0.5 ΔCS of the task.",
+            f"In points; standard SPC, fitted again with every replacement. Controls that draw prior scores: mean ± "
+            f"standard deviation over {format_count(runs, 'seed')}. Bold: highest U = ΔCF + 0.5 ΔCS of the task.",
         )  # fmt: skip
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Whether SPC is ahead of its controls, how surely, and whether ε matters."""
-        said = []
+        sentences = []
         for task in self.tasks:
             spc = self.of("spc", task)
             best = max(
@@ -125,12 +127,10 @@ class PriorControls(StudyResult):
             compared = more_or_less(spc.cf[0] - most, "higher than", "lower than", "the same as")
             mean, other = self.of("mean", task), self.of("other", task)
             won = sum(spc.cf[0] > value for value in other.cf)
-            said.append(
-                f"On {task.upper()} (ε = {format_limit(spc.epsilon)}) SPC's ΔCF ({format_points(spc.cf[0])}) is "
-                f"{compared} that of "
-                f"the best replacement (“{CONTROLS[best.name]}”, {format_points(most)}); p = {mean.p_values[0]:.3g} "
-                f"against "
-                f"the mean development prior, and SPC is ahead of {won} of {len(other.cf)} runs with another "
+            sentences.append(
+                f"On {task.upper()} {_spc(spc.epsilon)} has a ΔCF of {format_points(spc.cf[0])}, {compared} that of the "
+                f"best replacement (“{CONTROLS[best.name]}”, {format_points(most)}); p = {mean.p_values[0]:.3g} "
+                f"against the mean development prior, and SPC is ahead of {won} of {len(other.cf)} runs with another "
                 f"question's prior (largest p = {max(other.p_values):.3g})."
             )
         for epsilon in self.epsilons[1:]:
@@ -139,24 +139,72 @@ class PriorControls(StudyResult):
                 order = self._order(task, epsilon)
                 same = "the same" if order == self._order(task, self.epsilons[0]) else "another"
                 parts.append(f"{same} on {task.upper()}, where {format_name(CONTROLS[order[0]])} comes first")
-            said.append(f"With ε = {format_limit(epsilon)} the order by ΔCF is {'; '.join(parts)}.")
-        return tuple(said)
+            sentences.append(
+                f"With standard SPC and ε = {format_limit(epsilon)} the order by ΔCF is {'; '.join(parts)}."
+            )
+        return tuple(sentences)
 
     def _order(self, task: str, epsilon: float) -> list[str]:
         """Controls from the largest mean ΔCF to the smallest; equal ones in the order of the paper, SPC last."""
         return sorted(CONTROLS, key=lambda name: -round(float(np.mean(self.of(name, task, epsilon).cf)), 9))
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels | None:
         """Box plots of ΔCF over resamples of pairs, one panel per task."""
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures import PriorControlsDisplay, side_by_side
+        return Panels.per_task(PriorControlsDisplay.from_results, self, self.tasks, 5.2, 3.1, same_scale=True)
 
-        chosen = style or LIGHT
-        draws = [
-            lambda axes, task=task: PriorControlsDisplay.from_results(self, task=task, ax=axes, style=chosen)
-            for task in self.tasks
-        ]
-        return side_by_side(draws, 5.2, 3.1, chosen, same_scale=True)
+
+def _spc(epsilon: float) -> str:
+    return spc_name(epsilon, uncertainty=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorControlsDisplay(Display):
+    """One task: ΔCF of every control, with the middle half and the middle 95 % of the resamples.
+
+    >>> from unprior import synthesize
+    >>> table = synthesize(seed=0)
+    >>> result = study_prior_controls(table.where(split="dev"), table.where(split="test"), epsilons=(0.1,), seeds=(0,))
+    >>> PriorControlsDisplay.from_results(result, task="mc").rows[-1]
+    'SPC (standard, ε = 0.10)'
+    """
+
+    rows: tuple[str, ...]
+    """Controls from top to bottom."""
+    boxes: tuple[tuple[float, ...], ...]
+    """2.5, 25, 50, 75 and 97.5 % quantiles of ΔCF in points."""
+    means: tuple[float, ...]
+    """ΔCF in points, mean over seeds."""
+
+    @classmethod
+    def from_results(
+        cls, results: PriorControls, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT
+    ) -> Self:
+        """Draw one task, with the study's own ε, on ``ax`` or on a new figure."""
+        controls = [results.of(name, task) for name in CONTROLS]
+        boxes = tuple(tuple(100 * value for value in control.box) for control in controls)
+        means = tuple(100 * float(np.mean(control.cf)) for control in controls)
+        rows = tuple((CONTROLS | {"spc": _spc(results.epsilons[0])}).values())
+        with style.applied():
+            axes = ax or style.new_axes(5.2, 3.1)
+            _draw(axes, style, rows, boxes)
+            axes.set(xlabel=f"ΔCF: repair (points), ε = {format_limit(results.epsilons[0])}", title=task_name(task))
+        return cls(axes_=axes, style=style, rows=rows, boxes=boxes, means=means)
+
+
+def _draw(axes: Axes, style: FigureStyle, rows: tuple[str, ...], boxes: tuple[tuple[float, ...], ...]) -> None:
+    axes.axvline(0, color=style.quiet, linewidth=0.8)
+    for place, (low, lower, middle, upper, high) in enumerate(boxes):
+        colour = style.method if place == len(rows) - 1 else style.control
+        # matplotlib's own box plots load pyplot and its global state
+        axes.hlines(place, low, high, color=colour, linewidth=1.2, zorder=2)
+        axes.vlines([low, high], place - 0.14, place + 0.14, color=colour, linewidth=1.2)
+        axes.barh(place, upper - lower, left=lower, height=0.55, color=style.paper, zorder=2)
+        axes.barh(place, upper - lower, left=lower, height=0.55, color=colour, alpha=0.35, zorder=3)
+        axes.vlines(middle, place - 0.275, place + 0.275, color=colour, linewidth=2.2, zorder=4)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
 
 
 def study_prior_controls(
@@ -242,4 +290,5 @@ STUDY = Study(
         bootstrap_seed=inputs.seed,
         ties=inputs.ties,
     ),
+    label="tab:supp-attribution",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +16,6 @@ from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_percent
 from unprior.tables.model import Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +54,8 @@ class Repairs(StudyResult):
     """
 
     tasks: tuple[TaskRepairs, ...]
+    method: str
+    """SPC with its version and ε."""
 
     def records(self) -> list[dict[str, Any]]:
         """One record per task."""
@@ -82,7 +79,7 @@ class Repairs(StudyResult):
             ("Task", "Original = image-scored CF/CS (%)", "CF repairs", "Image already right (%)",
              "All three the same wrong answer (%)"),
             rows,
-            "The last two columns are shares of SPC's CF repairs, before any correction.",
+            f"The last two columns are shares of the CF repairs of {self.method}, before any correction.",
         )  # fmt: skip
 
     @property
@@ -103,17 +100,13 @@ class Repairs(StudyResult):
         }
         agreement = f"Agreement of original and image-scored answers {format_extremes(shares)}."
         if not total:
-            return ("SPC makes no CF repair.", agreement)
+            return (f"{self.method} makes no CF repair.", agreement)
         return (
             f"The image scores were already right in {right} of {total} CF "
-            f"{'repair' if total == 1 else 'repairs'}; in {alike} the original answer, the image scores and the prior "
-            f"scores named the same wrong answer.",
+            f"{'repair' if total == 1 else 'repairs'} of {self.method}; in {alike} the original answer, the image "
+            f"scores and the prior scores named the same wrong answer.",
             agreement,
         )
-
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
-        """None: the table is small."""
-        return None
 
 
 def study_repairs(decisions: Decisions) -> Repairs:
@@ -139,7 +132,7 @@ def study_repairs(decisions: Decisions) -> Repairs:
                 Share(int((repaired & mine & same & (image == prior)).sum()), total),
             )
         )
-    return Repairs(tuple(tasks))
+    return Repairs(tuple(tasks), decisions.method)
 
 
 STUDY = Study(
@@ -151,5 +144,6 @@ STUDY = Study(
     "scores, and among SPC's CF repairs the shares whose image scores were already right, and where original answer, "
     "image scores and text-only scores named the same wrong answer.",
     needs=("scores",),
-    run=lambda inputs: study_repairs(inputs.decisions()),
+    run=lambda inputs: study_repairs(inputs.decisions(uncertainty=False)),
+    label="tab:native-score-agreement",
 )

@@ -5,26 +5,22 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unprior.baselines.answers import MethodAnswers
 from unprior.baselines.controls import CONTROLS, ControlResult, run_controls
 from unprior.baselines.controls.proposals import FIXED_STRENGTH
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.evaluation import Share
+from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
-from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.common.trade_off import TradeOff, changes_by_task, trade_off_panels, trade_offs
 from unprior.studies.result import StudyResult
 from unprior.studies.rq2.method_records import in_words
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes, format_limit, format_list, format_name, format_points, highest
+from unprior.tables.format import format_limit, format_list, format_name, format_points, highest
 from unprior.tables.model import Row, Section, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
 
 PAPER = {
     "nolan": "NoLan",
@@ -62,7 +58,7 @@ class RuleRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class ProposalAgreement:
     """Proposals of a fixed strength and of direct subtraction, with the scales that the learned rules chose."""
 
     split: str
@@ -87,7 +83,7 @@ class RevisionRules(StudyResult):
 
     epsilon: float
     rows: tuple[RuleRow, ...]
-    agreement: tuple[Agreement, ...] = ()
+    agreement: tuple[ProposalAgreement, ...] = ()
     """Of the proposals that the two learned rules judge: on development rows and on test rows."""
 
     @property
@@ -124,10 +120,7 @@ class RevisionRules(StudyResult):
         sections = []
         for heading, wanted in ((None, True), ("Other controls", False)):
             rows = tuple(
-                Row(
-                    (row.label, *(format_changes(result.cf.delta, result.cs.delta) for result in row.tasks)),
-                    row.name == "spc",
-                )
+                Row((row.label, *(result.changes for result in row.tasks)), row.name == "spc")
                 for row in self.rows
                 if (row.name in PAPER) == wanted
             )
@@ -137,28 +130,30 @@ class RevisionRules(StudyResult):
             ("Method", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
             tuple(sections),
             f"Points of accuracy against the common original answers; ε = {format_limit(self.epsilon)}. Rows differ "
-            f"in how "
-            f"they form a proposal and in whether they always adopt it, ask SPC's rule, or ask a learned rule.",
+            f"in how they form a proposal and in whether they always adopt it, or use the rule of "
+            f"{self.row('spc').label} or a learned rule.",
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What the gate and the adaptive strength are worth, and which row is best."""
-        said = []
-        if self.row("spc").abstains:
-            said.append("No setting of SPC is feasible on the development rows, so that it changes nothing.")
-        else:
-            said.append(f"Adopting every adaptive proposal instead of asking SPC's rule moves ΔCF/ΔCS by "
-                        f"{self._moved('ungated-adaptive')}.")  # fmt: skip
-        said.append(f"One selected strength in place of an adaptive one, under the same rule, moves ΔCF/ΔCS by "
-                    f"{self._moved('selected-strength-gated')}.")  # fmt: skip
+        spc = self.row("spc")
+        sentences = [
+            f"No setting of {spc.label} is feasible on the development rows, so that it changes nothing."
+            if spc.abstains
+            else f"Adopting every adaptive proposal instead of using the rule of {spc.label} changes ΔCF/ΔCS by "
+            f"{self._moved('ungated-adaptive')}.",
+            f"One selected strength in place of an adaptive one, under the rule of {spc.label}, changes ΔCF/ΔCS by "
+            f"{self._moved('selected-strength-gated')}.",
+        ]
         if self.agreement:
-            said.append(_agreement_in_words(self.agreement))
-        said.append(f"{self._best(self.rows)} the highest U, averaged over the tasks.")
+            sentences.append(_agreement_in_words(self.agreement))
+        sentences.append(f"{self._best(self.rows)}, averaged over the tasks.")
         within = [row for row in self.rows if row.feasible]
         if within and self._best(within) != self._best(self.rows):
-            said.append(f"Of those that keep the limit on the development pairs, {self._best(within)} the highest.")
-        return tuple(said)
+            sentences.append(f"Of the rows that keep the limit (ε = {format_limit(self.epsilon)}) on the development "
+                             f"pairs, {self._best(within)}.")  # fmt: skip
+        return tuple(sentences)
 
     def _best(self, rows: Sequence[RuleRow]) -> str:
         utility = {row.name: row.utility for row in rows}
@@ -168,24 +163,16 @@ class RevisionRules(StudyResult):
             if len(names) <= _NAMED
             else f"{len(names)} rows"
         )
-        return f"{who} ({format_points(utility[names[0]])}) {'has' if len(names) == 1 else 'have'}"
+        verb = "has" if len(names) == 1 else "have"
+        return f"{who} {verb} the highest U ({format_points(utility[names[0]])})"
 
     def _moved(self, name: str) -> str:
         """From SPC to another row, in words."""
-        pairs = zip(self.row("spc").tasks, self.row(name).tasks, strict=True)
-        return format_list(
-            [
-                f"{format_changes(there.cf.delta - here.cf.delta, there.cs.delta - here.cs.delta)} on "
-                f"{here.task.upper()}"
-                for here, there in pairs
-            ]
-        )
+        return changes_by_task(self.row(name).tasks, self.row("spc").tasks)
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels | None:
         """ΔCF and ΔCS of every row."""
-        from unprior.report.figures.trade_offs import draw_trade_offs
-
-        return draw_trade_offs([(row.label, row.tasks) for row in self.rows], style, bold=("SPC",))
+        return trade_off_panels([(row.label, row.tasks) for row in self.rows], bold=(self.row("spc").label,))
 
 
 def study_revision_rules(
@@ -208,7 +195,8 @@ def study_revision_rules(
     own = {} if calibrator.settings_ is None else asdict(calibrator.settings_)
     settings = {name: value for name, value in own.items() if value is not None}
     abstains = calibrator.settings_ is None
-    found = {"spc": RuleRow("spc", "SPC", settings, not abstains, abstains, trade_offs(test, calibrator.predict(test)))}
+    decisions = calibrator.predict(test)
+    found = {"spc": RuleRow("spc", decisions.method, settings, not abstains, abstains, trade_offs(test, decisions))}
     for each in baselines:
         if each.info.name == "nolan":
             results = trade_offs(test, each.answers)
@@ -225,7 +213,7 @@ def study_revision_rules(
     return RevisionRules(calibrator.epsilon_cs, rows, _agreement({each.name: each for each in controls}))
 
 
-def _agreement(controls: Mapping[str, ControlResult]) -> tuple[Agreement, ...]:
+def _agreement(controls: Mapping[str, ControlResult]) -> tuple[ProposalAgreement, ...]:
     fixed, direct = (controls[name] for name in _LEARNED)
     assert fixed.proposals is not None  # learned rules always have proposals
     assert direct.proposals is not None
@@ -233,18 +221,18 @@ def _agreement(controls: Mapping[str, ControlResult]) -> tuple[Agreement, ...]:
     differ = test != other_test
     alike = Share(int((fixed.answers == direct.answers)[differ].sum()), int(differ.sum()))
     return (
-        Agreement("development", Share(int((dev == other_dev).sum()), len(dev)), None),
-        Agreement("test", Share(int((~differ).sum()), len(test)), alike),
+        ProposalAgreement("development", Share(int((dev == other_dev).sum()), len(dev)), None),
+        ProposalAgreement("test", Share(int((~differ).sum()), len(test)), alike),
     )
 
 
-def _agreement_in_words(agreement: Sequence[Agreement]) -> str:
+def _agreement_in_words(agreement: Sequence[ProposalAgreement]) -> str:
     parts = [f"{each.same.count} of {each.same.total} {each.split} examples" for each in agreement]
-    said = f"Proposals of the fixed strength and of direct subtraction agree on {format_list(parts)}"
+    sentence = f"Proposals of the fixed strength and of direct subtraction agree on {format_list(parts)}"
     differing = agreement[-1].same_answer
     if differing is None or not differing.total:
-        return f"{said}."
-    return f"{said}; of the other {differing.total} the learned rules answer {differing.count} alike."
+        return f"{sentence}."
+    return f"{sentence}; of the other {differing.total} the learned rules answer {differing.count} alike."
 
 
 STUDY = Study(
@@ -255,5 +243,8 @@ STUDY = Study(
     how="Standard SPC and every control are chosen on the same development pairs under ε = {epsilon} and judged "
     "against the common original answers; NoLan where its answers are at hand.",
     needs=("scores",),
-    run=lambda inputs: study_revision_rules(inputs.fitted(), inputs.development, inputs.test, inputs.baselines),
+    run=lambda inputs: study_revision_rules(
+        inputs.fitted(uncertainty=False), inputs.development, inputs.test, inputs.baselines
+    ),
+    label="tab:matched-gate-four",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,20 +15,15 @@ from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
-from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.common.trade_off import TradeOff, changes_by_task, trade_offs
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_list, format_percent
 from unprior.tables.model import Table
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
-
 
 @dataclass(frozen=True, slots=True)
-class TaskSumOrMean:
+class TaskNormalization:
     """One task with summed and with mean scores."""
 
     summed: TradeOff
@@ -52,17 +47,17 @@ class TaskSumOrMean:
 
 
 @dataclass(frozen=True, slots=True)
-class SumOrMean(StudyResult):
+class ScoreNormalization(StudyResult):
     """SPC on summed and on mean token log-probabilities, fitted separately.
 
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
-    >>> result = study_sum_or_mean(table.where(split="dev"), table.where(split="test"))
+    >>> result = study_score_normalization(table.where(split="dev"), table.where(split="test"))
     >>> result.identical, result.tasks[0].same_cf.value
     (True, 1.0)
     """
 
-    tasks: tuple[TaskSumOrMean, ...]
+    tasks: tuple[TaskNormalization, ...]
     examples: int
     """Examples of both splits."""
     without_counts: int
@@ -73,6 +68,8 @@ class SumOrMean(StudyResult):
     """Tokens of the longest candidate."""
     strength: float
     """The fixed strength."""
+    method: str
+    """SPC with its version and ε."""
 
     @property
     def identical(self) -> bool:
@@ -96,8 +93,7 @@ class SumOrMean(StudyResult):
         rows = [
             (
                 each.summed.task.upper(),
-                format_changes(each.summed.cf.delta, each.summed.cs.delta, 2),
-                format_changes(each.mean.cf.delta, each.mean.cs.delta, 2),
+                *(format_changes(result.cf.delta, result.cs.delta, 2) for result in (each.summed, each.mean)),
                 *(format_percent(share.value) for share in (each.same_fixed, each.same_cf, each.same_cs)),
             )
             for each in self.tasks
@@ -107,8 +103,8 @@ class SumOrMean(StudyResult):
             ("Task", "Summed ΔCF/ΔCS", "Mean ΔCF/ΔCS", f"Same at λ = {self.strength:g} (%)", "Same selected CF (%)",
              "Same selected CS (%)"),
             rows,
-            "Changes in points. Agreement of the answers at one fixed strength (all examples), and of the final "
-            "answers after separate fits (test).",
+            f"{self.method}; changes in points. Agreement of the answers at one fixed strength (all examples), and of "
+            f"the final answers after separate fits (test).",
         )  # fmt: skip
 
     @property
@@ -120,11 +116,10 @@ class SumOrMean(StudyResult):
                 if self.without_counts
                 else ""
             )
-            changes = [f"{format_changes(each.summed.cf.delta, each.summed.cs.delta)} on {each.summed.task.upper()}"
-                       for each in self.tasks]  # fmt: skip
             return (
                 f"Every candidate is one token{unsaid}, so sum and mean are the same by construction.",
-                f"With either SPC changes CF/CS accuracy by {format_list(changes)}, in points.",
+                f"With either, {self.method} changes CF/CS accuracy by "
+                f"{changes_by_task([each.summed for each in self.tasks])}, in points.",
             )
         most = format_list(
             [f"{each.summed.task.upper()} {format_percent(each.same_fixed.value)} %" for each in self.tasks]
@@ -134,31 +129,27 @@ class SumOrMean(StudyResult):
         return (
             f"In {self.unequal or 'none'} of {self.examples} examples the candidates differ in length (at most "
             f"{self.longest} tokens).",
-            f"At a fixed strength sum and mean agree on {most} of the answers; after separate fits on {same} of "
-            f"{total} test answers.",
+            f"At a fixed strength (λ = {self.strength:g}) sum and mean agree on {most} of the answers; after separate "
+            f"fits of {self.method} on {same} of {total} test answers.",
         )
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
-        """None: the table is small."""
-        return None
 
-
-def study_sum_or_mean(
+def study_score_normalization(
     development: ScoreTable,
     test: ScoreTable,
     *,
     epsilon: float = 0.04,
     strength: float = FIXED_STRENGTH,
     ties: Ties = "first",
-) -> SumOrMean:
+) -> ScoreNormalization:
     """Divide all scores by the number of tokens, fit again, and compare the answers."""
     finals, winners = [], []
     for tables in ((development, test), (_averaged(development), _averaged(test))):
         calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties).fit(tables[0], split=None)
-        finals.append(calibrator.predict(tables[1]).final_positions)
+        finals.append(calibrator.predict(tables[1]))
         winners.append([fixed_strength_answers(table, strength) for table in tables])
     fixed = [before == after for before, after in zip(*winners, strict=True)]
-    same = finals[0] == finals[1]
+    same = finals[0].final_positions == finals[1].final_positions
     outcomes = [trade_offs(test, final) for final in finals]
     tasks = []
     for (task,), rows in group_rows(test, "task").items():
@@ -171,20 +162,21 @@ def study_sum_or_mean(
         )
         sides = [same[rows][test.is_cf[rows] == is_cf] for is_cf in (True, False)]
         shares = [Share(int(agree.sum()), len(agree)) for agree in (everywhere, *sides)]
-        tasks.append(TaskSumOrMean(summed, mean, *shares))
+        tasks.append(TaskNormalization(summed, mean, *shares))
     counts = [_token_counts(table) for table in (development, test)]
     unequal = sum(
         len(set(count[first:last].tolist())) > 1
         for table, count in zip((development, test), counts, strict=True)
         for first, last in zip(table.offsets[:-1], table.offsets[1:], strict=True)
     )
-    return SumOrMean(
+    return ScoreNormalization(
         tuple(tasks),
         examples=len(development) + len(test),
         without_counts=sum(count is None for table in (development, test) for count in table.column("token_counts")),
         unequal=unequal,
         longest=int(max(count.max() for count in counts)),
         strength=strength,
+        method=finals[0].method,
     )
 
 
@@ -201,7 +193,7 @@ def _averaged(table: ScoreTable) -> ScoreTable:
 
 
 STUDY = Study(
-    name="sum-or-mean",
+    name="score-normalization",
     question="rq3",
     title="Summed or mean scores",
     asks="Does the length of the candidates explain the gain?",
@@ -209,5 +201,8 @@ STUDY = Study(
     "fixed strength λ = 0.8 without a gate, and after fitting and selecting standard SPC (ε = {epsilon}) separately on "
     "each.",
     needs=("scores",),
-    run=lambda inputs: study_sum_or_mean(inputs.development, inputs.test, epsilon=inputs.epsilon, ties=inputs.ties),
+    run=lambda inputs: study_score_normalization(
+        inputs.development, inputs.test, epsilon=inputs.epsilon, ties=inputs.ties
+    ),
+    label="tab:score-normalization",
 )

@@ -1,10 +1,10 @@
-"""How far may λ move before a proposal changes?"""
+"""RQ3: how far may λ move before a proposal changes?"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -12,8 +12,12 @@ from unprior.calibration import Decisions
 from unprior.calibration.fixed import FixedStrengthCalibrator
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import correct
+from unprior.plots.display import Display, task_name
+from unprior.plots.panels import Panels
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores.schema import BoolArray
 from unprior.scores.table import FloatArray
+from unprior.studies.common.variants import more_or_less
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.result import StudyResult
 from unprior.studies.rq3.frontier import selected_strength
@@ -22,9 +26,10 @@ from unprior.tables.format import format_list, format_percent
 from unprior.tables.model import Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
-    from unprior.plots.style import FigureStyle
+SHOWN_UP_TO = 1.6
+"""The paper shows ranges up to this strength."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,12 @@ class Ranges(StudyResult):
     """
 
     tasks: tuple[TaskRanges, ...]
+    method: str
+    """SPC with its version and ε."""
+
+    def of(self, task: str) -> TaskRanges:
+        """The ranges of one task."""
+        return next(each for each in self.tasks if each.task == task)
 
     def records(self) -> list[dict[str, Any]]:
         """One summary per task."""
@@ -116,52 +127,114 @@ class Ranges(StudyResult):
             ("Task", "Median width", "Unbounded (%)", "Cap λ", "Cap inside (%)", "One λ*", "λ* outside (%)",
              "Median radius repaired/harmed"),
             rows,
-            "The median width is that of bounded ranges. λ* is one strength for all examples, fitted on the "
-            "development pairs. The radius is the distance of λ to the nearer end of its range.",
+            f"{self.method}. The median width is that of bounded ranges. λ* is one strength for all examples, fitted "
+            f"on the development pairs. The radius is the distance of λ to the nearer end of its range.",
         )  # fmt: skip
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """How wide the ranges are, and whether the radius tells repairs from harms."""
-        said = []
+        sentences = []
         for task, record in zip(self.tasks, self.records(), strict=True):
-            width = record["median_bounded_width"]
+            name, width = f"{task.task.upper()}, {self.method}", record["median_bounded_width"]
             words = "no range is bounded" if width is None else f"the median width of a bounded range is {width:.2f}"
-            said.append(
-                f"{task.task.upper()}: {words}, {format_percent(record['share_unbounded'])} % have no upper end, "
-                f"and the "
-                f"cap of {task.max_strength:g} lies inside for {format_percent(record['share_max_strength_inside'])} %."
+            sentences.append(
+                f"{name}: {words}, {format_percent(record['share_unbounded'])} % have no upper end, and the cap of "
+                f"{task.max_strength:g} lies inside for {format_percent(record['share_max_strength_inside'])} %."
             )
             repaired, harmed = record["median_radius_repaired"], record["median_radius_harmed"]
             if repaired is not None and harmed is not None:
-                word = "larger than" if repaired > harmed else "smaller than" if repaired < harmed else "equal to"
-                said.append(f"The median radius of its repairs ({repaired:.2f}) is {word} that of its harms "
-                            f"({harmed:.2f}).")  # fmt: skip
+                word = more_or_less(repaired - harmed, "larger than", "smaller than", "equal to")
+                sentences.append(
+                    f"{name}: the median radius of repairs ({repaired:.2f}) is {word} that of harms ({harmed:.2f})."
+                )
             else:
                 found = [
-                    f"no {name} has a stability radius"
+                    f"no {what} has a stability radius"
                     if radius is None
-                    else f"the median stability radius of its {name}s is {radius:.2f}"
-                    for name, radius in (("repair", repaired), ("harm", harmed))
+                    else f"the median stability radius of {what}s is {radius:.2f}"
+                    for what, radius in (("repair", repaired), ("harm", harmed))
                 ]
-                sentence = format_list(found)
-                said.append(f"{sentence[0].upper()}{sentence[1:]}.")
-        return tuple(said) or ("The calibrator abstains; it makes no proposals.",)
+                sentences.append(f"{name}: {format_list(found)}.")
+        return tuple(sentences) or (f"{self.method} abstains; it makes no proposals.",)
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels | None:
         """One line per example, for every task."""
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures import RangesDisplay, side_by_side
+        return Panels.per_task(RangesDisplay.from_results, self, [each.task for each in self.tasks], 4.5, 4.6)
 
-        chosen = style or LIGHT
-        draws = [lambda axes, task=task: RangesDisplay.from_results(task, ax=axes, style=chosen) for task in self.tasks]
-        return side_by_side(draws, 4.5, 4.6, chosen) if draws else None
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangesDisplay(Display):
+    """Each line is one example: the strengths for which its proposal stays the same, with the fitted λ as a dot.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> decisions = SelectivePriorCalibrator().fit(table).predict(table.where(split="test"))
+    >>> RangesDisplay.from_results(study_ranges(decisions), task="mc").low.shape
+    (460,)
+    """
+
+    low: FloatArray
+    high: FloatArray
+    """Cut at ``SHOWN_UP_TO``."""
+    strength: FloatArray
+
+    @classmethod
+    def from_results(cls, results: Ranges, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
+        """Draw one task on ``ax``, or on a new figure."""
+        ranges = results.of(task)
+        with style.applied():
+            axes = ax or style.new_axes(4.5, 4.6)
+            low, high = np.minimum(ranges.low, SHOWN_UP_TO), np.minimum(ranges.high, SHOWN_UP_TO)
+            display = cls(axes_=axes, style=style, low=low, high=high, strength=ranges.strength)
+            display._draw(ranges)
+            axes.set_xlabel(f"strength λ, {results.method}")
+        return display
+
+    def _draw(self, results: TaskRanges) -> None:
+        axes, style = self.axes_, self.style
+        left = ~results.repaired & ~results.harmed
+        groups = (
+            (left, style.quiet, "neither"),
+            (results.repaired, style.repaired, "repaired"),
+            (results.harmed, style.harmed, "harmed"),
+        )
+        thickness = float(np.clip(260 / max(len(self.low), 1), 0.5, 4.0))
+        for level, (members, colour, name) in enumerate(groups, start=2):
+            if members.any():
+                self._draw_group(members, colour, thickness if level == 2 else 1.8 * thickness, level)
+                axes.plot([], [], color=colour, linewidth=2, label=f"{name} ({int(members.sum())})")
+        axes.plot([], [], ".", color=style.ink, markersize=5, label="fitted λ")
+        axes.axvline(results.max_strength, color=style.ink, linestyle="--", linewidth=1.0, zorder=6,
+                     label=f"cap λ = {results.max_strength:g}")  # fmt: skip
+        if results.fixed_strength is not None:
+            axes.axvline(results.fixed_strength, color=style.control, linestyle=":", linewidth=1.6, zorder=6,
+                         label=f"one λ* = {results.fixed_strength:.2f} for all")  # fmt: skip
+        axes.set(xlim=(-0.03, SHOWN_UP_TO), ylim=(-1, len(self.low)), yticks=[], title=task_name(results.task))
+        axes.set_ylabel(f"{len(self.low)} examples, sorted")
+        axes.grid(visible=False, axis="y")
+        axes.spines["left"].set_visible(False)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, columnspacing=1.4)
+
+    def _draw_group(self, members: BoolArray, colour: str, thickness: float, level: int) -> None:
+        from matplotlib.collections import LineCollection
+
+        heights = np.flatnonzero(members)
+        ends = np.stack([self.low[members], self.high[members]], axis=1)
+        segments = np.stack([ends, np.repeat(heights[:, None], 2, axis=1)], axis=2)
+        quiet = level == 2
+        lines = LineCollection(
+            list(segments), colors=colour, linewidths=thickness, alpha=0.4 if quiet else 0.75, zorder=level
+        )
+        self.axes_.add_collection(lines)
+        self.axes_.plot(self.strength[members], heights, ".", color=self.style.ink, markersize=3.0,
+                        markeredgecolor="none", zorder=5)  # fmt: skip
 
 
 def study_ranges(decisions: Decisions, *, fixed_strength: float | None = None) -> Ranges:
     """Collect the stable ranges of all proposals, task by task."""
     if decisions.settings is None:
-        return Ranges(())
+        return Ranges((), decisions.method)
     table = decisions.table
     before, after = correct(table, table.original_positions), correct(table, decisions.final_positions)
     results = []
@@ -181,7 +254,7 @@ def study_ranges(decisions: Decisions, *, fixed_strength: float | None = None) -
                 fixed_strength=fixed_strength,
             )
         )
-    return Ranges(tuple(results))
+    return Ranges(tuple(results), decisions.method)
 
 
 def _median(values: FloatArray) -> float | None:
@@ -210,8 +283,9 @@ STUDY = Study(
     question="rq3",
     title="Strengths that keep the same proposal",
     asks="How far may the correction strength move before a proposal changes?",
-    how="For every test example the range of λ in which the proposal of standard SPC (ε = {epsilon}) stays first; λ* "
-    "is the selected fixed strength of the same development pairs.",
+    how="For every test example the range of λ in which the proposal of SPC (the version of the run, ε = {epsilon}) "
+    "stays first; λ* is the selected fixed strength of the same development pairs.",
     needs=("scores",),
     run=fitted_ranges,
+    label="tab:lambda-intervals",
 )

@@ -1,24 +1,29 @@
-"""Which strengths the calibrator gave: does it subtract more where the prior misleads?"""
+"""RQ3: the correction strengths of SPC; does it subtract more where the prior misleads?"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from unprior.calibration import Decisions
 from unprior.evaluation.comparison import group_rows
+from unprior.plots.display import Display, task_name
+from unprior.plots.panels import Panels
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores.table import FloatArray
+from unprior.studies.common.variants import more_or_less
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_percent
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
-    from unprior.plots.style import FigureStyle
+_BINS = 24
+_SIDES = {"cf": "counterfactual", "cs": "commonsense"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,8 @@ class Strengths(StudyResult):
     groups: tuple[StrengthGroup, ...]
     max_strength: float | None
     """The cap λ_max; None from a calibrator that abstains, which then has no groups."""
+    method: str
+    """SPC with its version and ε."""
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -94,41 +101,35 @@ class Strengths(StudyResult):
             "Correction strengths of the test examples",
             ("Task", "Images", "n", "Lower quartile", "Median", "Upper quartile", "At the cap (%)"),
             (Section(None, tuple(rows)),),
-            "The calibrator abstains; it gives no strengths." if self.max_strength is None else
-            f"λ is capped at {self.max_strength:g}. The calibrator never sees which side an image belongs to.",
+            f"{self.method} abstains; it gives no strengths." if self.max_strength is None else
+            f"{self.method}. λ is capped at {self.max_strength:g}. The calibrator never sees which side an image "
+            f"belongs to.",
             text_columns=2,
         )  # fmt: skip
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The middle half of the strengths, and whether counterfactual images get more."""
-        said = []
+        sentences = []
         for task in self.tasks:
             record = self.whole(task).record()
-            said.append(
-                f"The middle half of the {task.upper()} strengths lies between {record['lower_quartile']:.3f} and "
+            sentences.append(
+                f"The middle half of the {task.upper()} strengths of {self.method} lies between "
+                f"{record['lower_quartile']:.3f} and "
                 f"{record['upper_quartile']:.3f}; {format_percent(record['share_at_cap'])} % reach the cap of "
                 f"{self.max_strength:g}."
             )
             medians = {group.side: group.record()["median"] for group in self.of(task)}
             if {"cf", "cs"} <= set(medians):
                 cf, cs = medians["cf"], medians["cs"]
-                word = "higher than" if cf > cs else "lower than" if cf < cs else "the same as"
-                said.append(f"On {task.upper()} the median strength on CF images ({cf:.3f}) is {word} on CS images "
-                            f"({cs:.3f}).")  # fmt: skip
-        return tuple(said) or ("The calibrator abstains; it gives no strengths.",)
+                word = more_or_less(cf - cs, "higher than", "lower than", "the same as")
+                sentences.append(f"On {task.upper()} the median strength of {self.method} on CF images ({cf:.3f}) is "
+                                 f"{word} on CS images ({cs:.3f}).")  # fmt: skip
+        return tuple(sentences) or (f"{self.method} abstains; it gives no strengths.",)
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels | None:
         """Histograms by side, for every task."""
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures import StrengthsDisplay, side_by_side
-
-        chosen = style or LIGHT
-        draws = [
-            lambda axes, task=task: StrengthsDisplay.from_results(self, task=task, ax=axes, style=chosen)
-            for task in self.tasks
-        ]
-        return side_by_side(draws, 5.4, 3.1, chosen) if draws else None
+        return Panels.per_task(StrengthsDisplay.from_results, self, self.tasks, 5.4, 3.1)
 
 
 def _cells(group: StrengthGroup) -> tuple[str, ...]:
@@ -141,16 +142,56 @@ def _cells(group: StrengthGroup) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrengthsDisplay(Display):
+    """One task: how often each strength was given, on counterfactual and on commonsense images.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> results = study_strengths(SelectivePriorCalibrator().fit(table).predict(table))
+    >>> display = StrengthsDisplay.from_results(results, task="mc")
+    >>> int(display.counts["cf"].sum())
+    300
+    """
+
+    edges: FloatArray
+    """Ends of the bins."""
+    counts: dict[str, FloatArray]
+    """Examples per bin, by side."""
+
+    @classmethod
+    def from_results(cls, results: Strengths, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
+        """Draw one task on ``ax``, or on a new figure."""
+        groups = results.of(task)
+        top = max([results.max_strength or 0.0, *(float(group.values.max()) for group in groups)])
+        edges = np.linspace(0.0, top, _BINS + 1)
+        counts = {group.side: np.histogram(group.values, edges)[0].astype(np.float64) for group in groups}
+        with style.applied():
+            axes = ax or style.new_axes(4.5, 3.1)
+            for group in groups:
+                colour = style.cf if group.side == "cf" else style.cs
+                axes.stairs(counts[group.side], edges, color=colour, fill=True, alpha=0.22)
+                middle = float(np.median(group.values))
+                name = f"{_SIDES.get(group.side, group.side)} (median {middle:.2f})"
+                axes.stairs(counts[group.side], edges, color=colour, linewidth=1.6, label=name)
+                axes.axvline(middle, color=colour, linestyle=":", linewidth=1.4)
+            axes.set(xlabel=f"strength λ, {results.method}", ylabel="examples", title=task_name(task))
+            axes.set_xlim(0.0, 1.02 * top)
+            axes.grid(visible=False, axis="x")
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+        return cls(axes_=axes, style=style, edges=edges, counts=counts)
+
+
 def study_strengths(decisions: Decisions) -> Strengths:
     """Collect the strengths by task and side."""
     if decisions.settings is None:
-        return Strengths((), None)
+        return Strengths((), None, decisions.method)
     cap = decisions.settings.max_strength
     groups = []
     for (task, side), rows in group_rows(decisions.table, "task", "side").items():
         values = decisions.strength[rows]
         groups.append(StrengthGroup(str(task), str(side), values, int((values >= cap).sum())))
-    return Strengths(tuple(groups), cap)
+    return Strengths(tuple(groups), cap, decisions.method)
 
 
 STUDY = Study(
@@ -158,8 +199,8 @@ STUDY = Study(
     question="rq3",
     title="Correction strengths",
     asks="How strongly is the prior subtracted, and does that differ from example to example?",
-    how="The capped strength λ that standard SPC (ε = {epsilon}) gives to every test example: quartiles and the share "
-    "that reaches the selected cap.",
+    how="The capped strength λ that SPC (the version of the run, ε = {epsilon}) gives to every test example: quartiles "
+    "and the share that reaches the selected cap.",
     needs=("scores",),
     run=lambda inputs: study_strengths(inputs.decisions()),
 )

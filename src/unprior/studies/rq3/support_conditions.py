@@ -13,9 +13,8 @@ from unprior.calibration.selection import Ties
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.trade_off import trade_offs
-from unprior.studies.common.variants import Variant, Variants
+from unprior.studies.common.variants import SpcVariant, Variants
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes
 from unprior.tables.model import Table
 
 AGAIN, KEPT = "Settings selected again", "Settings of SPC kept"
@@ -44,23 +43,25 @@ class SupportConditions(Variants):
         """ΔCF/ΔCS with the repairs and harms on counterfactual images."""
         return self.to_table(
             "Contribution of the two support conditions", "Revision is allowed under",
-            "ΔCF/ΔCS in points. Conflict: image and prior scores disagree and the proposal is the image's winner. "
-            "Absorption: original, image and prior agree. Strong: highest U = ΔCF + 0.5 ΔCS of the task.", counts=True,
+            "Conflict: image and prior scores disagree and the proposal is the image's winner. "
+            "Absorption: original, image and prior agree.", counts=True,
         )  # fmt: skip
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What goes when a condition goes."""
+        """What is lost without a condition."""
         if self.of("full", AGAIN).abstains:
-            return ("SPC abstains, so its conditions are never asked.",)
-        said = []
+            return (f"{self.method} abstains, so its conditions are never checked.",)
+        sentences = []
         for task in self.tasks:
             full, absorption, conflict, none = (self.of(name, AGAIN).on(task) for name in _ALLOWED)
-            kept = f" ({absorption.cf.delta / full.cf.delta:.0%} of SPC's ΔCF)" if full.cf.delta > 0 else ""
-            given = [format_changes(each.cf.delta, each.cs.delta) for each in (full, absorption, conflict, none)]
-            said.append(f"On {task.upper()} SPC gives {given[0]}, and {given[3]} without any condition.")
-            said.append(f"There absorption alone gives {given[1]}{kept}, conflict alone {given[2]}.")
-        return tuple(said)
+            kept = f" ({absorption.cf.delta / full.cf.delta:.0%} of the full ΔCF)" if full.cf.delta > 0 else ""
+            sentences += [
+                f"On {task.upper()} {self.method} gives {full.changes}, and {none.changes} without any condition.",
+                f"On {task.upper()} {self.method} gives {absorption.changes}{kept} with absorption alone and "
+                f"{conflict.changes} with conflict alone.",
+            ]
+        return tuple(sentences)
 
 
 def study_support_conditions(
@@ -70,13 +71,13 @@ def study_support_conditions(
     again = []
     for name, (label, allowed) in _ALLOWED.items():
         calibrator = ConditionsCalibrator(epsilon_cs=epsilon, ties=ties, allowed=allowed).fit(development, split=None)
-        again.append(Variant.of(name, label, calibrator.predict(test), AGAIN))
+        again.append(SpcVariant.from_decisions(name, label, calibrator.predict(test), AGAIN))
     spc = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties).fit(development, split=None).predict(test)
     kept = [
-        Variant(name, label, trade_offs(test, allow(spc, allowed)), spc.settings is None, KEPT)
+        SpcVariant(name, label, trade_offs(test, allow(spc, allowed)), spc.settings is None, KEPT)
         for name, (label, allowed) in _ALLOWED.items()
     ]
-    return SupportConditions((*again, *kept))
+    return SupportConditions((*again, *kept), spc.method)
 
 
 def allow(decisions: Decisions, allowed: tuple[Condition, ...] | None) -> IntArray:
