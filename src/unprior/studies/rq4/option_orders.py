@@ -19,7 +19,7 @@ from unprior.studies.inputs import ORDERS
 from unprior.studies.result import StudyResult, Test
 from unprior.studies.rq4.option_permutations import Order, OrderAgreement, agreement, aligned, order_label, read_order
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes, format_limit, format_list, format_percent, format_points
+from unprior.tables.format import format_changes, format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
 
 
@@ -147,11 +147,10 @@ class OptionOrders(StudyResult):
             )
         rows = self.of(self.epsilons[0])
         method = rows[0].method
-        spreads = [f"{_points(self.spread(epsilon))} (ε = {format_limit(epsilon)})" for epsilon in self.epsilons]
-        sentences.append(
-            f"The CF accuracy of SPC differs between two orders by at most {format_list(spreads)} points, that of the "
-            f"original answers by {_points(_range(row.before[0].value for row in rows))}."
-        )
+        spreads = {self.of(epsilon)[0].method: self.spread(epsilon) for epsilon in self.epsilons}
+        spreads["the original answers"] = _range(row.before[0].value for row in rows)
+        differences = [f"{100 * spread:.1f} points with {name}" for name, spread in spreads.items()]
+        sentences.append(f"Between two orders, CF accuracy differs by at most {format_list(differences)}.")
         gains = sum(row.result.cf.delta > 0 and row.holm_p[0] <= LEVEL for row in rows)
         losses = sum(row.result.cs.delta < 0 and row.holm_p[1] <= LEVEL for row in rows)
         sentences.append(
@@ -235,11 +234,6 @@ def _range(values: Iterable[float]) -> float:
 
 def _between(deltas: Sequence[float]) -> str:
     return f"{format_points(min(deltas))} and {format_points(max(deltas))}"
-
-
-def _points(difference: float) -> str:
-    """Without a sign."""
-    return f"{100 * difference:.1f}"
 
 
 def _shares(cf: Share, cs: Share) -> str:
