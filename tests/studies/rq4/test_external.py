@@ -11,10 +11,9 @@ from small_tables import abstaining_calibrator, example, few_pairs
 from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.baselines.controls import run_controls
 from unprior.evaluation import Change
-from unprior.studies import ExternalBenchmarks, study_external
 from unprior.studies.inputs import External
 from unprior.studies.rq4.effects import MeasureChange, MethodEffect
-from unprior.studies.rq4.external import BenchmarkEffects
+from unprior.studies.rq4.external import BenchmarkEffects, ExternalBenchmarks, study_external
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,8 @@ from small_tables import count_changes, few_pairs, with_other_answers
 from unprior import ScoreTable
 from unprior.evaluation import Change
 from unprior.plots.style import DARK
-from unprior.studies import HeldOut, TradeOff, study_held_out
-from unprior.studies.common.trade_off import TradeOffsDisplay
-from unprior.studies.rq4.held_out import HeldOutFold
+from unprior.studies.common.trade_off import TradeOff, TradeOffsDisplay
+from unprior.studies.rq4.held_out import HeldOut, HeldOutFold, study_held_out
 
 
 @pytest.fixture(scope="module")

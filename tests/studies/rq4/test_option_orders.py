@@ -8,8 +8,8 @@ import pytest
 from small_tables import example, few_pairs, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError
 from unprior.evaluation import PAPER_FAMILIES, Share, holm, mcnemar
-from unprior.studies import OptionOrders, study_option_orders
 from unprior.studies.by_model import ByModel
+from unprior.studies.rq4.option_orders import OptionOrders, study_option_orders
 
 ORDER = (1, 2, 3, 0)
 

@@ -10,9 +10,9 @@ from unprior import ScoreTable, UnpriorError
 from unprior.benchmarks.splits import split_by_seed
 from unprior.evaluation import Change
 from unprior.plots.style import DARK
-from unprior.studies import RepeatedSplits, TradeOff, study_repeated_splits
 from unprior.studies.common.resplit import outline
-from unprior.studies.rq4.repeated_splits import SplitResult, SplitsDisplay
+from unprior.studies.common.trade_off import TradeOff
+from unprior.studies.rq4.repeated_splits import RepeatedSplits, SplitResult, SplitsDisplay, study_repeated_splits
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,13 @@ import pytest
 from claim_tables import hopeless_claims, twelve_claim_pairs
 from small_tables import abstaining_calibrator, twelve_pairs
 from unprior import SelectivePriorCalibrator
-from unprior.studies import ClaimOrder, study_claim_order
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.rq5.claim_effects import (
     claim_effects,
     effect_of,
     exchanges,
 )
-from unprior.studies.rq5.claim_order import STUDY
+from unprior.studies.rq5.claim_order import STUDY, ClaimOrder, study_claim_order
 from unprior.studies.rq5.claims import (
     claim_forms,
     fit_on_claims,

@@ -7,8 +7,7 @@ from claim_tables import twelve_claim_pairs, with_wrong_test_answers
 from plain_selection import best, value
 from small_tables import count_changes
 from unprior import ScoreTable
-from unprior.studies import ImageFreePolicies, study_image_free_policies
-from unprior.studies.rq5.image_free_policies import POLICIES
+from unprior.studies.rq5.image_free_policies import POLICIES, ImageFreePolicies, study_image_free_policies
 
 TABLE = twelve_claim_pairs()
 OTHER = {"yes": "no", "no": "yes", None: None}

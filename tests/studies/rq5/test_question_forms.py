@@ -9,7 +9,6 @@ from claim_tables import FORMS, ORDERS, cell, hopeless_claims, twelve_claim_pair
 from unprior import holm
 from unprior.evaluation import PAPER_FAMILIES
 from unprior.plots.style import DARK, LIGHT, FigureStyle
-from unprior.studies import QuestionForms, study_question_forms
 from unprior.studies.by_model import ByModel
 from unprior.studies.rq5.claim_effects import (
     ClaimOrdersDisplay,
@@ -21,6 +20,7 @@ from unprior.studies.rq5.claims import (
     claim_forms,
     fit_on_claims,
 )
+from unprior.studies.rq5.question_forms import QuestionForms, study_question_forms
 from unprior.synthetic import synthesize_claims
 
 TABLE = twelve_claim_pairs()

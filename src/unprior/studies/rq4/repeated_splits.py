@@ -118,7 +118,7 @@ class SplitsDisplay(Display):
     """One task: every split as a dot, their mean with one standard deviation as a cross.
 
     >>> from unprior import synthesize
-    >>> from unprior.studies import study_repeated_splits
+    >>> from unprior.studies.rq4.repeated_splits import study_repeated_splits
     >>> results = study_repeated_splits(synthesize(seed=0), seeds=(0, 1))
     >>> len(SplitsDisplay.from_results(results, task="mc").points)
     2
@@ -139,16 +139,16 @@ class SplitsDisplay(Display):
         with style.applied():
             axes = ax or style.new_axes(4.0, 3.4)
             display = cls(axes_=axes, style=style, points=points, mean=mean)
-            display._draw(task, summary)
+            display._draw(task, results.method, summary)
         return display
 
-    def _draw(self, task: str, summary: TaskSpread) -> None:
+    def _draw(self, task: str, method: str, summary: TaskSpread) -> None:
         axes, style = self.axes_, self.style
         axes.axhline(0, color=style.quiet, linewidth=0.8)
         axes.axvline(0, color=style.quiet, linewidth=0.8)
         across, up = zip(*self.points, strict=True)
         axes.plot(across, up, "o", color=style.method, markersize=6, alpha=0.75, markeredgecolor=style.paper,
-                  label="one split", zorder=3)  # fmt: skip
+                  label=f"{method}, one split", zorder=3)  # fmt: skip
         deviations = [0.0 if each.deviation != each.deviation else 100 * each.deviation
                       for each in (summary.cs, summary.cf)]  # fmt: skip
         axes.errorbar(*self.mean, xerr=deviations[0], yerr=deviations[1], color=style.control, linewidth=1.6,

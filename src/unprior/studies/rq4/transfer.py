@@ -161,9 +161,9 @@ class SubsetTransfer(StudyResult):
     def tests(self) -> tuple[Test, ...]:
         """Every subset; a family is one benchmark and limit, its categories apart from the full benchmark."""
         return tuple(
-            Test(f"{row.benchmark}{by}, {each.method}", row.subset, each.p, each.holm_p)
+            Test(f"{each.method} on {where}{row.benchmark}", row.subset, each.p, each.holm_p)
             for row in self.rows
-            for by in ["" if row.category is None else " by category"]
+            for where in ["" if row.category is None else "categories of "]
             for each in row.changes
         )
 
@@ -178,7 +178,7 @@ class SubsetTransfer(StudyResult):
         heads = [f"{what} {at}" for what in ("SPC", "Repairs/harms", "p") for at in limits]
         caption = (
             f"Accuracy, for unpaired yes/no questions accuracy/F1 (yes is positive). {format_list(self._methods)}, "
-            "selected on its own development pairs alone. Exact two-sided McNemar p."
+            "selected on the run's own development pairs alone. Exact two-sided McNemar p."
         )
         sections: dict[str, list[Row]] = {}
         for row in self.rows:
@@ -295,10 +295,11 @@ STUDY = Study(
     question="rq4",
     title="Parts of other benchmarks",
     asks="On which parts of other benchmarks does SPC gain or lose without retuning?",
-    how="Standard SPC (ε = {epsilon} and {wide_epsilon}), fitted and selected on the run's own development pairs, is "
-    "applied to every other benchmark as it is. Paired benchmarks are reported by side, others by task, and both by "
-    "category where there are two to six. Exact two-sided McNemar tests; Holm's adjustment over the sides or tasks of "
-    "one benchmark and limit, and apart from these over its categories; intervals from resampled pairs.",
+    how="SPC (the version under study, standard in the paper; ε = {epsilon} and {wide_epsilon}), fitted and selected "
+    "on the run's own development pairs, is applied to every other benchmark as it is. Paired benchmarks are reported "
+    "by side, others by task, and both by category where there are two to six. Exact two-sided McNemar tests; Holm's "
+    "adjustment over the sides or tasks of one benchmark and limit, and apart from these over its categories; "
+    "intervals from resampled pairs.",
     label="tab:supp-transfer",
     needs=("scores", "external"),
     run=lambda inputs: study_transfer(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _APART = 0.17
-_WIDEST_NAME = 26
+_MAX_NAME = 28  # letters of a row's name on one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class ClaimLine:
 class ClaimOrdersDisplay(Display):
     """Rows such as question forms or methods; in each a dot per claim order.
 
-    >>> from unprior.studies import study_question_forms
+    >>> from unprior.studies.rq5.question_forms import study_question_forms
     >>> from unprior.synthetic import synthesize_claims
     >>> rows = study_question_forms(synthesize_claims(), resamples=100).of("spc")
     >>> display = ClaimOrdersDisplay.from_results({row.label: row.effects for row in rows})
@@ -178,11 +178,12 @@ class ClaimOrdersDisplay(Display):
         results: Mapping[str, Sequence[ClaimEffect]],
         *,
         side: str = "cf",
+        method: str = "",
         title: str = "",
         ax: Axes | None = None,
         style: FigureStyle = LIGHT,
     ) -> Self:
-        """Draw effects by row label on ``ax``, or on a new figure."""
+        """Draw effects by row label on ``ax``, or on a new figure; ``method`` is named if it is that of all rows."""
         lines = tuple(
             ClaimLine(label, order, 100 * effect.change.delta, 100 * effect.low, 100 * effect.high)
             for label, effects in results.items()
@@ -192,7 +193,7 @@ class ClaimOrdersDisplay(Display):
         with style.applied():
             axes = ax or style.new_axes(*_size(len(results)))
             display = cls(axes_=axes, style=style, lines=lines)
-            display._draw(list(results), f"Δ{side.upper()} (points)", title)
+            display._draw(list(results), f"Δ{side.upper()}{f' of {method}' if method else ''} (points)", title)
         return display
 
     def _draw(self, labels: list[str], quantity: str, title: str) -> None:
@@ -212,7 +213,7 @@ class ClaimOrdersDisplay(Display):
         for order, (colour, marker, _) in looks.items():
             name = order.replace("-first", " claim first")
             axes.plot([], [], marker, color=colour, markersize=6.5, linestyle="-", label=name)
-        axes.set_yticks(range(len(labels)), [fill(label, _WIDEST_NAME) for label in labels])
+        axes.set_yticks(range(len(labels)), [fill(label, _MAX_NAME) for label in labels])
         axes.set(ylim=(len(labels) - 0.5, -0.5), xlabel=quantity, title=title)
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
@@ -225,12 +226,12 @@ def _size(rows: int) -> tuple[float, float]:
     return 4.5, 1.25 + 0.42 * rows
 
 
-def claim_panels(panels: Sequence[tuple[str, str, Mapping[str, Sequence[ClaimEffect]]]]) -> Panels:
-    """Panels (title, side, effects by row) on the same scale."""
+def claim_panels(panels: Sequence[tuple[str, str, Mapping[str, Sequence[ClaimEffect]]]], method: str = "") -> Panels:
+    """Panels (title, side, effects by row) on the same scale; ``method`` is named if it is that of all panels."""
 
     def panel(title: str, side: str, effects: Mapping[str, Sequence[ClaimEffect]]) -> Draw:
         return lambda axes, style: ClaimOrdersDisplay.from_results(
-            effects, side=side, title=title, ax=axes, style=style
+            effects, side=side, method=method, title=title, ax=axes, style=style
         )
 
     rows = max(len(effects) for _, _, effects in panels)

@@ -106,7 +106,8 @@ class PriorFavours(StudyResult):
             [
                 (title, "cf", {form_label(each.form): each.effects for each in self.groups if each.favours == favours})
                 for favours, title in titles.items()
-            ]
+            ],
+            self.method,
         )
 
 
