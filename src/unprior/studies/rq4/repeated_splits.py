@@ -155,7 +155,7 @@ class SplitsDisplay(Display):
                       capsize=3, label="mean ± std", zorder=4)  # fmt: skip
         axes.margins(0.12)
         axes.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=1)
 
 
 def study_repeated_splits(
