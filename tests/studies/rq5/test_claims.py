@@ -21,7 +21,7 @@ from unprior.studies.rq5.claim_effects import (
 from unprior.studies.rq5.claims import (
     CLAIM_SEED,
     claim_forms,
-    claim_seed,
+    claim_options,
     fit_on_claims,
     fitted_form,
     in_fitted_form,
@@ -158,5 +158,6 @@ def test_right_answers_of_test_rows_have_no_part_in_what_is_fitted() -> None:
 
 def test_the_seed_is_the_papers_unless_another_is_given() -> None:
     inputs = StudyInputs(TABLE)
-    assert claim_seed(inputs) == CLAIM_SEED == 20260715
-    assert claim_seed(dataclasses.replace(inputs, seed=7)) == 7
+    assert claim_options(inputs) == {"epsilon": 0.1, "resamples": 10_000, "seed": CLAIM_SEED}
+    assert CLAIM_SEED == 20260715
+    assert claim_options(dataclasses.replace(inputs, seed=7))["seed"] == 7

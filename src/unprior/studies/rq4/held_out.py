@@ -14,7 +14,7 @@ from unprior.studies.common.resplit import held_out_folds
 from unprior.studies.common.trade_off import TradeOff, trade_off_panels, trade_offs
 from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes, format_list
+from unprior.tables.format import format_list
 from unprior.tables.model import Row, Section, Table
 
 
@@ -94,18 +94,13 @@ class HeldOut(StudyResult):
             if result is None:
                 cells += ["–", "–"]
             else:
-                cells += [
-                    format_changes(result.cf.delta, result.cs.delta),
-                    f"{format_repairs(result.cf)}; {format_repairs(result.cs)}",
-                ]
+                cells += [result.changes, f"{format_repairs(result.cf)}; {format_repairs(result.cs)}"]
         return tuple(cells)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The pooled result, and in how many folds repair generalises."""
-        pooled = format_list(
-            [f"{format_changes(each.cf.delta, each.cs.delta)} on {each.task.upper()}" for each in self.pooled]
-        )
+        pooled = format_list([f"{each.changes} on {each.task.upper()}" for each in self.pooled])
         plural = "categories" if self.by == "category" else "subcategories"
         sentences = [
             f"Fitted without the {self.by} it is tested on, {self.method} changes CF/CS accuracy by {pooled} (points) "

@@ -12,12 +12,20 @@ from unprior.evaluation import Share, compare, holm, mcnemar
 from unprior.evaluation.metrics import correct
 from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
-from unprior.scores.schema import SIDES, IntArray
+from unprior.scores.schema import SIDES
 from unprior.studies.by_model import LEVEL
 from unprior.studies.common.trade_off import TradeOff, trade_off_panels
 from unprior.studies.inputs import ORDERS
 from unprior.studies.result import StudyResult, Test
-from unprior.studies.rq4.option_permutations import Order, OrderAgreement, agreement, aligned, order_label, read_order
+from unprior.studies.rq4.option_permutations import (
+    Order,
+    OrderAgreement,
+    agreement,
+    aligned,
+    order_label,
+    read_order,
+    shares_by_side,
+)
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
@@ -114,7 +122,7 @@ class OptionOrders(StudyResult):
                     row.label,
                     _shares(*row.before),
                     _shares(*row.after),
-                    format_changes(row.result.cf.delta, row.result.cs.delta),
+                    row.result.changes,
                     "/".join(f"{p:.3g}" for p in row.holm_p),
                 )
             )
@@ -211,20 +219,14 @@ def _results(decisions: Mapping[Order, Decisions]) -> list[OrderResult]:
             each.made_with["epsilon_cs"],
             each.method,
             order,
-            _accuracy(each.table, each.table.original_positions),
-            _accuracy(each.table, each.final_positions),
+            shares_by_side(each.table, correct(each.table, each.table.original_positions)),
+            shares_by_side(each.table, correct(each.table, each.final_positions)),
             TradeOff("mc", *changes[order]),
             (tests[2 * place], tests[2 * place + 1]),
             (adjusted[2 * place], adjusted[2 * place + 1]),
         )
         for place, (order, each) in enumerate(decisions.items())
     ]
-
-
-def _accuracy(table: ScoreTable, answers: IntArray) -> tuple[Share, Share]:
-    right = correct(table, answers)
-    cf, cs = (Share(int((right & side).sum()), int(side.sum())) for side in (table.is_cf, ~table.is_cf))
-    return cf, cs
 
 
 def _range(values: Iterable[float]) -> float:

@@ -22,7 +22,7 @@ from unprior.studies.rq5.claim_effects import (
     effect_of,
     exchanges,
 )
-from unprior.studies.rq5.claims import CLAIM_SEED, claim_seed, fit_on_claims, fitted_form
+from unprior.studies.rq5.claims import CLAIM_SEED, claim_options, fit_on_claims, fitted_form
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_interval, format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
@@ -204,10 +204,6 @@ STUDY = Study(
     label="tab:polarity-consistency",
     needs=("scores", "forms"),
     run=lambda inputs: study_claim_order(
-        inputs.variants["forms"],
-        inputs.fitted(inputs.wide_epsilon),
-        epsilon=inputs.wide_epsilon,
-        resamples=inputs.resamples,
-        seed=claim_seed(inputs),
+        inputs.variants["forms"], inputs.fitted(inputs.wide_epsilon), **claim_options(inputs)
     ),
 )

@@ -186,6 +186,10 @@ def fit_on_claims(table: ScoreTable, epsilon: float) -> FittedOnClaims:
     return FittedOnClaims(calibrator, calibrator.predict(test), cfg)
 
 
-def claim_seed(inputs: StudyInputs) -> int:
-    """The paper's seed for claims, unless the user gave another than the paper's seed for everything else."""
-    return CLAIM_SEED if inputs.seed == BOOTSTRAP_SEED else inputs.seed
+def claim_options(inputs: StudyInputs) -> dict[str, Any]:
+    """Limit, resamples and seed of a study of claims.
+
+    The seed is the paper's for claims, unless the user gave another than the paper's seed for everything else.
+    """
+    seed = CLAIM_SEED if inputs.seed == BOOTSTRAP_SEED else inputs.seed
+    return {"epsilon": inputs.wide_epsilon, "resamples": inputs.resamples, "seed": seed}

@@ -12,7 +12,7 @@ from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.rq5.claim_effects import ClaimEffect, by_order, claim_effects, claim_panels, effect_of
-from unprior.studies.rq5.claims import CLAIM_SEED, claim_forms, claim_seed, fit_on_claims, form_label, share_of
+from unprior.studies.rq5.claims import CLAIM_SEED, claim_forms, claim_options, fit_on_claims, form_label, share_of
 from unprior.studies.study import Study
 from unprior.tables.format import format_count, format_extremes, format_interval, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
@@ -155,7 +155,5 @@ STUDY = Study(
     "the atypical one first, or not. 10,000 resamples of pairs, seed 20260715.",
     label="tab:semantic-conditioning-full",
     needs=("forms",),
-    run=lambda inputs: study_prior_favours(
-        inputs.variants["forms"], epsilon=inputs.wide_epsilon, resamples=inputs.resamples, seed=claim_seed(inputs)
-    ),
+    run=lambda inputs: study_prior_favours(inputs.variants["forms"], **claim_options(inputs)),
 )

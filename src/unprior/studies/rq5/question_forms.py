@@ -13,7 +13,7 @@ from unprior.scores.schema import SIDES
 from unprior.studies.by_model import LEVEL
 from unprior.studies.result import StudyResult, Test
 from unprior.studies.rq5.claim_effects import ClaimEffect, Exchange, by_order, claim_effects, claim_panels, exchanges
-from unprior.studies.rq5.claims import CLAIM_SEED, claim_forms, claim_seed, fit_on_claims, form_label, share_of
+from unprior.studies.rq5.claims import CLAIM_SEED, claim_forms, claim_options, fit_on_claims, form_label, share_of
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_list, format_percent
 from unprior.tables.model import Table
@@ -165,7 +165,5 @@ STUDY = Study(
     "forms, orders and sides of a method; 10,000 resamples of pairs, seed 20260715.",
     label="tab:template-transfer",
     needs=("forms",),
-    run=lambda inputs: study_question_forms(
-        inputs.variants["forms"], epsilon=inputs.wide_epsilon, resamples=inputs.resamples, seed=claim_seed(inputs)
-    ),
+    run=lambda inputs: study_question_forms(inputs.variants["forms"], **claim_options(inputs)),
 )
