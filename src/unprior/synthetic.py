@@ -116,6 +116,7 @@ def synthesize_claims(seed: int = 0, pairs: int = 60) -> ScoreTable:
                         "prior_scores": _log_probabilities(np.array([prior, 0.0])),
                         "original": "yes" if image + rng.normal(0.0, 0.3) > 0 else "no",
                         "answer": "yes" if supported else "no", "example_id": f"{pair}-{side}-{form}-{order}",
+                        "form": form, "claim_order": order,
                     }
                 )  # fmt: skip
     return ScoreTable.from_rows(rows)

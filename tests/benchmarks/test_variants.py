@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,7 @@ def test_claims_and_their_labels() -> None:
         first.question == 'For the visual question "What color?," is the correct answer "Green" rather than "Yellow"?'
     )
     assert (first.labels, first.texts, first.task, first.answer) == (YES_NO, None, "qa", "no")
+    assert (first.form, first.claim_order) == ("contrastive", "ordinary-first")
     assert asked["1-cs-contrastive-ordinary-first"].answer == "yes"
     assert asked["1-cf-contrastive-atypical-first"].answer == "yes"
     assert asked["1-cs-contrastive-atypical-first"].answer == "no"
@@ -82,6 +84,13 @@ def test_claims_and_their_labels() -> None:
         'For the image-based question "What color?," would choosing "Yellow" be incorrect because "Green" is the right '
         "answer?"
     )
+
+
+def test_form_and_order_name_no_other_question() -> None:
+    asked = ask_claims(Benchmark("mine", pair(1, "B", "A")))
+    assert all(e.example_id == f"1-{e.side}-{e.form}-{e.claim_order}" for e in asked)
+    unnamed = asked.with_examples([replace(e, form=None, claim_order=None) for e in asked])
+    assert unnamed.digest() == asked.digest(), "stores and tables of 0.1.0 are recognised"
 
 
 def test_pair_222_takes_its_claims_from_its_name(real: Benchmark) -> None:
@@ -104,11 +113,11 @@ def test_pair_222_takes_its_claims_from_its_name(real: Benchmark) -> None:
 def test_every_image_has_one_yes_and_one_no_in_each_form(real: Benchmark) -> None:
     forms = cdh_bench.ENTRY.variants["forms"].make(real)
     assert len(forms) == 300 * 2 * 4 * 2
-    answers = Counter((e.image, e.example_id.split("-", 2)[2].rsplit("-", 2)[0], e.answer) for e in forms)
+    answers = Counter((e.image, e.form, e.answer) for e in forms)
     assert len(answers) == 600 * 4 * 2
     assert set(answers.values()) == {1}
     order = cdh_bench.ENTRY.variants["claim-order"].make(real)
-    assert {e.example_id for e in order} == {e.example_id for e in forms if "contrastive" in e.example_id}
+    assert {e.example_id for e in order} == {e.example_id for e in forms if e.form == "contrastive"}
     single = cdh_bench.ENTRY.variants["reject-second-atypical-first"].make(real)
     assert [e.answer for e in single if e.side == "cf"] == ["yes"] * 300
 

@@ -11,7 +11,7 @@ import pytest
 
 import tiny_models
 from hand_questions import write_benchmark
-from unprior import synthesize
+from unprior import read_scores, synthesize
 from unprior.studies.inputs import NEEDS
 from unprior.studies.registry import STUDIES
 from unprior.studies.study import QUESTIONS
@@ -136,7 +136,9 @@ def test_preparing_asks_any_model_for_other_questions(run: Callable, tmp_path: P
     told = run("study", *names, "--run", folder, "--prepare", "--json")
     assert told.code == 0
     assert {record["name"] for record in told.json if "lacks" not in record} == set(names)
-    assert (folder / "variants" / "forms.parquet").exists()
+    asked = read_scores(folder / "variants" / "forms.parquet")
+    assert set(asked.where(split="dev").column("form")) == {"contrastive"}
+    assert len(set(zip(asked.column("form"), asked.column("claim_order"), strict=True))) == 4 * 2
     assert run("study", "option-orders", "--run", folder, "--prepare").code == 0  # nothing is lacking now
 
 

@@ -123,7 +123,7 @@ def test_a_missing_file_is_named_with_those_found(tmp_path: Path, table: ScoreTa
     for path in write_published(table, tmp_path, QWEN):
         if path.name.endswith("qa_dev.jsonl"):
             path.unlink()
-    with pytest.raises(UnpriorError, match="Qwen3-VL-32B lacks qa dev; found are mc dev, mc test, qa test"):
+    with pytest.raises(UnpriorError, match="Qwen3-VL-32B lacks qa dev; it has mc dev, mc test, qa test"):
         find_scores(tmp_path)
 
 
@@ -136,8 +136,8 @@ def test_a_row_that_contradicts_the_name_is_refused(tmp_path: Path, table: Score
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
-        ("scores.jsonl", {}, "the model stands neither in the row nor in the name of the file"),
-        ("qwen.jsonl", {"split": None}, "the split stands neither in the row"),
+        ("scores.jsonl", {}, "the model is named neither in the row nor by the file"),
+        ("qwen.jsonl", {"split": None}, "the split is named neither in the row"),
         ("scores.jsonl", {"model": "GPT-5"}, "model is 'GPT-5', it must be Qwen3-VL-32B, LLaVA"),
         ("qwen.jsonl", {"split": "train"}, "split is 'train', it must be dev or test"),
     ],
@@ -153,7 +153,7 @@ def test_what_nobody_says_or_nobody_knows_is_refused(
 def test_an_example_in_two_files_is_refused_with_both_names(tmp_path: Path, table: ScoreTable) -> None:
     write_published(table, tmp_path, QWEN)
     write(tmp_path / "copy" / "qwen_mc_dev.jsonl", table.where(task="mc", split="dev"))
-    with pytest.raises(UnpriorError, match=r"140 examples stand more than once .*copy.qwen_mc_dev.* and .*mc_dev"):
+    with pytest.raises(UnpriorError, match=r"140 examples occur more than once .*copy.qwen_mc_dev.* and .*mc_dev"):
         find_scores(tmp_path)
 
 
@@ -162,7 +162,7 @@ def test_a_pair_in_both_splits_is_refused(tmp_path: Path, table: ScoreTable) -> 
     path = tmp_path / "qwen3-vl-32b_qa_test.jsonl"
     leaked = (tmp_path / "qwen3-vl-32b_qa_dev.jsonl").read_text().splitlines()[0].replace('"dev"', '"test"')
     path.write_text(path.read_text() + leaked + "\n")
-    with pytest.raises(UnpriorError, match="1 examples stand more than once"):
+    with pytest.raises(UnpriorError, match="1 examples occur more than once"):
         find_scores(tmp_path)
 
 

@@ -15,6 +15,8 @@ FORMS: dict[str, str] = {
 }
 """Templates by name; “yes” means that the first claim is right, in every form."""
 
+FITTED_FORM = "contrastive"
+"""The form of the development questions that SPC is fitted on; the others are tested only."""
 CLAIM_ORDERS = ("ordinary-first", "atypical-first")
 
 

@@ -46,6 +46,10 @@ class Example:
     """Last line of the prompt where the benchmark has its own; None leaves it to the prompt layout."""
     group: str | None = None
     """Shared by examples that belong together without being a pair and without having one image."""
+    form: str | None = None
+    """The question form, a key of ``unprior.benchmarks.forms.FORMS``; None for a benchmark's own wording."""
+    claim_order: str | None = None
+    """Which claim comes first, one of ``unprior.benchmarks.forms.CLAIM_ORDERS``; None without two claims."""
     line: int | None = field(default=None, compare=False)
     """Where it stands in a file of questions."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from unprior.benchmarks.entry import Variant
-from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS, ask_claim
+from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM, FORMS, ask_claim
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.errors import UnpriorError
 from unprior.prompts import YES_NO
@@ -88,6 +88,8 @@ def ask_claims(
                         texts=None,
                         answer="yes" if supported else "no",
                         instruction=None,
+                        form=form,
+                        claim_order=order,
                     )
                 )
     return benchmark.with_examples(examples)
@@ -110,7 +112,7 @@ def constructed(claims: Mapping[int | str, Claims] | None = None) -> dict[str, V
     def asked(about: str, forms: Collection[str], orders: Collection[str]) -> Variant:
         return Variant(about, lambda benchmark: ask_claims(benchmark, forms, orders, claims))
 
-    variants["claim-order"] = asked("both claim orders in the contrastive form", ["contrastive"], CLAIM_ORDERS)
+    variants["claim-order"] = asked(f"both claim orders in the {FITTED_FORM} form", [FITTED_FORM], CLAIM_ORDERS)
     variants["forms"] = asked("all four question forms in both claim orders", FORMS, CLAIM_ORDERS)
     for form in FORMS:
         for order in CLAIM_ORDERS:

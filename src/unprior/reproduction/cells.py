@@ -58,7 +58,7 @@ def each_model(*computes: OneModel) -> Recomputer:
             for compute in computes:
                 try:
                     yield from (replace(cell, model=model) for cell in compute(inputs))
-                except UnpriorError as error:  # one study that scores do not suffice for must not stop the others
+                except UnpriorError as error:  # one study that cannot be computed must not stop the others
                     yield Refused(model, str(error))
 
     return recompute

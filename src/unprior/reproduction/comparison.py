@@ -116,7 +116,7 @@ def reproduce(
     labels: Sequence[str] | None = None,
     tables: Mapping[str, PublishedTable] | None = None,
 ) -> ReproductionResult:
-    """Recompute what per-example scores suffice for, and put it beside the paper's values.
+    """Recompute what can be computed from per-example scores, and put it beside the paper's values.
 
     Parameters
     ----------
@@ -131,9 +131,9 @@ def reproduce(
     unknown = [label for label in labels or () if label not in known]
     if unknown:
         raise UnpriorError(f"no table {', '.join(unknown)}; there are {', '.join(known)}")
-    strangers = [model for model in scores if model not in MODELS]
-    if strangers:
-        raise UnpriorError(f"the paper has no model {', '.join(strangers)}; it has {', '.join(MODELS)}")
+    unnamed = [model for model in scores if model not in MODELS]
+    if unnamed:
+        raise UnpriorError(f"the paper has no model {', '.join(unnamed)}; it has {', '.join(MODELS)}")
     inputs = {model: StudyInputs(scores[model], ties="released") for model in MODELS if model in scores}
     chosen = [table for label, table in known.items() if labels is None or label in labels]
     cells = [cell for table in chosen for cell in _compared(table, inputs)]
@@ -171,4 +171,4 @@ def _reason(cell: PublishedCell, inputs: Mapping[str, StudyInputs], refused: Map
     absent = [model for model in wanted if model not in inputs]
     if absent:
         return f"needs scores of {' and '.join(absent)}"
-    return refused.get(cell.model, "these scores do not give it")
+    return refused.get(cell.model, "cannot be computed from these scores")

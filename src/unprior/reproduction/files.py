@@ -56,10 +56,10 @@ def _recognise(words: dict[str, str]) -> Callable[[str], str | None]:
         apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text).casefold()
         for two in (r"yes[\W_]*no", r"held[\W_]*out", r"multiple[\W_]*choice"):
             apart = re.sub(two, lambda found: re.sub(r"[\W_]", "", found[0]), apart)
-        said = [word for word in re.split(r"[^a-z]+", apart) if word in words]
-        if _UNSEEN in said and _UNSEEN in words:  # whatever else the name tells, such as what was fitted on
+        known = [word for word in re.split(r"[^a-z]+", apart) if word in words]
+        if _UNSEEN in known and _UNSEEN in words:  # whatever else the name contains, such as what was fitted on
             return words[_UNSEEN]
-        found = {words[word] for word in said}
+        found = {words[word] for word in known}
         return found.pop() if len(found) == 1 else None
 
     return recognise
@@ -74,7 +74,7 @@ _RECOGNISE: dict[str, Callable[[str], str | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class PublishedScores:
-    """The scores of one of the paper's models, and the files they stood in."""
+    """The scores of one of the paper's models, and the files they were read from."""
 
     model: str
     table: ScoreTable
@@ -84,10 +84,10 @@ class PublishedScores:
 
 
 def find_scores(folder: Path, *, skip_invalid: bool = False) -> dict[str, PublishedScores]:
-    """Read every score file below a folder and put its rows to the paper's models.
+    """Read every score file below a folder and assign its rows to the paper's models.
 
-    Model, task and split stand in the rows, or in the names of file and folders; the file's own name wins over those
-    of its folders. Where both speak, they must agree.
+    Model, task and split are named in the rows, or by the file and its folders; the file's own name has precedence over
+    those of its folders. Where row and path both name one, they must agree.
     """
     if not folder.is_dir():
         raise UnpriorError(f"{folder}: no such folder. {WHERE}")
@@ -139,16 +139,16 @@ def _completion(path: Path, folder: Path) -> Callable[[dict[str, Any]], dict[str
 
     def complete(row: dict[str, Any]) -> dict[str, Any]:
         own = {column: row.get(column) for column in _RECOGNISE}
-        said = {column: None if text is None else _RECOGNISE[column](str(text)) for column, text in own.items()}
+        stated = {column: None if text is None else _RECOGNISE[column](str(text)) for column, text in own.items()}
         for column, text in own.items():
-            if text is not None and said[column] is None:
+            if text is not None and stated[column] is None:
                 known = ", ".join(MODELS) if column == "model" else " or ".join(_KNOWN[column])
                 raise UnpriorError(f"{column} is {text!r}, it must be {known}")
-            if said[column] is None and named[column] is None:
-                raise UnpriorError(f"the {column} stands neither in the row nor in the name of the file")
-            if None not in (said[column], named[column]) and said[column] != named[column]:
+            if stated[column] is None and named[column] is None:
+                raise UnpriorError(f"the {column} is named neither in the row nor by the file")
+            if None not in (stated[column], named[column]) and stated[column] != named[column]:
                 raise UnpriorError(f"{column} is {text!r}, but the name of the file says {named[column]}")
-        return row | {column: said[column] or named[column] for column in _RECOGNISE}
+        return row | {column: stated[column] or named[column] for column in _RECOGNISE}
 
     return complete
 
@@ -166,7 +166,7 @@ def _refuse_doubles(model: str, found: list[tuple[Path, ScoreTable]]) -> None:
         task, pair, side = labels[twice[0]]
         where = " and ".join(dict.fromkeys(str(found[each][0]) for each in source[code == twice[0]].tolist()))
         raise UnpriorError(
-            f"{model}: {len(twice)} examples stand more than once (first: pair {pair}, {side}, {task}, in {where}); "
+            f"{model}: {len(twice)} examples occur more than once (first: pair {pair}, {side}, {task}, in {where}); "
             f"keep one file for every task and split, such as those of the original questions"
         )
 
@@ -179,4 +179,4 @@ def _check_complete(folder: Path, scores: dict[str, PublishedScores]) -> None:
         missing = [f"{task} {split}" for task, split in dict.fromkeys(wanted) if (task, split) not in present]
         if missing:
             has = ", ".join(f"{task} {split}" for task, split in sorted(present))
-            raise UnpriorError(f"{folder}: {model} lacks {', '.join(missing)}; found are {has}. {WHERE}")
+            raise UnpriorError(f"{folder}: {model} lacks {', '.join(missing)}; it has {has}. {WHERE}")

@@ -35,7 +35,7 @@ _CATEGORIES = ("Attribute", "Counting", "Relation")
 
 
 def _rows(inputs: StudyInputs, column: str) -> ScoreTable:
-    """Both splits, if all rows say what pairs are drawn by or held out by; without it other pairs would be."""
+    """Both splits; every row must have the column by which pairs are drawn or held out."""
     if None in inputs.table.column(column):
         raise UnpriorError(f"needs the {column} of every row")
     return inputs.table

@@ -157,6 +157,6 @@ class Preparation:
 
 def _asked(variant: Benchmark) -> Benchmark:
     """Test examples, and of the question forms also the development examples of the one that SPC is fitted on."""
-    return variant.with_examples(
-        [each for each in variant if each.split == "test" or "-contrastive-" in each.example_id]
-    )
+    from unprior.benchmarks.forms import FITTED_FORM
+
+    return variant.with_examples([each for each in variant if each.split == "test" or each.form == FITTED_FORM])

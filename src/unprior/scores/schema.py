@@ -90,6 +90,10 @@ class ScoreRow(BaseModel):
     """A name of the example, when pair, side and task do not identify it."""
     censored: list[bool] | None = None
     """Candidates with a score, here or in the prior, that is only an upper bound; null when all are exact."""
+    form: Text | None = None
+    """Question form of a constructed question about two claims, such as ``contrastive``."""
+    claim_order: Text | None = None
+    """Which of its two claims comes first: ``ordinary-first`` or ``atypical-first``."""
 
 
 SCHEMA = pa.schema(
@@ -112,6 +116,8 @@ SCHEMA = pa.schema(
         ("token_counts", pa.list_(pa.int64())),
         ("example_id", pa.string()),
         ("censored", pa.list_(pa.bool_())),
+        ("form", pa.string()),
+        ("claim_order", pa.string()),
     ]
 )
 """Arrow types of the columns; ``pair_id`` may also be int64 and then stays a number."""

@@ -140,6 +140,8 @@ class StoredRows:
             "original_text": answered["text"],
             "token_counts": answered["token_counts"],
             "example_id": example.example_id,
+            "form": example.form,
+            "claim_order": example.claim_order,
         }
 
 

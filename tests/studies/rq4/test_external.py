@@ -11,10 +11,9 @@ from small_tables import abstaining_calibrator, example, few_pairs
 from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.baselines.controls import run_controls
 from unprior.evaluation import Change
-from unprior.studies import Transfers, study_external
 from unprior.studies.inputs import External
-from unprior.studies.rq4.effects import Effect, MethodEffect
-from unprior.studies.rq4.external import Transfer
+from unprior.studies.rq4.effects import MeasureChange, MethodEffect
+from unprior.studies.rq4.external import BenchmarkEffects, ExternalBenchmarks, study_external
 
 
 @pytest.fixture(scope="module")
@@ -85,14 +84,14 @@ def test_answers_of_the_other_benchmark_are_not_looked_at(table: ScoreTable) -> 
 
 
 def effect(method: str, cf: float, cs: float, changed: int = 1) -> MethodEffect:
-    parts = (Effect("cf", 0.5, 0.5 + cf, cf, 1.0), Effect("cs", 0.9, 0.9 + cs, cs, 1.0))
+    parts = (MeasureChange("cf", 0.5, 0.5 + cf, cf, 1.0), MeasureChange("cs", 0.9, 0.9 + cs, cs, 1.0))
     return MethodEffect(method, method.upper(), Change(1, 0, changed, 10), parts)
 
 
 def test_effects_that_nothing_dominates_are_marked() -> None:
-    row = Transfer("other", "mc", False, (effect("spc-0.04", 0.1, 0.0), effect("nolan", 0.1, -0.1)))
+    row = BenchmarkEffects("other", "mc", False, (effect("spc-0.04", 0.1, 0.0), effect("nolan", 0.1, -0.1)))
     assert row.nondominated == ("spc-0.04",)
-    assert [line.bold_cells for line in Transfers((row,)).table.rows] == [(3,), ()]
+    assert [line.bold_cells for line in ExternalBenchmarks((row,)).table.rows] == [(3,), ()]
     traded = replace(row, methods=(effect("spc-0.04", 0.1, 0.0), effect("nolan", 0.2, -0.1)))
     assert traded.nondominated == ("spc-0.04", "nolan")
     equal = replace(row, methods=(effect("spc-0.04", 0.1, 0.0), effect("nolan", 0.1, 0.0)))
@@ -101,15 +100,19 @@ def test_effects_that_nothing_dominates_are_marked() -> None:
 
 def test_sentences_compare_how_much_is_changed() -> None:
     few, many = effect("spc-0.04", 0.1, 0.0, changed=2), effect("nolan", 0.1, -0.1, changed=5)
-    said = Transfers((Transfer("other", "mc", False, (few, many)),)).sentences
-    assert said[0] == "On other MC SPC-0.04 changes 2 of 10 answers (repairs/harms 1/0, ΔCF/ΔCS +10.0/+0.0)."
+    said = ExternalBenchmarks((BenchmarkEffects("other", "mc", False, (few, many)),)).sentences
+    assert said[0] == "On other MC, SPC-0.04 changes 2 of 10 answers (repairs/harms 1/0, ΔCF/ΔCS +10.0/+0.0)."
     assert said[1] == (
         "NOLAN changes more answers than SPC-0.04 in 1 of 1 combinations of benchmark and task, is dominated by it in "
         "1 and dominates it in 0."
     )
-    fewer = Transfers((Transfer("other", "mc", False, (few, effect("nolan", 0.2, 0.1, changed=1))),)).sentences
+    fewer = ExternalBenchmarks(
+        (BenchmarkEffects("other", "mc", False, (few, effect("nolan", 0.2, 0.1, changed=1))),)
+    ).sentences
     assert "in 0 of 1 combinations of benchmark and task, is dominated by it in 0 and dominates it in 1" in fewer[1]
-    assert Transfers((Transfer("own", "mc", True, (few,)),)).sentences == ("There are no other benchmarks.",)
+    assert ExternalBenchmarks((BenchmarkEffects("own", "mc", True, (few,)),)).sentences == (
+        "There are no other benchmarks.",
+    )
 
 
 def test_a_method_without_answers_has_no_row(table: ScoreTable) -> None:
@@ -129,7 +132,7 @@ def test_a_method_without_answers_has_no_row(table: ScoreTable) -> None:
 
 def test_a_control_is_compared_with_spc_of_its_own_limit() -> None:
     methods = (effect("spc-0.04", 0.1, 0.0), effect("spc-0.1", 0.3, 0.0), effect("learned-rule-fixed-0.1", 0.2, 0.0))
-    said = Transfers((Transfer("other", "mc", False, methods),)).sentences
+    said = ExternalBenchmarks((BenchmarkEffects("other", "mc", False, methods),)).sentences
     assert said[1].startswith("LEARNED-RULE-FIXED-0.1 changes more answers than SPC-0.1 in 0 of 1")
     assert "is dominated by it in 1 and" in said[1]
 
@@ -140,8 +143,8 @@ def test_controls_are_chosen_on_the_development_rows_and_carried_over(table: Sco
     own = External(table.where(split="test"))
     result = study_external(calibrators, own, {"other": External(other)}, development=development)
     assert [each.label for each in result.rows[-1].methods] == [
-        "SPC (ε = 0.04)", "SPC (ε = 0.10)", "Fixed strength ε = 0.10", "Learned rule ε = 0.10",
-        "CFG on scores ε = 0.04",
+        "SPC (standard, ε = 0.04)", "SPC (standard, ε = 0.10)", "Fixed strength (ε = 0.10)", "Learned rule (ε = 0.10)",
+        "CFG on scores (ε = 0.04)",
     ]  # fmt: skip
     alone = {each.name: each for each in run_controls(development, other, epsilon_cs=0.1)}
     alone["cfg-score"] = run_controls(development, other, epsilon_cs=0.04, names=["cfg-score"])[0]
@@ -188,7 +191,7 @@ def test_right_answers_that_are_all_the_same_are_pointed_out() -> None:
         study_external([abstaining_calibrator()], own, {"leaning": External(ScoreTable.from_rows(each))})
         for each in (rows, [*rows[:2], rows[2] | {"answer": "no"}])
     )
-    note = "All right answers of leaning QA are “yes”, so a gain there may be a mere leaning towards it."
+    note = "All right answers of leaning QA are “yes”, so a gain there may only show a bias towards that answer."
     assert always.sentences[-1] == note
     assert always.table.caption.endswith(note)
     assert [record["only_answer"] for record in always.records()] == [None, None, "yes"]

@@ -10,9 +10,8 @@ from small_tables import count_changes, few_pairs, with_other_answers
 from unprior import ScoreTable
 from unprior.evaluation import Change
 from unprior.plots.style import DARK
-from unprior.studies import HeldOut, TradeOff, study_held_out
-from unprior.studies.common.trade_off import TradeOffsDisplay
-from unprior.studies.rq4.held_out import HeldOutFold
+from unprior.studies.common.trade_off import TradeOff, TradeOffsDisplay
+from unprior.studies.rq4.held_out import HeldOut, HeldOutFold, study_held_out
 
 
 @pytest.fixture(scope="module")
@@ -62,17 +61,21 @@ def trade_off(task: str, repairs: int, harms: int) -> TradeOff:
 def made_up(*changes: tuple[int, int]) -> HeldOut:
     folds = tuple(HeldOutFold(f"kind {place}", 5, False, (trade_off("mc", *change),))
                   for place, change in enumerate(changes))  # fmt: skip
-    return HeldOut("subcategory", 0.04, folds, (trade_off("mc", 3, 1),))
+    return HeldOut("subcategory", 0.04, "SPC (uncertainty-aware, ε = 0.04)", folds, (trade_off("mc", 3, 1),))
 
 
 def test_sentences_count_improved_unchanged_and_declined() -> None:
     first, second = made_up((2, 0), (1, 1), (0, 1)).sentences
     assert first == (
-        "Fitted without the subcategory it is tested on, SPC changes CF/CS accuracy by +20.0/-10.0 on MC over 3 "
-        "subcategories."
+        "Fitted without the subcategory it is tested on, SPC (uncertainty-aware, ε = 0.04) changes CF/CS accuracy by "
+        "+20.0/-10.0 on MC (points) over 3 subcategories."
     )
-    assert second.endswith(" rises in 1, stays in 1 and falls in 1 of 3 subcategories.")
-    assert made_up((0, 0), (2, 1), (3, 1)).sentences[1].endswith(" rises in 2 and stays in 1 of 3 subcategories.")
+    assert second.endswith(" rises in 1, does not change in 1 and falls in 1 of 3 subcategories.")
+    assert (
+        made_up((0, 0), (2, 1), (3, 1))
+        .sentences[1]
+        .endswith(" rises in 2 and does not change in 1 of 3 subcategories.")
+    )
     assert made_up((2, 0), (2, 1)).sentences[1].endswith(" rises in all 2 subcategories.")
 
 
@@ -87,7 +90,7 @@ def test_table_and_records_have_the_pooled_row(result: HeldOut) -> None:
 
 def test_a_task_that_a_fold_lacks_is_a_dash() -> None:
     one = made_up((2, 1))
-    both = HeldOut("category", 0.04, one.folds, (*one.pooled, trade_off("qa", 1, 0)))
+    both = HeldOut("category", 0.04, one.method, one.folds, (*one.pooled, trade_off("qa", 1, 0)))
     assert both.table.rows[0].cells[-2:] == ("–", "–")
     assert both.figure() is not None
 

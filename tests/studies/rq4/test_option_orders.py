@@ -7,8 +7,9 @@ import pytest
 
 from small_tables import example, few_pairs, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError
-from unprior.evaluation import PAPER_FAMILIES, Share, holm_over_models, mcnemar
-from unprior.studies import OptionOrders, study_option_orders
+from unprior.evaluation import PAPER_FAMILIES, Share, holm, mcnemar
+from unprior.studies.by_model import ByModel
+from unprior.studies.rq4.option_orders import OptionOrders, study_option_orders
 
 ORDER = (1, 2, 3, 0)
 
@@ -94,7 +95,9 @@ def test_sentences_follow_the_numbers(table: ScoreTable, calibrator: SelectivePr
     assert "as often as" in result.sentences[-1]
     less = replace(result.agreements[1], cf=Share(3, 6))
     assert "less often than" in replace(result, agreements=(result.agreements[0], less)).sentences[-1]
-    assert "With ε = 0.10 CF accuracy rises significantly in 0 and" in result.sentences[-2], "six pairs are too few"
+    assert "With SPC (uncertainty-aware, ε = 0.10) CF accuracy rises significantly in 0 and" in result.sentences[-2], (
+        "six pairs are too few"
+    )
     sure = replace(result.rows[0], holm_p=(0.01, 0.2))
     gained = result.rows[0].result.cf.delta > 0
     assert gained
@@ -132,19 +135,24 @@ def test_the_largest_difference_between_orders(table: ScoreTable, calibrator: Se
     assert largest > 0
     assert result.spread(0.1) == pytest.approx(largest)
     assert {record["cf_spread"] for record in result.records()} == {result.spread(0.1)}
-    said = f"differs between two orders by at most {100 * largest:.1f} (ε = 0.10) points"
-    assert any(said in sentence for sentence in result.sentences)
+    shown = f"differs by at most {100 * largest:.1f} points with SPC (uncertainty-aware, ε = 0.10) and "
+    assert any(shown in sentence for sentence in result.sentences)
 
 
 def test_two_models_make_the_papers_family_of_sixteen() -> None:
-    tests = {}
+    models = {}
     for model, seed in (("one", 3), ("two", 4)):
         part = few_pairs(development=3, test=2, seed=seed)
         test = part.where(split="test")
         names = {f"order-{''.join(map(str, order))}": order for order in ((1, 2, 3, 0), (2, 3, 0, 1), (3, 2, 1, 0))}
         fitted = SelectivePriorCalibrator(epsilon_cs=0.1, uncertainty=True).fit(part)
-        result = study_option_orders([fitted], test, {name: reordered(test, order) for name, order in names.items()})
-        tests[model] = result.p_values(0.1)
-        assert list(tests[model])[:3] == ["Original CF", "Original CS", "Rotation 1 CF"]
-    adjusted = holm_over_models(tests, size=PAPER_FAMILIES["option orders"])
-    assert all(p >= tests[model][name] for model, each in adjusted.items() for name, p in each.items())
+        fits = [fitted, fitted.reselect(0.04)]
+        models[model] = study_option_orders(fits, test, {name: reordered(test, order) for name, order in names.items()})
+    adjusted = ByModel(models).adjusted()
+    for epsilon in ("0.10", "0.04"):
+        family = f"SPC (uncertainty-aware, ε = {epsilon})"
+        members = {(model, test.name): (test.p, p) for (model, test), p in adjusted.items() if test.family == family}
+        assert [name for _, name in members][:3] == ["Original CF", "Original CS", "Rotation 1 CF"]
+        assert len(members) == PAPER_FAMILIES["option orders"] == 16
+        assert [p for _, p in members.values()] == list(holm([raw for raw, _ in members.values()]).adjusted)
+    assert [test.holm_p for test in models["one"].tests()[:2]] == list(models["one"].rows[0].holm_p)

@@ -10,10 +10,9 @@ from unprior import ScoreTable, UnpriorError
 from unprior.benchmarks.splits import split_by_seed
 from unprior.evaluation import Change
 from unprior.plots.style import DARK
-from unprior.report.figures import SplitsDisplay
-from unprior.studies import RepeatedSplits, TradeOff, study_repeated_splits
 from unprior.studies.common.resplit import outline
-from unprior.studies.rq4.repeated_splits import SplitResult
+from unprior.studies.common.trade_off import TradeOff
+from unprior.studies.rq4.repeated_splits import RepeatedSplits, SplitResult, SplitsDisplay, study_repeated_splits
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +45,7 @@ def made_up(*gains: int) -> RepeatedSplits:
     lost = Change(0, 1, 1, 10)
     return RepeatedSplits(
         0.04,
+        "SPC (uncertainty-aware, ε = 0.04)",
         5,
         1,
         tuple(
@@ -58,7 +58,9 @@ def made_up(*gains: int) -> RepeatedSplits:
 def test_the_summary_is_mean_deviation_and_range() -> None:
     result = made_up(1, 3)
     assert result.table.rows[0].cells == ("MC", "+20.00 ± 14.14 [+10.00, +30.00]", "-10.00 ± 0.00 [-10.00, -10.00]")
-    assert result.sentences[0].startswith("All 2 CF changes over 2 splits are positive")
+    assert result.sentences[0].startswith(
+        "All 2 CF changes of SPC (uncertainty-aware, ε = 0.04) over 2 splits are positive"
+    )
     assert made_up(1, -1, 0).sentences[0].startswith("1 of 3 CF changes")
     assert len(json.loads(json.dumps(result.records(), allow_nan=False))) == 2
 

@@ -7,7 +7,7 @@ import pytest
 from small_tables import example
 from unprior import ScoreTable
 from unprior.benchmarks.registry import BENCHMARKS
-from unprior.studies.rq4.subsets import SIDES, subsets
+from unprior.studies.rq4.transfer import SIDE_NAMES, subsets
 
 
 def names(benchmark: str, *rows: dict[str, Any]) -> list[str]:
@@ -23,7 +23,7 @@ def test_sides_have_the_words_of_their_benchmark() -> None:
     assert names("hallusionbench", *pair) == ["Hard", "Easy"]
     assert names("popev2", *pair) == ["Absent", "Present"]
     assert names("visual-counterfact", *pair) == ["CF", "CS"]
-    assert set(SIDES) <= set(BENCHMARKS)
+    assert set(SIDE_NAMES) <= set(BENCHMARKS)
 
 
 def test_unpaired_tasks_are_subsets_as_a_whole() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from math import comb
 
@@ -8,11 +9,11 @@ import pytest
 from small_tables import abstaining_calibrator, example, few_pairs
 from study_checks import finals_row_by_row, is_plain, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator
-from unprior.evaluation import Change
-from unprior.studies import SubsetTransfer, study_transfer
+from unprior.evaluation import PAPER_FAMILIES, Change
+from unprior.studies.by_model import ByModel
 from unprior.studies.inputs import External
-from unprior.studies.rq4.effects import Effect, MethodEffect
-from unprior.studies.rq4.transfer import SubsetChange, TransferRow
+from unprior.studies.rq4.effects import MeasureChange, MethodEffect
+from unprior.studies.rq4.transfer import SubsetChange, SubsetTransfer, TransferRow, study_transfer
 
 OWN = few_pairs(development=3)
 OTHER = few_pairs(seed=5)
@@ -41,8 +42,8 @@ def test_every_number_against_plain_loops() -> None:
     assert len(result.rows) == 4 + 3 * 4
     assert any(row.changes[1].effect.change.changed for row in result.rows), "else there is nothing to see"
     for place, given in enumerate(finals):
-        for whole in (True, False):
-            family = [row for row in result.rows if (row.category is None) == whole]
+        for by_category in (False, True):
+            family = [row for row in result.rows if (row.category is not None) == by_category]
             raw = []
             for row in family:
                 part = [(one, final) for one, final in zip(rows, given, strict=True)
@@ -111,8 +112,17 @@ def test_answers_of_the_other_benchmark_are_not_looked_at() -> None:
 
 def row(benchmark: str, subset: str, side: str | None, repairs: int, harms: int, p: float) -> TransferRow:
     change = Change(repairs, harms, repairs + harms, 100)
-    effect = MethodEffect("spc", "SPC", change, (Effect(side or "accuracy", 0.5, 0.5 + change.delta, change.delta, p),))
-    return TransferRow(benchmark, subset, "qa", side, None, (SubsetChange(0.04, effect, 0.0, 0.0, p, p, 2),))
+    effect = MethodEffect(
+        "spc", "SPC", change, (MeasureChange(side or "accuracy", 0.5, 0.5 + change.delta, change.delta, p),)
+    )
+    return TransferRow(
+        benchmark,
+        subset,
+        "qa",
+        side,
+        None,
+        (SubsetChange(0.04, "SPC (standard, ε = 0.04)", effect, 0.0, 0.0, p, p, 2),),
+    )
 
 
 def test_sentences_name_what_is_significant_and_count_by_side() -> None:
@@ -120,19 +130,32 @@ def test_sentences_name_what_is_significant_and_count_by_side() -> None:
             row("pope", "All", None, 6, 11, 0.3))  # fmt: skip
     result = SubsetTransfer(rows, (("popev2 QA", None), ("pope QA", None)))
     assert result.sentences == (
-        "With ε = 0.04, 2 of 3 changes are significant at 0.05 after adjustment within a benchmark: popev2 Absent "
-        "(gain) and popev2 Present (loss).",
-        "Over all counterfactual sides, repairs/harms are 20/3 with ε = 0.04.",
-        "Over all commonsense sides, repairs/harms are 1/9 with ε = 0.04.",
-        "Over all unpaired tasks, repairs/harms are 6/11 with ε = 0.04.",
+        "With SPC (standard, ε = 0.04), 2 of 3 changes are significant at 0.05 after adjustment within a benchmark: "
+        "popev2 Absent (gain) and popev2 Present (loss).",
+        "Over all counterfactual sides, repairs/harms are 20/3 with SPC (standard, ε = 0.04).",
+        "Over all commonsense sides, repairs/harms are 1/9 with SPC (standard, ε = 0.04).",
+        "Over all unpaired tasks, repairs/harms are 6/11 with SPC (standard, ε = 0.04).",
     )
     assert [section.heading for section in result.table.sections] == ["popev2", "pope"]
     none = replace(result, rows=rows[2:], only_answers=(("pope QA", "yes"),))
-    assert (
-        none.sentences[0]
-        == "With ε = 0.04, none of 1 changes is significant at 0.05 after adjustment within a benchmark."
+    assert none.sentences[0] == (
+        "With SPC (standard, ε = 0.04), none of 1 changes is significant at 0.05 after adjustment within a benchmark."
     )
     assert none.sentences[-1].startswith("All right answers of pope QA are “yes”")
     assert none.sentences[-1] in none.table.caption
     assert study_transfer(CALIBRATORS, {}).sentences == ("There are no other benchmarks.",)
     assert study_transfer(CALIBRATORS, {}).table.rows == ()
+
+
+def test_families_over_models_are_those_of_one_benchmark_and_limit() -> None:
+    tables = {"visual-counterfact": External(OTHER.where(task="qa"))}
+    models = {name: study_transfer(CALIBRATORS, tables, resamples=2) for name in ("one", "two")}
+    adjusted = ByModel(models).adjusted()
+    families = Counter(test.family for _, test in adjusted)
+    names = [each.method for each in models["one"].rows[0].changes]
+    assert (
+        {families[f"{name} on visual-counterfact"] for name in names} == {PAPER_FAMILIES["visual-counterfact"]} == {4}
+    )
+    assert [(test.name, test.holm_p) for test in models["one"].tests()[:2]] == [
+        ("CF", each.holm_p) for each in models["one"].rows[0].changes
+    ]

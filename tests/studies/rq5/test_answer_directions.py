@@ -4,9 +4,8 @@ import pytest
 
 from small_tables import abstaining_calibrator, hopeless_table, twelve_pairs
 from unprior import SelectivePriorCalibrator, UnpriorError
-from unprior.studies import study_answer_directions
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.rq5.answer_directions import STUDY
+from unprior.studies.rq5.answer_directions import STUDY, study_answer_directions
 
 TABLE = twelve_pairs()
 DECISIONS = SelectivePriorCalibrator(epsilon_cs=0.1).fit(TABLE).predict(TABLE)

@@ -8,14 +8,13 @@ import pytest
 from claim_tables import hopeless_claims, twelve_claim_pairs
 from small_tables import abstaining_calibrator, twelve_pairs
 from unprior import SelectivePriorCalibrator
-from unprior.studies import ClaimOrder, study_claim_order
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.rq5.claim_effects import (
     claim_effects,
     effect_of,
     exchanges,
 )
-from unprior.studies.rq5.claim_order import STUDY
+from unprior.studies.rq5.claim_order import STUDY, ClaimOrder, study_claim_order
 from unprior.studies.rq5.claims import (
     claim_forms,
     fit_on_claims,
@@ -66,17 +65,19 @@ def test_words_about_intervals_follow_them(result: ClaimOrder) -> None:
         )
         return ClaimOrder((dataclasses.replace(method, effects=effects),), 8).sentences[0]
 
-    assert with_intervals((0.1, 0.2), (-0.2, -0.1)).endswith("(both intervals leave zero out).")
-    assert with_intervals((0.1, 0.2), (0.0, 0.1)).endswith("(only the first interval leaves zero out).")
-    assert with_intervals((0.0, 0.2), (0.1, 0.1)).endswith("(only the second interval leaves zero out).")
-    assert with_intervals((-0.1, 0.2), (0.0, 0.0)).endswith("(neither interval leaves zero out).")
+    assert with_intervals((0.1, 0.2), (-0.2, -0.1)).endswith("(both intervals exclude zero).")
+    assert with_intervals((0.1, 0.2), (0.0, 0.1)).endswith("(only the first interval excludes zero).")
+    assert with_intervals((0.0, 0.2), (0.1, 0.1)).endswith("(only the second interval excludes zero).")
+    assert with_intervals((-0.1, 0.2), (0.0, 0.0)).endswith("(neither interval excludes zero).")
 
 
 def test_calibrators_that_abstain_are_named_and_change_nothing() -> None:
     result = study_claim_order(hopeless_claims(), abstaining_calibrator(), resamples=20)
     assert [method.note for method in result.methods[:2]] == ["it abstains, no setting was feasible"] * 2
     assert [method.idle for method in result.methods] == [True, True, False]
-    assert "SPC fitted on both orders cannot change an answer here: it abstains" in " ".join(result.sentences)
+    assert "SPC (standard, ε = 0.10) fitted on both orders cannot change an answer here: it abstains" in " ".join(
+        result.sentences
+    )
     assert all(effect.change.changed == 0 for method in result.methods[:2] for effect in method.effects)
     assert "not feasible" in str(result.methods[2].note)
 
@@ -86,8 +87,8 @@ def test_spc_that_never_saw_two_candidates_is_said_to_leave_them_alone(result: C
     idle = study_claim_order(FORMS, calibrator, resamples=20)
     assert [method.idle for method in idle.methods] == [True, False, False]
     assert idle.sentences[1] == (
-        "SPC fitted on the original form cannot change an answer here: it was fitted on questions with 4 candidates, "
-        "never on questions with two."
+        "SPC (standard, ε = 0.10) fitted on the original form cannot change an answer here: it was fitted on questions "
+        "with 4 candidates, never on questions with two."
     )
     assert all(effect.change.changed == 0 for effect in idle.methods[0].effects)
     assert not any("cannot" in sentence for sentence in result.sentences)

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import dataclasses
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from claim_tables import FORMS, ORDERS, cell, twelve_claim_pairs, with_wrong_test_answers
 from plain_selection import best
-from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, pair_bootstrap
+from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, pair_bootstrap, read_scores
 from unprior.baselines.controls import guided_answers
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.rq5.claim_effects import (
@@ -19,11 +21,11 @@ from unprior.studies.rq5.claim_effects import (
 from unprior.studies.rq5.claims import (
     CLAIM_SEED,
     claim_forms,
-    claim_seed,
+    claim_options,
     fit_on_claims,
     fitted_form,
-    form_development,
-    parse_claim,
+    in_fitted_form,
+    read_claim,
 )
 
 TABLE = twelve_claim_pairs()
@@ -35,14 +37,34 @@ SAID = [None if answer < 0 else ("yes", "no")[answer] for answer in ANSWERS.toli
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("order", ORDERS)
-def test_form_and_order_are_read_off_the_name(form: str, order: str) -> None:
-    assert parse_claim(f"a-b-7-cf-{form}-{order}") == (form, order)
+def test_form_and_order_are_read_off_the_columns_or_else_the_name(form: str, order: str) -> None:
+    assert read_claim(form, order, "any name") == (form, order)
+    assert read_claim(form, order, "7-cf-choice-ordinary-first") == (form, order), "columns come first"
+    assert read_claim(None, None, f"a-b-7-cf-{form}-{order}") == (form, order)
 
 
 @pytest.mark.parametrize("name", [None, "12-cf-qa", "12-cf-contrastive", "contrastive-ordinary-first"])
 def test_a_name_that_does_not_tell_is_refused(name: str | None) -> None:
-    with pytest.raises(UnpriorError, match="does not tell its question form"):
-        parse_claim(name)
+    with pytest.raises(UnpriorError, match="has form None and claim_order None; the study needs one of contrastive"):
+        read_claim(None, None, name)
+
+
+@pytest.mark.parametrize(("form", "order"), [("choice", None), (None, "ordinary-first"), ("other", "ordinary-first")])
+def test_columns_that_tell_half_are_refused(form: str | None, order: str | None) -> None:
+    with pytest.raises(UnpriorError, match="example '1-cf-choice-ordinary-first' has form"):
+        read_claim(form, order, "1-cf-choice-ordinary-first")
+
+
+def test_tables_of_version_0_1_0_name_form_and_order_in_the_example_only(tmp_path: Path) -> None:
+    stored = tmp_path / "forms.parquet"
+    pq.write_table(TEST.arrow.drop_columns(["form", "claim_order"]), stored)
+    old = read_scores(stored)
+    assert set(old.column("form")) == {None}
+    renamed = ScoreTable.from_rows([row | {"example_id": str(place)} for place, row in enumerate(ROWS)])
+    for table in (old, renamed):
+        for name, form in claim_forms(table).items():
+            for place, rows in form.rows.items():
+                assert rows.tolist() == claim_forms(TEST)[name].rows[place].tolist()
 
 
 def test_rows_of_a_form_are_aligned_by_pair() -> None:
@@ -58,10 +80,10 @@ def test_a_pair_without_all_its_questions_is_refused() -> None:
     with pytest.raises(UnpriorError, match="pair 5 does not have both images in both claim orders of the contrastive"):
         claim_forms(TEST.take(np.arange(1, len(TEST))))
     other = ScoreTable.from_rows([row for row in ROWS if "-choice-" in row["example_id"]])
-    with pytest.raises(UnpriorError, match="no test row has the contrastive form"):
+    with pytest.raises(UnpriorError, match="no row of split test has the contrastive form"):
         fitted_form(other)
-    with pytest.raises(UnpriorError, match="no development row has the contrastive form"):
-        form_development(other.with_columns(split="dev"))
+    with pytest.raises(UnpriorError, match="no row of split dev has the contrastive form"):
+        in_fitted_form(other.with_columns(split="dev"), "dev")
 
 
 @pytest.mark.parametrize("chosen", [None, np.arange(8) % 3 == 0])
@@ -136,5 +158,6 @@ def test_right_answers_of_test_rows_have_no_part_in_what_is_fitted() -> None:
 
 def test_the_seed_is_the_papers_unless_another_is_given() -> None:
     inputs = StudyInputs(TABLE)
-    assert claim_seed(inputs) == CLAIM_SEED == 20260715
-    assert claim_seed(dataclasses.replace(inputs, seed=7)) == 7
+    assert claim_options(inputs) == {"epsilon": 0.1, "resamples": 10_000, "seed": CLAIM_SEED}
+    assert CLAIM_SEED == 20260715
+    assert claim_options(dataclasses.replace(inputs, seed=7))["seed"] == 7

@@ -7,8 +7,7 @@ from claim_tables import twelve_claim_pairs, with_wrong_test_answers
 from plain_selection import best, value
 from small_tables import count_changes
 from unprior import ScoreTable
-from unprior.studies import ImageFreePolicies, study_image_free_policies
-from unprior.studies.rq5.image_free_policies import POLICIES
+from unprior.studies.rq5.image_free_policies import POLICIES, ImageFreePolicies, study_image_free_policies
 
 TABLE = twelve_claim_pairs()
 OTHER = {"yes": "no", "no": "yes", None: None}
@@ -56,7 +55,7 @@ def test_keeping_is_selected_when_nothing_is_feasible_or_better() -> None:
     result = study_image_free_policies(TABLE)
     assert result.selected.name == "keep"
     assert [row.bold for row in result.table.rows] == [True, False, False, False]
-    assert result.sentences[0].startswith("Development selects “keep the original answer”, which changes the test ")
+    assert result.sentences[0].startswith("With ε = 0.10 the development rows select “keep the original answer”, which")
     for policy in result.policies[1:]:
         assert f"{100 * policy.test.utility:+.1f} with “{policy.label.lower()}”" in result.sentences[1]
     assert result.sentences[1].endswith("it is highest with “keep the original answer”.")
@@ -65,7 +64,7 @@ def test_keeping_is_selected_when_nothing_is_feasible_or_better() -> None:
 def test_a_rule_that_works_is_selected_and_said() -> None:
     result = study_image_free_policies(upside_down())
     assert result.selected.name == "reverse"
-    assert "which changes the test pairs by +100.0/+100.0 points" in result.sentences[0]
+    assert "which changes CF/CS accuracy on the test pairs by +100.0/+100.0 points" in result.sentences[0]
     assert result.sentences[0].endswith("(U +150.0).")
     assert result.sentences[1].endswith("it is highest with “reverse yes and no”.")
     same = study_image_free_policies(TABLE).policies[0]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from claim_tables import ORDERS, cell, twelve_claim_pairs
 from unprior import ScoreTable
-from unprior.studies import study_prior_direction
+from unprior.studies.rq5.prior_direction import study_prior_direction
 
 TEST = twelve_claim_pairs(seed=6).where(split="test")
 ROWS = TEST.arrow.to_pylist()

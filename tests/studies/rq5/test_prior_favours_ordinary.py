@@ -7,12 +7,12 @@ import pytest
 
 from claim_tables import FORMS, cell, hopeless_claims, twelve_claim_pairs
 from unprior import ScoreTable
-from unprior.studies import PriorFavours, study_prior_favours
 from unprior.studies.rq5.claim_effects import claim_effects, effect_of
 from unprior.studies.rq5.claims import (
     claim_forms,
     fit_on_claims,
 )
+from unprior.studies.rq5.prior_favours_ordinary import PriorFavours, study_prior_favours
 
 TABLE = twelve_claim_pairs()
 FITTED = fit_on_claims(TABLE, 0.1)
@@ -70,5 +70,5 @@ def test_sentences_count_forms_that_gain_in_both_orders(result: PriorFavours) ->
     ]
     assert f"in both claim orders in {sum(gains)} of {len(groups)} forms" in result.sentences[0]
     abstaining = study_prior_favours(hopeless_claims(), resamples=20).sentences
-    assert abstaining[0].startswith("SPC abstains")
+    assert abstaining[0].startswith("SPC (standard, ε = 0.10) abstains")
     assert "in both claim orders in 0 of" in abstaining[2]

@@ -7,11 +7,11 @@ import pytest
 
 from claim_tables import FORMS, ORDERS, cell, hopeless_claims, twelve_claim_pairs, with_wrong_test_answers
 from unprior import holm
-from unprior.evaluation import PAPER_FAMILIES, holm_over_models
+from unprior.evaluation import PAPER_FAMILIES
 from unprior.plots.style import DARK, LIGHT, FigureStyle
-from unprior.report.figures import ClaimOrdersDisplay
-from unprior.studies import QuestionForms, study_question_forms
+from unprior.studies.by_model import ByModel
 from unprior.studies.rq5.claim_effects import (
+    ClaimOrdersDisplay,
     claim_effects,
     effect_of,
     exchanges,
@@ -20,6 +20,7 @@ from unprior.studies.rq5.claims import (
     claim_forms,
     fit_on_claims,
 )
+from unprior.studies.rq5.question_forms import QuestionForms, study_question_forms
 from unprior.synthetic import synthesize_claims
 
 TABLE = twelve_claim_pairs()
@@ -71,13 +72,15 @@ def test_records_and_table_have_every_number(result: QuestionForms) -> None:
 def test_sentences_count_gains_and_name_losses() -> None:
     large = study_question_forms(synthesize_claims(seed=1), resamples=20)
     gains = [effect.change.delta > 0 for row in large.of("spc") for effect in row.effects[:4] if effect.side == "cf"]
-    assert large.sentences[0].startswith(f"SPC gains CF in {sum(gains)} of 8 combinations")
+    assert large.sentences[0].startswith(
+        f"SPC (standard, ε = 0.10) gains CF accuracy in {sum(gains)} of 8 combinations"
+    )
     worse = study_question_forms(with_wrong_test_answers(synthesize_claims(seed=1)), resamples=20)
-    assert worse.sentences[0].startswith("SPC gains CF in 0 of 8 combinations of form and claim order, 0 of them")
-    assert "and loses in Contrastive" in worse.sentences[0]
+    assert worse.sentences[0].startswith("SPC (standard, ε = 0.10) gains CF accuracy in 0 of 8 combinations")
+    assert "0 of them significant after adjustment, and loses in Contrastive" in worse.sentences[0]
     abstaining = study_question_forms(hopeless_claims(), resamples=20).sentences
-    assert abstaining[0].startswith("SPC abstains")
-    assert "SPC gains CF in 0 of 8" in abstaining[1]
+    assert abstaining[0].startswith("SPC (standard, ε = 0.10) abstains")
+    assert "SPC (standard, ε = 0.10) gains CF accuracy in 0 of 8" in abstaining[1]
     assert abstaining[1].endswith("and loses in none.")
 
 
@@ -99,13 +102,19 @@ def test_the_figure_shows_the_changes(result: QuestionForms, style: FigureStyle)
     assert {(line.low, line.high) for line in display.lines} <= drawn
     figure = result.figure(style)
     assert figure is not None
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["SPC", "CFG score control"]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "SPC (standard, ε = 0.10)",
+        "CFG on scores (ε = 0.10)",
+    ]
 
 
 def test_two_models_make_the_papers_family_of_thirty_two() -> None:
-    tests = {
-        f"model {seed}": study_question_forms(synthesize_claims(seed=seed), resamples=2).p_values() for seed in (0, 1)
-    }
-    adjusted = holm_over_models(tests, size=PAPER_FAMILIES["question forms"])
-    assert next(iter(adjusted["model 0"])) == "Contrastive, ordinary-first, CF"
-    assert sum(len(each) for each in adjusted.values()) == 32
+    models = {f"model {seed}": study_question_forms(synthesize_claims(seed=seed), resamples=2) for seed in (0, 1)}
+    adjusted = ByModel(models).adjusted()
+    for family in models["model 0"].names.values():
+        members = {(model, test.name): (test.p, p) for (model, test), p in adjusted.items() if test.family == family}
+        assert len(members) == PAPER_FAMILIES["question forms"] == 32
+        assert next(iter(members)) == ("model 0", "Contrastive, ordinary-first, CF")
+        assert [p for _, p in members.values()] == list(holm([raw for raw, _ in members.values()]).adjusted)
+    own = [test.holm_p for test in models["model 1"].tests() if test.family == models["model 1"].names["spc"]]
+    assert own == [p for row in models["model 1"].of("spc") for p in row.holm_p]

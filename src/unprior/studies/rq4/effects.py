@@ -11,12 +11,12 @@ import numpy as np
 from unprior.evaluation import Change, compare, mcnemar
 from unprior.evaluation.metrics import correct
 from unprior.scores import ScoreTable
-from unprior.scores.schema import IntArray
+from unprior.scores.schema import SIDES, IntArray
 from unprior.tables.format import format_list
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class MeasureChange:
     """One measure before and after."""
 
     measure: str
@@ -37,10 +37,10 @@ class MethodEffect:
     """The name for people."""
     change: Change
     """Over all rows."""
-    effects: tuple[Effect, ...]
+    effects: tuple[MeasureChange, ...]
 
     def dominates(self, other: MethodEffect) -> bool:
-        """Nowhere worse and somewhere better; what is undefined decides nothing."""
+        """Nowhere worse and somewhere better; undefined measures are left out."""
         pairs = [(mine.after, theirs.after) for mine, theirs in zip(self.effects, other.effects, strict=True)]
         defined = [(mine, theirs) for mine, theirs in pairs if not math.isnan(mine) and not math.isnan(theirs)]
         return all(mine >= theirs for mine, theirs in defined) and any(mine > theirs for mine, theirs in defined)
@@ -50,32 +50,32 @@ def method_effect(part: ScoreTable, method: str, label: str, answers: IntArray) 
     """Measure answers to the rows of one task against the original answers."""
     change = compare(part, answers, side=None)
     if part.is_paired.all():
-        effects = [_accuracy(part, answers, side) for side in ("cf", "cs") if (part.is_cf == (side == "cf")).any()]
+        effects = [_accuracy(part, answers, side) for side in SIDES if (part.is_cf == (side == "cf")).any()]
     else:
         effects = [_accuracy(part, answers, None)]
         if all("yes" in candidates for candidates in part.column("candidates")):
             before, after = _f1(part, part.original_positions), _f1(part, answers)
-            effects.append(Effect("f1", before, after, after - before, None))
+            effects.append(MeasureChange("f1", before, after, after - before, None))
     return MethodEffect(method, label, change, tuple(effects))
 
 
-def _accuracy(part: ScoreTable, answers: IntArray, side: str | None) -> Effect:
+def _accuracy(part: ScoreTable, answers: IntArray, side: str | None) -> MeasureChange:
     rows = np.ones(len(part), dtype=np.bool_) if side is None else part.is_cf == (side == "cf")
     change = compare(part, answers, side=side)
     before, after = (float(correct(part, given)[rows].mean()) for given in (part.original_positions, answers))
-    return Effect(side or "accuracy", before, after, change.delta, mcnemar(change.repairs, change.harms).p_value)
+    return MeasureChange(side or "accuracy", before, after, change.delta, mcnemar(change.repairs, change.harms).p_value)
 
 
 def _f1(part: ScoreTable, answers: IntArray) -> float:
-    """With yes as the positive answer; NaN where nobody says or should say yes."""
-    said = np.array([name == "yes" for name in part.candidate_names(answers)])
+    """With yes as the positive answer; NaN where yes is neither given nor right."""
+    given = np.array([name == "yes" for name in part.candidate_names(answers)])
     right = np.array([name == "yes" for name in part.column("answer")])
-    total = int(said.sum() + right.sum())
-    return 2 * int((said & right).sum()) / total if total else math.nan
+    total = int(given.sum() + right.sum())
+    return 2 * int((given & right).sum()) / total if total else math.nan
 
 
 def only_answer(part: ScoreTable) -> str | None:
-    """The right answer of all rows, if there are several and it is the same in all: saying it always is then enough.
+    """The right answer of all rows, if there are several and it is the same in all: always giving it is then enough.
 
     >>> from unprior import synthesize
     >>> qa = synthesize(seed=0).where(task="qa")
@@ -87,16 +87,17 @@ def only_answer(part: ScoreTable) -> str | None:
 
 
 def always_same(places: Mapping[str, str | None]) -> tuple[str, ...]:
-    """A sentence about those places (of a benchmark) where one answer is always right; none if there are none.
+    """A sentence about the benchmarks and tasks where one answer is always right; none if there are none.
 
     >>> always_same({"conflictvis MC": None, "conflictvis QA": "yes"})
-    ('All right answers of conflictvis QA are “yes”, so a gain there may be a mere leaning towards it.',)
+    ('All right answers of conflictvis QA are “yes”, so a gain there may only show a bias towards that answer.',)
     """
     by_answer: dict[str, list[str]] = {}
     for place, answer in places.items():
         if answer is not None:
             by_answer.setdefault(answer, []).append(place)
     return tuple(
-        f"All right answers of {format_list(names)} are “{answer}”, so a gain there may be a mere leaning towards it."
+        f"All right answers of {format_list(names)} are “{answer}”, so a gain there may only show a bias towards that "
+        f"answer."
         for answer, names in by_answer.items()
     )

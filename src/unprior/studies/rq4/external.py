@@ -6,28 +6,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unprior.baselines.controls import run_controls
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.evaluation.comparison import group_rows
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.studies.inputs import External
 from unprior.studies.result import StudyResult, format_repairs
-from unprior.studies.rq4.carried_over import baseline_answers, control_answers, spc_answers
 from unprior.studies.rq4.effects import MethodEffect, always_same, method_effect, only_answer
 from unprior.studies.study import Study
-from unprior.tables.format import format_points
+from unprior.tables.format import format_limit, format_points
 from unprior.tables.model import Row, Section, Table
 
+WIDE_CONTROLS = {"selected-strength-gated": "Fixed strength", "learned-rule-fixed": "Learned rule"}
+"""Controls that the paper carries over at the wide limit."""
+PRIMARY_CONTROLS = {"cfg-score": "CFG on scores"}
+"""Controls that it carries over at the primary limit."""
 _NAMES = {"cf": "ΔCF", "cs": "ΔCS", "accuracy": "Δaccuracy", "f1": "ΔF1"}
 _CAPTION = (
-    "Points; SPC (standard) and the rules with an ε are fitted and selected on SPC's own development pairs alone. "
-    "Within a benchmark, effects that no other row dominates are marked. F1 takes yes as positive."
+    "Points; SPC and the rules with an ε are fitted and selected on SPC's own development pairs alone. Within a "
+    "benchmark, effects that no other row dominates are bold. F1 takes yes as positive."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
-    """One task of one benchmark."""
+class BenchmarkEffects:
+    """What the methods do to one task of one benchmark."""
 
     benchmark: str
     task: str
@@ -53,7 +57,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
-class Transfers(StudyResult):
+class ExternalBenchmarks(StudyResult):
     """SPC with settings from its own development rows, on its own test rows and on other benchmarks.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
@@ -64,7 +68,7 @@ class Transfers(StudyResult):
     [('synthetic', 'qa', True), ('other', 'mc', False)]
     """
 
-    rows: tuple[Transfer, ...]
+    rows: tuple[BenchmarkEffects, ...]
 
     @property
     def methods(self) -> dict[str, str]:
@@ -93,12 +97,11 @@ class Transfers(StudyResult):
 
     @property
     def table(self) -> Table:
-        """By benchmark and method: answers changed, repairs and harms, and effects; nondominated ones marked."""
+        """By benchmark and method: answers changed, repairs and harms, and effects; nondominated ones bold."""
         sections = []
         for row in self.rows:
-            measures = "/".join(_NAMES[effect.measure] for effect in row.methods[0].effects)
             fitted = ", where SPC was fitted" if row.own else ""
-            heading = f"{row.name}{fitted}: {measures} of {row.methods[0].change.total} answers"
+            heading = f"{row.name}{fitted}: {_measures(row.methods[0])} of {row.methods[0].change.total} answers"
             lines = tuple(
                 Row(
                     (each.label, str(each.change.changed), format_repairs(each.change), _deltas(each)),
@@ -124,28 +127,31 @@ class Transfers(StudyResult):
         others = [row for row in self.rows if not row.own]
         if not others:
             return ("There are no other benchmarks.",)
-        said = []
+        sentences = []
         first, label = next(iter(self.methods.items()))
         for row in others:
             found = row.of(first)
             assert found is not None  # SPC answers everywhere
-            names = "/".join(_NAMES[effect.measure] for effect in found.effects)
-            said.append(
-                f"On {row.name} {label} changes {found.change.changed} of {found.change.total} "
-                f"answers (repairs/harms {format_repairs(found.change)}, {names} {_deltas(found)})."
+            sentences.append(
+                f"On {row.name}, {label} changes {found.change.changed} of {found.change.total} "
+                f"answers (repairs/harms {format_repairs(found.change)}, {_measures(found)} {_deltas(found)})."
             )
         versions = [name for name in self.methods if name.startswith("spc-")]
         for name in (name for name in self.methods if name not in versions):
             same_limit = (version for version in versions if name.endswith(version.removeprefix("spc")))
-            said.append(_beside(others, next(same_limit, first), name))
-        return (*(each for each in said if each), *self._always_same)
+            sentences.append(_beside(others, next(same_limit, first), name))
+        return (*filter(None, sentences), *self._always_same)
+
+
+def _measures(found: MethodEffect) -> str:
+    return "/".join(_NAMES[effect.measure] for effect in found.effects)
 
 
 def _deltas(found: MethodEffect) -> str:
     return "/".join(format_points(effect.delta) for effect in found.effects)
 
 
-def _beside(rows: Sequence[Transfer], spc: str, other: str) -> str:
+def _beside(rows: Sequence[BenchmarkEffects], spc: str, other: str) -> str:
     """One method against SPC wherever both have answered; nothing where that is nowhere."""
     found = [(row.of(spc), row.of(other)) for row in rows]
     pairs = [(mine, theirs) for mine, theirs in found if mine is not None and theirs is not None]
@@ -166,7 +172,7 @@ def study_external(
     others: Mapping[str, External],
     *,
     development: ScoreTable | None = None,
-) -> Transfers:
+) -> ExternalBenchmarks:
     """Apply fitted calibrators to their own test rows and to all rows of other benchmarks.
 
     Parameters
@@ -178,22 +184,40 @@ def study_external(
     others
         Other benchmarks by name; methods stand beside SPC where their answers are there.
     development
-        Rows that the calibrators were fitted on; with them controls are chosen there, too, and carried over.
+        Rows that the calibrators were fitted on; if given, controls are chosen on them and applied as well.
     """
     name = next((str(each) for each in own.table.column("benchmark") if each is not None), "own test rows")
     compared = {"nolan"} | {each.info.name for external in others.values() for each in external.baselines}
-    rows: list[Transfer] = []
+    rows: list[BenchmarkEffects] = []
     for benchmark, external in ((name, own), *others.items()):
         baselines = [each for each in external.baselines if each.info.name in compared]
         for (task,), chosen in group_rows(external.table, "task").items():
             part = external.table.take(chosen)
-            given = spc_answers(calibrators, part)
+            effects = [
+                method_effect(part, f"spc-{each.epsilon_cs:g}", decisions.method, decisions.final_positions)
+                for each, decisions in ((each, each.predict(part)) for each in calibrators)
+            ]
             if development is not None:
-                given += control_answers(calibrators, development, part)
-            given += baseline_answers(baselines, chosen)
-            effects = tuple(method_effect(part, *each) for each in given)
-            rows.append(Transfer(benchmark, str(task), external is own, effects, only_answer(part)))
-    return Transfers(tuple(rows))
+                effects += _control_effects(calibrators, development, part)
+            effects += [
+                method_effect(part, each.info.name, each.info.label, each.answers[chosen]) for each in baselines
+            ]
+            rows.append(BenchmarkEffects(benchmark, str(task), external is own, tuple(effects), only_answer(part)))
+    return ExternalBenchmarks(tuple(rows))
+
+
+def _control_effects(
+    calibrators: Sequence[SelectivePriorCalibrator], development: ScoreTable, part: ScoreTable
+) -> list[MethodEffect]:
+    """Controls chosen on development rows, with the limits of the last and the first calibrator."""
+    known = set(development.column("task")) >= set(part.column("task"))
+    effects = []
+    # Guidance has a scale for every task, so that it has none for a task without development rows.
+    for calibrator, labels in ((calibrators[-1], WIDE_CONTROLS), (calibrators[0], PRIMARY_CONTROLS if known else {})):
+        for result in run_controls(development, part, calibrator=calibrator, names=list(labels)):
+            label = f"{labels[result.name]} (ε = {format_limit(calibrator.epsilon_cs)})"
+            effects.append(method_effect(part, f"{result.name}-{calibrator.epsilon_cs:g}", label, result.answers))
+    return effects
 
 
 STUDY = Study(
@@ -201,11 +225,12 @@ STUDY = Study(
     question="rq4",
     title="Transfer to other benchmarks",
     asks="Does SPC carry over to other benchmarks without retuning?",
-    how="Standard SPC (ε = {epsilon} and {wide_epsilon}), fitted and selected on the run's own development pairs, is "
-    "applied to every other benchmark as it is; paired benchmarks report ΔCF/ΔCS, others Δaccuracy and for yes/no "
-    "questions ΔF1. A fixed strength with SPC's gate and a separately learned revision rule (ε = {wide_epsilon}), and "
-    "guidance on scores (ε = {epsilon}), are chosen on the same pairs; methods with answers at hand, such as NoLan, "
-    "stand beside them.",
+    how="SPC (the version under study, standard in the paper; ε = {epsilon} and {wide_epsilon}), fitted and selected "
+    "on the run's own development pairs, is applied to every other benchmark as it is. Paired benchmarks report "
+    "ΔCF/ΔCS, others Δaccuracy and for yes/no questions ΔF1. A fixed strength with SPC's gate and a separately learned "
+    "revision rule (ε = {wide_epsilon}), and guidance on scores (ε = {epsilon}), are chosen on the same pairs; methods "
+    "with answers at hand, such as NoLan, stand beside them.",
+    label="tab:spectrum",
     needs=("scores", "external"),
     run=lambda inputs: study_external(
         [inputs.fitted(epsilon) for epsilon in (inputs.epsilon, inputs.wide_epsilon)],

@@ -14,7 +14,7 @@ from unprior.studies.common.resplit import held_out_folds
 from unprior.studies.common.trade_off import TradeOff, trade_off_panels, trade_offs
 from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes, format_limit, format_list
+from unprior.tables.format import format_list
 from unprior.tables.model import Row, Section, Table
 
 
@@ -44,6 +44,8 @@ class HeldOut(StudyResult):
     by: str
     """``category`` or ``subcategory``."""
     epsilon: float
+    method: str
+    """SPC with its version and ε."""
     folds: tuple[HeldOutFold, ...]
     pooled: tuple[TradeOff, ...]
     """Over the answers of all folds."""
@@ -77,11 +79,11 @@ class HeldOut(StudyResult):
             columns += [f"{task.upper()} ΔCF/ΔCS", f"{task.upper()} repairs/harms (CF; CS)"]
         rows = [Row(self._cells(fold.name, fold.tasks)) for fold in self.folds]
         return Table(
-            f"Generalisation to each {self.by} left out of development",
+            f"Generalisation of {self.method} to each {self.by} left out of development",
             tuple(columns),
             (Section(None, (*rows, Row(self._cells("All together", self.pooled), bold=True))),),
-            f"Points of accuracy; uncertainty-aware SPC, ε = {format_limit(self.epsilon)}. Every row is fitted without "
-            f"development pairs of its {self.by} and tested on that alone; the last row counts all of these answers.",
+            f"{self.method}; changes in points of accuracy. Every row is fitted without development pairs of its "
+            f"{self.by} and tested on that alone; the last row counts all of these answers.",
         )
 
     def _cells(self, name: str, results: tuple[TradeOff, ...]) -> tuple[str, ...]:
@@ -92,33 +94,32 @@ class HeldOut(StudyResult):
             if result is None:
                 cells += ["–", "–"]
             else:
-                cells += [
-                    format_changes(result.cf.delta, result.cs.delta),
-                    f"{format_repairs(result.cf)}; {format_repairs(result.cs)}",
-                ]
+                cells += [result.changes, f"{format_repairs(result.cf)}; {format_repairs(result.cs)}"]
         return tuple(cells)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The pooled result, and in how many folds repair generalises."""
-        pooled = format_list(
-            [f"{format_changes(each.cf.delta, each.cs.delta)} on {each.task.upper()}" for each in self.pooled]
-        )
+        pooled = format_list([f"{each.changes} on {each.task.upper()}" for each in self.pooled])
         plural = "categories" if self.by == "category" else "subcategories"
-        said = [
-            f"Fitted without the {self.by} it is tested on, SPC changes CF/CS accuracy by {pooled} over "
-            f"{len(self.folds)} {plural}."
+        sentences = [
+            f"Fitted without the {self.by} it is tested on, {self.method} changes CF/CS accuracy by {pooled} (points) "
+            f"over {len(self.folds)} {plural}."
         ]
         for task in self.tasks:
             gains = np.sign([result.cf.repairs - result.cf.harms for result in self.of(task)])
-            counts = {word: int((gains == sign).sum()) for word, sign in (("rises", 1), ("stays", 0), ("falls", -1))}
+            counts = {
+                word: int((gains == sign).sum()) for word, sign in (("rises", 1), ("does not change", 0), ("falls", -1))
+            }
             found = [f"{word} in {count}" for word, count in counts.items() if count]
             where = f"{format_list(found)} of {len(gains)}" if len(found) > 1 else found[0].replace(" in ", " in all ")
-            said.append(f"{task.upper()} accuracy on counterfactual images {where} {plural}.")
+            sentences.append(f"{task.upper()} accuracy on counterfactual images {where} {plural}.")
         abstaining = sum(fold.abstains for fold in self.folds)
         if abstaining:
-            said.append(f"In {abstaining} of {len(self.folds)} fits no setting was feasible and every answer stays.")
-        return tuple(said)
+            sentences.append(
+                f"In {abstaining} of {len(self.folds)} fits no setting was feasible, so that no answer is changed."
+            )
+        return tuple(sentences)
 
     def panels(self) -> Panels | None:
         """ΔCF and ΔCS of every fold, task by task."""
@@ -135,21 +136,22 @@ def study_held_out(table: ScoreTable, *, by: str = "category", epsilon: float = 
         folds.append(HeldOutFold(name, fold.development_pairs, decisions.settings is None, results))
         tests.append(fold.test)
         finals.append(decisions.final_positions)
-    return HeldOut(by, epsilon, tuple(folds), trade_offs(concatenate(tests), np.concatenate(finals)))
+    return HeldOut(by, epsilon, decisions.method, tuple(folds), trade_offs(concatenate(tests), np.concatenate(finals)))
 
 
-def _study(by: str, plural: str) -> Study:
+def _study(by: str, plural: str, label: str = "") -> Study:
     return Study(
         name=f"held-out-{plural}",
         question="rq4",
         title=f"Held-out {plural}",
         asks=f"Does SPC repair answers in a {by} that it has not seen in development?",
-        how=f"For every {by}, uncertainty-aware SPC (ε = {{epsilon}}) is fitted on the development pairs outside and "
-        f"judged on the test pairs inside; all answers together cover the test pairs once.",
+        how=f"For every {by}, SPC (uncertainty-aware, ε = {{epsilon}}) is fitted on the development pairs outside it "
+        f"and tested on the test pairs inside it; all answers together cover the test pairs once.",
+        label=label,
         needs=("scores",),
         run=lambda inputs: study_held_out(inputs.table, by=by, epsilon=inputs.epsilon),
     )
 
 
-CATEGORIES = _study("category", "categories")
+CATEGORIES = _study("category", "categories", "tab:family-folds")
 SUBCATEGORIES = _study("subcategory", "subcategories")

@@ -6,31 +6,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unprior.calibration import SelectivePriorCalibrator
+from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError
 from unprior.evaluation import Share, compare, holm, mcnemar
 from unprior.evaluation.metrics import correct
 from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
-from unprior.scores.schema import IntArray
+from unprior.scores.schema import SIDES
+from unprior.studies.by_model import LEVEL
 from unprior.studies.common.trade_off import TradeOff, trade_off_panels
 from unprior.studies.inputs import ORDERS
-from unprior.studies.result import StudyResult
+from unprior.studies.result import StudyResult, Test
 from unprior.studies.rq4.option_permutations import (
-    Agreement,
-    Answers,
     Order,
+    OrderAgreement,
     agreement,
     aligned,
     order_label,
     read_order,
+    shares_by_side,
 )
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes, format_limit, format_list, format_percent, format_points
+from unprior.tables.format import format_changes, format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
-
-_SIDES = ("cf", "cs")
-_LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +36,8 @@ class OrderResult:
     """One order of the options under one ε."""
 
     epsilon: float
+    method: str
+    """SPC with its version and ε."""
     order: tuple[int, ...]
     """Which old option stands at each new place."""
     before: tuple[Share, Share]
@@ -69,7 +69,7 @@ class OptionOrders(StudyResult):
     """
 
     rows: tuple[OrderResult, ...]
-    agreements: tuple[Agreement, ...]
+    agreements: tuple[OrderAgreement, ...]
     """Of the original answers first."""
 
     @property
@@ -83,17 +83,15 @@ class OptionOrders(StudyResult):
 
     def spread(self, epsilon: float, side: str = "cf") -> float:
         """Largest difference of SPC's accuracy between two orders under one ε."""
-        return _range(row.after[_SIDES.index(side)].value for row in self.of(epsilon))
+        return _range(row.after[SIDES.index(side)].value for row in self.of(epsilon))
 
-    @property
-    def _spreads(self) -> list[str]:
-        return [f"{_points(self.spread(epsilon))} (ε = {format_limit(epsilon)})" for epsilon in self.epsilons]
-
-    def p_values(self, epsilon: float) -> dict[str, float]:
-        """Raw p of every order and side under one ε, to be adjusted together with those of other models."""
-        return {
-            f"{row.label} {side.upper()}": p for row in self.of(epsilon) for side, p in zip(_SIDES, row.p, strict=True)
-        }
+    def tests(self) -> tuple[Test, ...]:
+        """Every order and side; a family is one ε, as in the paper."""
+        return tuple(
+            Test(row.method, f"{row.label} {side.upper()}", p, holm_p)
+            for row in self.rows
+            for side, p, holm_p in zip(SIDES, row.p, row.holm_p, strict=True)
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """One record per ε and order; agreement and spread are over all orders, so the same for all of one ε."""
@@ -103,7 +101,7 @@ class OptionOrders(StudyResult):
             ours = self._agreement(row.epsilon)
             record = {"epsilon": row.epsilon, "order": "".join(map(str, row.order)), "label": row.label}
             record |= row.result.record()
-            for place, side in enumerate(_SIDES):
+            for place, side in enumerate(SIDES):
                 record |= {
                     f"{side}_before": row.before[place].value, f"{side}_after": row.after[place].value,
                     f"{side}_p": row.p[place], f"{side}_holm_p": row.holm_p[place],
@@ -117,75 +115,64 @@ class OptionOrders(StudyResult):
     @property
     def table(self) -> Table:
         """Accuracies by order under the first ε, and how often answers agree."""
-        epsilon = self.epsilons[0]
+        shown = self.of(self.epsilons[0])
         rows = tuple(
             Row(
                 (
                     row.label,
                     _shares(*row.before),
                     _shares(*row.after),
-                    format_changes(row.result.cf.delta, row.result.cs.delta),
+                    row.result.changes,
                     "/".join(f"{p:.3g}" for p in row.holm_p),
                 )
             )
-            for row in self.of(epsilon)
+            for row in shown
         )
-        original, ours = self.agreements[0], self._agreement(epsilon)
-        same = Row(
-            (
-                "All orders",
-                _shares(original.cf, original.cs),
-                _shares(ours.cf, ours.cs),
-                format_changes(ours.cf.value - original.cf.value, ours.cs.value - original.cs.value),
-                "–",
-            )
-        )
+        original, ours = self.agreements[0], self._agreement(shown[0].epsilon)
+        change = format_changes(ours.cf.value - original.cf.value, ours.cs.value - original.cs.value)
+        same = Row(("All orders", _shares(original.cf, original.cs), _shares(ours.cf, ours.cs), change, "–"))
         return Table(
-            "Multiple choice with the options in other orders",
+            f"Multiple choice with the options in other orders, {shown[0].method}",
             ("Order", "Original CF/CS (%)", "SPC CF/CS (%)", "ΔCF/ΔCS", "Holm p CF/CS"),
             (Section("Accuracy", rows), Section("Same answer in every order", (same,))),
-            f"Uncertainty-aware SPC, ε = {format_limit(epsilon)}, fitted on the original order alone. Exact tests, "
-            f"Holm over "
-            f"{2 * len(rows)} comparisons. An answer that could not be read agrees with none.",
+            f"{shown[0].method}, fitted on the original order alone. Exact tests, Holm over {2 * len(rows)} "
+            f"comparisons. An answer that could not be read agrees with none.",
         )
 
-    def _agreement(self, epsilon: float) -> Agreement:
+    def _agreement(self, epsilon: float) -> OrderAgreement:
         return next(each for each in self.agreements if each.epsilon == epsilon)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """How far the gain moves with the order, what is significant, and what happens to agreement."""
-        said = []
+        sentences = []
         for epsilon in self.epsilons:
             rows = self.of(epsilon)
-            cf, cs = ([getattr(row.result, side).delta for row in rows] for side in _SIDES)
-            said.append(
-                f"With ε = {format_limit(epsilon)} the CF changes of {len(rows)} orders lie between "
-                f"{format_points(min(cf))} and "
-                f"{format_points(max(cf))} points, the CS changes between {format_points(min(cs))} and "
-                f"{format_points(max(cs))}."
+            cf, cs = (_between([getattr(row.result, side).delta for row in rows]) for side in SIDES)
+            sentences.append(
+                f"With {rows[0].method} the CF changes of {len(rows)} orders are between {cf} points, the CS changes "
+                f"between {cs}."
             )
         rows = self.of(self.epsilons[0])
-        said.append(
-            f"The CF accuracy of SPC differs between two orders by at most {format_list(self._spreads)} points, "
-            f"that of the "
-            f"original answers by {_points(_range(row.before[0].value for row in rows))}."
-        )
-        gains = sum(row.result.cf.delta > 0 and row.holm_p[0] < _LEVEL for row in rows)
-        losses = sum(row.result.cs.delta < 0 and row.holm_p[1] < _LEVEL for row in rows)
-        said.append(
-            f"With ε = {format_limit(self.epsilons[0])} CF accuracy rises significantly in {gains} and CS accuracy "
-            f"falls "
-            f"significantly in {losses} of {len(rows)} orders (Holm, {_LEVEL:g})."
+        method = rows[0].method
+        spreads = {self.of(epsilon)[0].method: self.spread(epsilon) for epsilon in self.epsilons}
+        spreads["the original answers"] = _range(row.before[0].value for row in rows)
+        differences = [f"{100 * spread:.1f} points with {name}" for name, spread in spreads.items()]
+        sentences.append(f"Between two orders, CF accuracy differs by at most {format_list(differences)}.")
+        gains = sum(row.result.cf.delta > 0 and row.holm_p[0] <= LEVEL for row in rows)
+        losses = sum(row.result.cs.delta < 0 and row.holm_p[1] <= LEVEL for row in rows)
+        sentences.append(
+            f"With {method} CF accuracy rises significantly in {gains} and CS accuracy falls significantly in {losses} "
+            f"of {len(rows)} orders (Holm, {LEVEL:g})."
         )
         original, ours = self.agreements[0], self._agreement(self.epsilons[0])
         difference = ours.cf.count + ours.cs.count - original.cf.count - original.cs.count
         word = "less often than" if difference < 0 else "more often than" if difference > 0 else "as often as"
-        said.append(
-            f"SPC gives the same answer in every order {word} the original answers do: {_shares(ours.cf, ours.cs)} "
-            f"against {_shares(original.cf, original.cs)} % (CF/CS)."
+        sentences.append(
+            f"{method} gives the same answer in every order {word} the original answers do: "
+            f"{_shares(ours.cf, ours.cs)} against {_shares(original.cf, original.cs)} % (CF/CS)."
         )
-        return tuple(said)
+        return tuple(sentences)
 
     def panels(self) -> Panels | None:
         """ΔCF and ΔCS of every order under the first ε."""
@@ -216,34 +203,30 @@ def study_option_orders(
     rows: list[OrderResult] = []
     agreements = [agreement(None, choices, {order: table.original_positions for order, table in tables.items()})]
     for calibrator in calibrators:
-        finals = {order: calibrator.predict(table).final_positions for order, table in tables.items()}
-        rows += _results(calibrator.epsilon_cs, tables, finals)
+        decisions = {order: calibrator.predict(table) for order, table in tables.items()}
+        rows += _results(decisions)
+        finals = {order: each.final_positions for order, each in decisions.items()}
         agreements.append(agreement(calibrator.epsilon_cs, choices, finals))
     return OptionOrders(tuple(rows), tuple(agreements))
 
 
-def _results(epsilon: float, tables: Mapping[Order, ScoreTable], finals: Answers) -> list[OrderResult]:
-    changes = {order: [compare(tables[order], finals[order], side=side) for side in _SIDES] for order in tables}
+def _results(decisions: Mapping[Order, Decisions]) -> list[OrderResult]:
+    changes = {order: [compare(each.table, each, side=side) for side in SIDES] for order, each in decisions.items()}
     tests = [mcnemar(change.repairs, change.harms).p_value for pair in changes.values() for change in pair]
     adjusted = holm(tests).adjusted
     return [
         OrderResult(
-            epsilon,
+            each.made_with["epsilon_cs"],
+            each.method,
             order,
-            _accuracy(tables[order], tables[order].original_positions),
-            _accuracy(tables[order], finals[order]),
-            TradeOff("mc", *pair),
+            shares_by_side(each.table, correct(each.table, each.table.original_positions)),
+            shares_by_side(each.table, correct(each.table, each.final_positions)),
+            TradeOff("mc", *changes[order]),
             (tests[2 * place], tests[2 * place + 1]),
             (adjusted[2 * place], adjusted[2 * place + 1]),
         )
-        for place, (order, pair) in enumerate(changes.items())
+        for place, (order, each) in enumerate(decisions.items())
     ]
-
-
-def _accuracy(table: ScoreTable, answers: IntArray) -> tuple[Share, Share]:
-    right = correct(table, answers)
-    cf, cs = (Share(int((right & side).sum()), int(side.sum())) for side in (table.is_cf, ~table.is_cf))
-    return cf, cs
 
 
 def _range(values: Iterable[float]) -> float:
@@ -251,9 +234,8 @@ def _range(values: Iterable[float]) -> float:
     return max(found) - min(found)
 
 
-def _points(difference: float) -> str:
-    """Without a sign."""
-    return f"{100 * difference:.1f}"
+def _between(deltas: Sequence[float]) -> str:
+    return f"{format_points(min(deltas))} and {format_points(max(deltas))}"
 
 
 def _shares(cf: Share, cs: Share) -> str:
@@ -265,9 +247,10 @@ STUDY = Study(
     question="rq4",
     title="Multiple choice with the options in other orders",
     asks="Does the repair survive when the options change places?",
-    how="Uncertainty-aware SPC (ε = {wide_epsilon} in the table, {epsilon} in the records) is fitted on development "
-    "questions in the original order and applied to test questions in two rotations and in reverse. Exact tests with "
-    "Holm's adjustment over orders and sides; for agreement, letters are mapped back to their meanings.",
+    how="SPC (uncertainty-aware, ε = {wide_epsilon} in the table, {epsilon} too in the records) is fitted on "
+    "development questions in the original order and applied to test questions in two rotations and in reverse. Exact "
+    "tests with Holm's adjustment over orders and sides; for agreement, letters are mapped back to their meanings.",
+    label="tab:mc-option-order",
     needs=("scores", "orders"),
     run=lambda inputs: study_option_orders(
         [inputs.fitted(epsilon, uncertainty=True) for epsilon in (inputs.wide_epsilon, inputs.epsilon)],

@@ -11,7 +11,7 @@ import numpy as np
 from unprior.errors import UnpriorError
 from unprior.evaluation import Share
 from unprior.scores import ScoreTable
-from unprior.scores.schema import IntArray
+from unprior.scores.schema import BoolArray, IntArray
 
 Order = tuple[int, ...]
 """Which old option stands at each new place."""
@@ -20,7 +20,7 @@ Answers = Mapping[Order, IntArray]
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class OrderAgreement:
     """Questions whose answer means the same in every order."""
 
     epsilon: float | None
@@ -42,12 +42,17 @@ def order_label(order: Sequence[int]) -> str:
     return "Reversal" if list(order) == places[::-1] else ", ".join("ABCDEFGHIJ"[old] for old in order)
 
 
-def agreement(epsilon: float | None, choices: ScoreTable, answers: Answers) -> Agreement:
+def agreement(epsilon: float | None, choices: ScoreTable, answers: Answers) -> OrderAgreement:
     """How often answers agree in all orders, after letters are mapped back to the original options."""
     meanings = np.stack([np.where(given < 0, -1, np.array(order)[given]) for order, given in answers.items()])
     same = (meanings == meanings[0]).all(axis=0) & (meanings[0] >= 0)
-    cf, cs = (Share(int((same & side).sum()), int(side.sum())) for side in (choices.is_cf, ~choices.is_cf))
-    return Agreement(epsilon, cf, cs)
+    return OrderAgreement(epsilon, *shares_by_side(choices, same))
+
+
+def shares_by_side(table: ScoreTable, which: BoolArray) -> tuple[Share, Share]:
+    """How many rows of the CF and of the CS images are marked."""
+    cf, cs = (Share(int((which & side).sum()), int(side.sum())) for side in (table.is_cf, ~table.is_cf))
+    return cf, cs
 
 
 def read_order(name: str) -> Order:

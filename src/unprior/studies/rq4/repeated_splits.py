@@ -5,27 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from unprior.benchmarks.splits import DEV, REPEATED_SEEDS, split_by_seed
+from unprior.plots.display import Display, task_name
+from unprior.plots.panels import Panels
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores import ScoreTable
 from unprior.studies.common.resplit import fold, outline_by_subcategory
 from unprior.studies.common.spread import TaskSpread, spreads
 from unprior.studies.common.trade_off import TradeOff, trade_offs
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
-from unprior.tables.format import format_count, format_limit, format_list
+from unprior.tables.format import format_count, format_list
 from unprior.tables.model import Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """SPC fitted and judged on one split."""
+    """SPC fitted and tested on one split."""
 
     seed: int
     development_pairs: int
@@ -45,6 +46,8 @@ class RepeatedSplits(StudyResult):
     """
 
     epsilon: float
+    method: str
+    """SPC with its version and ε."""
     per_subcategory: int
     """Development pairs drawn from every subcategory that has so many."""
     subcategories: int
@@ -84,11 +87,11 @@ class RepeatedSplits(StudyResult):
         everywhere = all(each.development_pairs == self.per_subcategory * self.subcategories for each in self.splits)
         drawn = f"{'' if everywhere else 'up to '}{format_count(self.per_subcategory, 'pair')} of each subcategory"
         return Table.plain(
-            f"Variation across {len(self.splits)} independent data splits",
+            f"Variation of {self.method} across {len(self.splits)} independent data splits",
             ("Task", "ΔCF mean ± std [range]", "ΔCS mean ± std [range]"),
             rows,
-            f"Points of accuracy; uncertainty-aware SPC, ε = {format_limit(self.epsilon)}. For every "
-            f"split {drawn} are drawn for development; all others are tested.",
+            f"{self.method}; changes in points of accuracy. For every split {drawn} are drawn for development; all "
+            f"others are tested.",
         )
 
     @property
@@ -100,23 +103,59 @@ class RepeatedSplits(StudyResult):
         lost = [f"in {sum(result.cs.delta < 0 for result in self.of(each.task)) or 'none'} on {each.task.upper()}"
                 for each in self.summary]  # fmt: skip
         return (
-            f"{'All' if positive == len(results) else f'{positive} of'} {len(results)} CF changes over "
-            f"{len(self.splits)} splits are positive; mean ± standard deviation is {means}.",
-            f"Of the {len(self.splits)} splits CS accuracy falls {format_list(lost)}.",
+            f"{'All' if positive == len(results) else f'{positive} of'} {len(results)} CF changes of {self.method} "
+            f"over {len(self.splits)} splits are positive; mean ± standard deviation is {means}.",
+            f"Of the {len(self.splits)} splits, CS accuracy falls {format_list(lost)}.",
         )
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels | None:
         """One point per split, for every task."""
-        from unprior.plots.display import side_by_side
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures.splits import SplitsDisplay
+        return Panels.per_task(SplitsDisplay.from_results, self, [each.task for each in self.summary], 4.0, 3.4)
 
-        chosen = style or LIGHT
-        draws = [
-            lambda axes, task=each.task: SplitsDisplay.from_results(self, task=task, ax=axes, style=chosen)
-            for each in self.summary
-        ]
-        return side_by_side(draws, 4.0, 3.4, chosen)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitsDisplay(Display):
+    """One task: every split as a dot, their mean with one standard deviation as a cross.
+
+    >>> from unprior import synthesize
+    >>> from unprior.studies.rq4.repeated_splits import study_repeated_splits
+    >>> results = study_repeated_splits(synthesize(seed=0), seeds=(0, 1))
+    >>> len(SplitsDisplay.from_results(results, task="mc").points)
+    2
+    """
+
+    points: tuple[tuple[float, float], ...]
+    """ΔCS and ΔCF in points, by seed."""
+    mean: tuple[float, float]
+
+    @classmethod
+    def from_results(
+        cls, results: RepeatedSplits, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT
+    ) -> Self:
+        """Draw one task on ``ax``, or on a new figure."""
+        points = tuple((100 * result.cs.delta, 100 * result.cf.delta) for result in results.of(task))
+        summary = next(each for each in results.summary if each.task == task)
+        mean = (100 * summary.cs.mean, 100 * summary.cf.mean)
+        with style.applied():
+            axes = ax or style.new_axes(4.0, 3.4)
+            display = cls(axes_=axes, style=style, points=points, mean=mean)
+            display._draw(task, results.method, summary)
+        return display
+
+    def _draw(self, task: str, method: str, summary: TaskSpread) -> None:
+        axes, style = self.axes_, self.style
+        axes.axhline(0, color=style.quiet, linewidth=0.8)
+        axes.axvline(0, color=style.quiet, linewidth=0.8)
+        across, up = zip(*self.points, strict=True)
+        axes.plot(across, up, "o", color=style.method, markersize=6, alpha=0.75, markeredgecolor=style.paper,
+                  label=f"{method}, one split", zorder=3)  # fmt: skip
+        deviations = [0.0 if each.deviation != each.deviation else 100 * each.deviation
+                      for each in (summary.cs, summary.cf)]  # fmt: skip
+        axes.errorbar(*self.mean, xerr=deviations[0], yerr=deviations[1], color=style.control, linewidth=1.6,
+                      capsize=3, label="mean ± std", zorder=4)  # fmt: skip
+        axes.margins(0.12)
+        axes.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=1)
 
 
 def study_repeated_splits(
@@ -126,16 +165,20 @@ def study_repeated_splits(
 
     As many are drawn as the table's own split has at most in a subcategory; in the paper these are five.
     """
-    whole = outline_by_subcategory(table)
-    own = Counter(subcategory for _, subcategory in {(e.pair_id, e.subcategory) for e in whole if e.split == DEV})
+    full_benchmark = outline_by_subcategory(table)
+    own = Counter(
+        subcategory for _, subcategory in {(e.pair_id, e.subcategory) for e in full_benchmark if e.split == DEV}
+    )
     per_subcategory = max(own.values())
     splits = []
     for seed in seeds:
-        drawn = fold(table, split_by_seed(whole, seed, per_subcategory))
+        drawn = fold(table, split_by_seed(full_benchmark, seed, per_subcategory))
         decisions = drawn.decisions(epsilon, uncertainty=True)
         results = trade_offs(drawn.test, decisions)
         splits.append(SplitResult(seed, drawn.development_pairs, decisions.settings is None, results))
-    return RepeatedSplits(epsilon, per_subcategory, len({each.subcategory for each in whole}), tuple(splits))
+    return RepeatedSplits(
+        epsilon, decisions.method, per_subcategory, len({each.subcategory for each in full_benchmark}), tuple(splits)
+    )
 
 
 STUDY = Study(
@@ -144,8 +187,9 @@ STUDY = Study(
     title="Repeated data splits",
     asks="Does the result depend on which pairs happened to be for development?",
     how="Ten seeds; each draws as many development pairs of every subcategory as the run has at most in one (five in "
-    "the paper), uncertainty-aware SPC (ε = {epsilon}) is fitted on these and judged on all others. The standard "
+    "the paper), SPC (uncertainty-aware, ε = {epsilon}) is fitted on these and tested on all others. The standard "
     "deviation is that of a sample (n − 1).",
+    label="tab:repeated-split-summary",
     needs=("scores",),
     run=lambda inputs: study_repeated_splits(inputs.table, epsilon=inputs.epsilon),
 )

@@ -15,20 +15,73 @@ from unprior.evaluation.metrics import correct
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
-from unprior.scores.schema import IntArray
+from unprior.scores.schema import SIDES, BoolArray, IntArray
+from unprior.studies.by_model import LEVEL
 from unprior.studies.inputs import External
-from unprior.studies.result import StudyResult, format_repairs
-from unprior.studies.rq2.significance import LEVEL, format_p
-from unprior.studies.rq4.effects import Effect, MethodEffect, always_same, method_effect, only_answer
-from unprior.studies.rq4.subsets import Subset, subsets
+from unprior.studies.result import StudyResult, Test, format_repairs
+from unprior.studies.rq2.significance import format_p
+from unprior.studies.rq4.effects import MeasureChange, MethodEffect, always_same, method_effect, only_answer
 from unprior.studies.study import Study
 from unprior.tables.format import format_limit, format_list
 from unprior.tables.model import Row, Section, Table
 
-_CAPTION = (
-    "Accuracy, for unpaired yes/no questions accuracy/F1 (yes is positive); standard SPC, selected on its own "
-    "development pairs alone; exact two-sided McNemar p."
-)
+SIDE_NAMES = {"hallusionbench": {"cf": "Hard", "cs": "Easy"}, "popev2": {"cf": "Absent", "cs": "Present"}}
+"""Benchmarks that have words of their own for the two sides of a pair."""
+_MIN_CATEGORIES, _MAX_CATEGORIES = 2, 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subset:
+    """Some rows of a benchmark."""
+
+    name: str
+    """Such as ``MC CF``, ``Hard`` or ``color CS``."""
+    task: str
+    side: str | None
+    """None where images are not paired."""
+    category: str | None
+    """None in a subset of all categories."""
+    rows: IntArray
+
+
+def subsets(benchmark: str, table: ScoreTable) -> tuple[Subset, ...]:
+    """Sides of every paired task, other tasks as a whole; then the same by category where there are two to six.
+
+    >>> from unprior import synthesize
+    >>> [subset.name for subset in subsets("popev2", synthesize(seed=0).where(task="qa"))][:3]
+    ['Absent', 'Present', 'Attribute Anomalies Absent']
+    """
+    every = np.ones(len(table), dtype=np.bool_)
+    return tuple(
+        subset
+        for category, rows in ((None, every), *_categories(table))
+        for subset in _by_task(benchmark, table, category, rows)
+    )
+
+
+def _by_task(benchmark: str, table: ScoreTable, category: str | None, within: BoolArray) -> Iterator[Subset]:
+    tasks = group_rows(table, "task")
+    for (task,), of_task in tasks.items():
+        paired = bool(table.is_paired[of_task].all())
+        chosen = of_task[within[of_task]]
+        for side in SIDES if paired else (None,):
+            rows = chosen if side is None else chosen[table.is_cf[chosen] == (side == "cf")]
+            if len(rows):
+                word = None if side is None else SIDE_NAMES.get(benchmark, {}).get(side, side.upper())
+                words = [str(task).upper() if len(tasks) > 1 else None, category, word]
+                yield Subset(" ".join(filter(None, words)) or "All", str(task), side, category, rows)
+
+
+def _categories(table: ScoreTable) -> list[tuple[str, BoolArray]]:
+    """Categories, or the subcategories of a single one, if they are neither too few nor too many."""
+    for column in ("category", "subcategory"):
+        values = np.array([str(value or "") for value in table.column(column)])
+        names = sorted(set(values.tolist()) - {""})
+        if len(names) > 1:
+            return (
+                [(name, values == name) for name in names] if _MIN_CATEGORIES <= len(names) <= _MAX_CATEGORIES else []
+            )
+    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +89,8 @@ class SubsetChange:
     """What SPC with one limit does to one subset."""
 
     epsilon: float
+    method: str
+    """SPC with its version and ε."""
     effect: MethodEffect
     """Accuracy first; F1 follows where it is reported."""
     low: float
@@ -47,7 +102,7 @@ class SubsetChange:
     holm_p: float
     """Adjusted over the family."""
     family: int
-    """Comparisons of this benchmark and limit: its whole sides or tasks, or else its categories."""
+    """Comparisons of this benchmark and limit: its sides or tasks, or else its categories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +125,7 @@ class TransferRow:
 
 @dataclass(frozen=True, slots=True)
 class SubsetTransfer(StudyResult):
-    """Standard SPC with settings from its own development rows, on the subsets of other benchmarks.
+    """SPC with settings from its own development rows, on the subsets of other benchmarks.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> calibrator = SelectivePriorCalibrator().fit(synthesize(seed=0))
@@ -103,11 +158,28 @@ class SubsetTransfer(StudyResult):
                 records.append(record)
         return records
 
+    def tests(self) -> tuple[Test, ...]:
+        """Every subset; a family is one benchmark and limit, its categories apart from the full benchmark."""
+        return tuple(
+            Test(f"{each.method} on {where}{row.benchmark}", row.subset, each.p, each.holm_p)
+            for row in self.rows
+            for where in ["" if row.category is None else "categories of "]
+            for each in row.changes
+        )
+
+    @property
+    def _methods(self) -> tuple[str, ...]:
+        return tuple(each.method for each in self.rows[0].changes) if self.rows else ()
+
     @property
     def table(self) -> Table:
         """Metric before and after, repairs and harms, and exact p with every limit, by benchmark."""
         limits = [f"ε = {format_limit(each.epsilon)}" for each in self.rows[0].changes] if self.rows else []
         heads = [f"{what} {at}" for what in ("SPC", "Repairs/harms", "p") for at in limits]
+        caption = (
+            f"Accuracy, for unpaired yes/no questions accuracy/F1 (yes is positive). {format_list(self._methods)}, "
+            "selected on the run's own development pairs alone. Exact two-sided McNemar p."
+        )
         sections: dict[str, list[Row]] = {}
         for row in self.rows:
             cells = [
@@ -122,32 +194,32 @@ class SubsetTransfer(StudyResult):
             "Performance on the parts of other benchmarks",
             ("Subset", "Original", *heads),
             tuple(Section(name, tuple(rows)) for name, rows in sections.items()),
-            " ".join((_CAPTION, *always_same(dict(self.only_answers)))),
+            " ".join((caption, *always_same(dict(self.only_answers)))),
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What is significant with every limit, and what the limits exchange."""
-        whole = [row for row in self.rows if row.category is None]
-        if not whole:
+        full_benchmark = [row for row in self.rows if row.category is None]
+        if not full_benchmark:
             return ("There are no other benchmarks.",)
-        said = []
-        for place, first in enumerate(whole[0].changes):
-            kept = [row for row in whole if row.changes[place].holm_p <= LEVEL]
+        sentences = []
+        for place, method in enumerate(self._methods):
+            kept = [row for row in full_benchmark if row.changes[place].holm_p <= LEVEL]
             names = [f"{row.name} ({'gain' if row.changes[place].effect.change.delta > 0 else 'loss'})" for row in kept]
-            said.append(
-                f"With ε = {format_limit(first.epsilon)}, {len(kept) or 'none'} of {len(whole)} changes "
+            sentences.append(
+                f"With {method}, {len(kept) or 'none'} of {len(full_benchmark)} changes "
                 f"{'is' if len(kept) < 2 else 'are'} significant at {LEVEL:g} after adjustment within a benchmark"
                 + (f": {format_list(names)}." if kept else ".")
             )
         for side, where in (("cf", "counterfactual sides"), ("cs", "commonsense sides"), (None, "unpaired tasks")):
-            rows = [row for row in whole if row.side == side]
+            rows = [row for row in full_benchmark if row.side == side]
             if rows:
-                said.append(f"Over all {where}, repairs/harms are {format_list(list(_totals(rows)))}.")
-        return (*said, *always_same(dict(self.only_answers)))
+                sentences.append(f"Over all {where}, repairs/harms are {format_list(list(_totals(rows)))}.")
+        return (*sentences, *always_same(dict(self.only_answers)))
 
 
-def _metric(effects: Sequence[Effect], part: str) -> str:
+def _metric(effects: Sequence[MeasureChange], part: str) -> str:
     values = [getattr(effect, part) for effect in effects]
     return "/".join("–" if np.isnan(value) else f"{value:.3f}" for value in values)
 
@@ -156,7 +228,7 @@ def _totals(rows: Sequence[TransferRow]) -> Iterator[str]:
     for place, first in enumerate(rows[0].changes):
         changes = [row.changes[place].effect.change for row in rows]
         counts = f"{sum(each.repairs for each in changes)}/{sum(each.harms for each in changes)}"
-        yield f"{counts} with ε = {format_limit(first.epsilon)}"
+        yield f"{counts} with {first.method}"
 
 
 def study_transfer(
@@ -192,18 +264,19 @@ def study_transfer(
 def _changes(
     calibrator: SelectivePriorCalibrator, table: ScoreTable, parts: Sequence[Subset], resamples: int, seed: int
 ) -> list[SubsetChange]:
-    final = calibrator.predict(table).final_positions
+    decisions = calibrator.predict(table)
+    final = decisions.final_positions
     effects = [method_effect(table.take(part.rows), "spc", "SPC", final[part.rows]) for part in parts]
     raw = [mcnemar(effect.change.repairs, effect.change.harms).p_value for effect in effects]
     adjusted = np.ones(len(parts))
     family = np.zeros(len(parts), dtype=np.int64)
-    for whole in (True, False):
-        members = [place for place, part in enumerate(parts) if (part.category is None) == whole]
+    for by_category in (False, True):
+        members = [place for place, part in enumerate(parts) if (part.category is not None) == by_category]
         adjusted[members] = holm([raw[place] for place in members]).adjusted
         family[members] = len(members)
     intervals = [_interval(table.take(part.rows), final[part.rows], resamples, seed) for part in parts]
     return [
-        SubsetChange(calibrator.epsilon_cs, effect, low, high, p, float(holm_p), int(size))
+        SubsetChange(calibrator.epsilon_cs, decisions.method, effect, low, high, p, float(holm_p), int(size))
         for effect, (low, high), p, holm_p, size in zip(effects, intervals, raw, adjusted, family, strict=True)
     ]
 
@@ -222,10 +295,12 @@ STUDY = Study(
     question="rq4",
     title="Parts of other benchmarks",
     asks="On which parts of other benchmarks does SPC gain or lose without retuning?",
-    how="Standard SPC (ε = {epsilon} and {wide_epsilon}), fitted and selected on the run's own development pairs, is "
-    "applied to every other benchmark as it is. Paired benchmarks are reported by side, others by task, and both by "
-    "category where there are two to six. Exact two-sided McNemar tests; Holm's adjustment over the sides or tasks of "
-    "one benchmark and limit, and apart from these over its categories; intervals from resampled pairs.",
+    how="SPC (the version under study, standard in the paper; ε = {epsilon} and {wide_epsilon}), fitted and selected "
+    "on the run's own development pairs, is applied to every other benchmark as it is. Paired benchmarks are reported "
+    "by side, others by task, and both by category where there are two to six. Exact two-sided McNemar tests; Holm's "
+    "adjustment over the sides or tasks of one benchmark and limit, and apart from these over its categories; "
+    "intervals from resampled pairs.",
+    label="tab:supp-transfer",
     needs=("scores", "external"),
     run=lambda inputs: study_transfer(
         [inputs.fitted(epsilon) for epsilon in (inputs.epsilon, inputs.wide_epsilon)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unprior.calibration import Decisions
 from unprior.errors import UnpriorError
@@ -15,9 +15,6 @@ from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.study import Study
 from unprior.tables.format import format_list, format_points
 from unprior.tables.model import Row, Section, Table
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +73,13 @@ class AnswerDirections(StudyResult):
             most = max(parts, key=lambda row: row.change.total)
             total = sum(row.change.total for row in parts)
             most_often.append(f"{most.answer} for {most.change.total} of {total} {side.upper()} examples")
-        said = [f"The right answer is {format_list(most_often)}."]
+        sentences = [f"The right answer is {format_list(most_often)}."]
         for version in dict.fromkeys(row.version for row in self.rows):
             parts = [row for row in self.rows if row.version == version]
             gains = [f"{row.side.upper()} {row.answer} {format_points(row.change.delta)}" for row in parts]
             lost = sum(row.change.delta < 0 for row in parts)
-            said.append(f"{version} loses accuracy in {lost} of {len(parts)} groups ({', '.join(gains)} points).")
-        return tuple(said)
+            sentences.append(f"{version} loses accuracy in {lost} of {len(parts)} groups ({', '.join(gains)} points).")
+        return tuple(sentences)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per version, side and right answer."""

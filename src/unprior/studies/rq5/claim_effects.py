@@ -1,10 +1,12 @@
-"""What a method changes in both claim orders, and what becomes of pairs whose claims change places."""
+"""What a method changes in both claim orders, what becomes of pairs whose claims change places, and its figure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -12,14 +14,24 @@ from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.evaluation import Change, Share, mcnemar, pair_bootstrap
 from unprior.evaluation.metrics import correct
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
+from unprior.plots.display import Display
+from unprior.plots.panels import Draw, Panels
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores.files import finite_or_none
-from unprior.scores.schema import BoolArray, IntArray
+from unprior.scores.schema import SIDES, BoolArray, IntArray
 from unprior.scores.table import FloatArray
-from unprior.studies.rq5.claims import CELLS, CLAIM_SEED, SIDES, ClaimForm
+from unprior.studies.rq5.claims import CELLS, CLAIM_SEED, ClaimForm, share_of
+from unprior.tables.format import format_changes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_APART = 0.17
+_MAX_NAME = 28  # letters of a row's name on one line
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ClaimEffect:
     """Change of accuracy on one side, in one claim order or both together."""
 
     order: str | None
@@ -34,7 +46,7 @@ class Effect:
 
     @property
     def clear(self) -> bool:
-        """Whether the interval leaves zero out."""
+        """Whether the interval excludes zero."""
         return self.low > 0 or self.high < 0
 
     def record(self) -> dict[str, Any]:
@@ -71,7 +83,7 @@ def claim_effects(
     *,
     resamples: int = BOOTSTRAP_RESAMPLES,
     seed: int = CLAIM_SEED,
-) -> tuple[Effect, ...]:
+) -> tuple[ClaimEffect, ...]:
     """Effects of answers on the chosen pairs: each claim order and side, then both orders together."""
     members = np.ones(len(form.pairs), np.bool_) if chosen is None else chosen
     count = int(members.sum())
@@ -96,15 +108,14 @@ def claim_effects(
 
         found = pair_bootstrap(gains, deltas, resamples=resamples, seed=seed)
         low, high = np.array(found.low), np.array(found.high)
+    intervals = zip(low.tolist(), high.tolist(), strict=True)
     effects = [
-        Effect(
-            order, side, change, float(low[index]), float(high[index]), mcnemar(change.repairs, change.harms).p_value
-        )
-        for index, ((order, side), change) in enumerate(changes.items())
+        ClaimEffect(*cell, change, *next(intervals), mcnemar(change.repairs, change.harms).p_value)
+        for cell, change in changes.items()
     ]
-    for index, side in enumerate(SIDES, start=len(CELLS)):
+    for side in SIDES:
         total = _sum([changes[order, side] for order in CLAIM_ORDERS])
-        effects.append(Effect(None, side, total, float(low[index]), float(high[index]), None))
+        effects.append(ClaimEffect(None, side, total, *next(intervals), None))
     return tuple(effects)
 
 
@@ -116,29 +127,112 @@ def _sum(changes: Sequence[Change]) -> Change:
 def exchanges(form: ClaimForm, answers: IntArray) -> tuple[Exchange, ...]:
     """Consistency and joint accuracy before and after, by side."""
 
-    def share(which: BoolArray) -> Share:
-        return Share(int(which.sum()), len(which))
-
-    both = (form.table.original_positions, answers)
-    return tuple(
-        Exchange(
-            side,
-            (share(form.consistent(both[0], side)), share(form.consistent(both[1], side))),
-            (share(form.right_twice(both[0], side)), share(form.right_twice(both[1], side))),
+    def shares(measure: str, side: str) -> tuple[Share, Share]:
+        before, after = (
+            share_of(getattr(form, measure)(given, side)) for given in (form.table.original_positions, answers)
         )
-        for side in SIDES
-    )
+        return before, after
+
+    return tuple(Exchange(side, shares("consistent", side), shares("right_twice", side)) for side in SIDES)
 
 
-def effect_of(effects: Sequence[Effect], order: str | None, side: str) -> Effect:
+def effect_of(effects: Sequence[ClaimEffect], order: str | None, side: str) -> ClaimEffect:
     """One of the effects."""
     return next(effect for effect in effects if (effect.order, effect.side) == (order, side))
 
 
-def before_after(shares: tuple[Share, Share]) -> str:
-    """Two shares as the paper writes them.
+def by_order(effects: Sequence[ClaimEffect], side: str) -> str:
+    """Δ in points with the ordinary and with the atypical claim first, separated by a slash."""
+    first, second = (effect_of(effects, order, side).change.delta for order in CLAIM_ORDERS)
+    return format_changes(first, second)
 
-    >>> before_after((Share(103, 230), Share(176, 230)))
-    '0.448→0.765'
+
+@dataclass(frozen=True, slots=True)
+class ClaimLine:
+    """One dot with its interval, in points; NaN where there are no pairs."""
+
+    label: str
+    order: str
+    delta: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimOrdersDisplay(Display):
+    """Rows such as question forms or methods; in each a dot per claim order.
+
+    >>> from unprior.studies.rq5.question_forms import study_question_forms
+    >>> from unprior.synthetic import synthesize_claims
+    >>> rows = study_question_forms(synthesize_claims(), resamples=100).of("spc")
+    >>> display = ClaimOrdersDisplay.from_results({row.label: row.effects for row in rows})
+    >>> [(line.label, line.order) for line in display.lines[:2]]
+    [('Contrastive', 'ordinary-first'), ('Contrastive', 'atypical-first')]
     """
-    return "→".join(f"{share.value:.3f}" for share in shares)
+
+    lines: tuple[ClaimLine, ...]
+
+    @classmethod
+    def from_results(
+        cls,
+        results: Mapping[str, Sequence[ClaimEffect]],
+        *,
+        side: str = "cf",
+        method: str = "",
+        title: str = "",
+        ax: Axes | None = None,
+        style: FigureStyle = LIGHT,
+    ) -> Self:
+        """Draw effects by row label on ``ax``, or on a new figure; ``method`` is named if it is that of all rows."""
+        lines = tuple(
+            ClaimLine(label, order, 100 * effect.change.delta, 100 * effect.low, 100 * effect.high)
+            for label, effects in results.items()
+            for order in CLAIM_ORDERS
+            for effect in [effect_of(effects, order, side)]
+        )
+        with style.applied():
+            axes = ax or style.new_axes(*_size(len(results)))
+            display = cls(axes_=axes, style=style, lines=lines)
+            display._draw(list(results), f"Δ{side.upper()}{f' of {method}' if method else ''} (points)", title)
+        return display
+
+    def _draw(self, labels: list[str], quantity: str, title: str) -> None:
+        axes, style = self.axes_, self.style
+        axes.axvline(0, color=style.quiet, linewidth=0.8)
+        looks = {CLAIM_ORDERS[0]: (style.method, "o", -_APART), CLAIM_ORDERS[1]: (style.control, "D", _APART)}
+        for line in self.lines:
+            colour, marker, shift = looks[line.order]
+            height = labels.index(line.label) + shift
+            if math.isnan(line.delta):
+                if line.order == CLAIM_ORDERS[0]:
+                    axes.annotate("no pairs", (0, height + _APART), (6, 0), textcoords="offset points", va="center",
+                                  color=style.quiet, fontsize=8)  # fmt: skip
+                continue
+            axes.plot([line.low, line.high], [height, height], color=colour, linewidth=2.2)
+            axes.plot(line.delta, height, marker, color=colour, markersize=6.5, markeredgecolor=style.paper)
+        for order, (colour, marker, _) in looks.items():
+            name = order.replace("-first", " claim first")
+            axes.plot([], [], marker, color=colour, markersize=6.5, linestyle="-", label=name)
+        axes.set_yticks(range(len(labels)), [fill(label, _MAX_NAME) for label in labels])
+        axes.set(ylim=(len(labels) - 0.5, -0.5), xlabel=quantity, title=title)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(visible=False, axis="y")
+        axes.spines["left"].set_visible(False)
+        axes.margins(x=0.08)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.6 / _size(len(labels))[1]), ncols=2)
+
+
+def _size(rows: int) -> tuple[float, float]:
+    return 4.5, 1.25 + 0.42 * rows
+
+
+def claim_panels(panels: Sequence[tuple[str, str, Mapping[str, Sequence[ClaimEffect]]]], method: str = "") -> Panels:
+    """Panels (title, side, effects by row) on the same scale; ``method`` is named if it is that of all panels."""
+
+    def panel(title: str, side: str, effects: Mapping[str, Sequence[ClaimEffect]]) -> Draw:
+        return lambda axes, style: ClaimOrdersDisplay.from_results(
+            effects, side=side, method=method, title=title, ax=axes, style=style
+        )
+
+    rows = max(len(effects) for _, _, effects in panels)
+    return Panels(tuple(panel(*each) for each in panels), *_size(rows), same_scale=True)

@@ -3,44 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from unprior.benchmarks.forms import CLAIM_ORDERS
+from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM
 from unprior.calibration import SelectivePriorCalibrator
+from unprior.evaluation import Share
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
+from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
+from unprior.scores.schema import SIDES
 from unprior.studies.result import StudyResult
 from unprior.studies.rq5.claim_effects import (
-    Effect,
+    ClaimEffect,
     Exchange,
-    before_after,
+    by_order,
     claim_effects,
+    claim_panels,
     effect_of,
     exchanges,
 )
-from unprior.studies.rq5.claims import (
-    CLAIM_SEED,
-    FITTED_FORM,
-    SIDES,
-    claim_seed,
-    fit_on_claims,
-    fitted_form,
-)
+from unprior.studies.rq5.claims import CLAIM_SEED, claim_options, fit_on_claims, fitted_form
 from unprior.studies.study import Study
-from unprior.tables.format import (
-    format_changes,
-    format_extremes,
-    format_interval,
-    format_list,
-    format_percent,
-    format_points,
-)
+from unprior.tables.format import format_extremes, format_interval, format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +34,12 @@ class ClaimMethod:
 
     name: str
     label: str
-    """The name for people."""
+    """The name for people, with the version and ε of SPC."""
     note: str | None
     """What a reader must know about its choice."""
     idle: bool
     """Whether it cannot change an answer; ``note`` says why."""
-    effects: tuple[Effect, ...]
+    effects: tuple[ClaimEffect, ...]
     exchanges: tuple[Exchange, ...]
     """By side."""
 
@@ -79,42 +64,39 @@ class ClaimOrder(StudyResult):
         """Changes by claim order with intervals, consistency and joint accuracy."""
         sections = tuple(
             Section(
-                f"{method.label} ({method.note})" if method.note else method.label,
+                f"{method.label}: {method.note}" if method.note else method.label,
                 tuple(Row(_cells(method, exchange)) for exchange in method.exchanges),
             )
             for method in self.methods
         )
         return Table(
             f"Exchanging the two claims ({self.form} form)",
-            ("Images", "Δ ordinary first", "95 %", "Δ atypical first", "95 %", "Consistency after exchange",
-             "Both orders right"),
+            ("Images", "Δ ordinary first", "95 % (ordinary)", "Δ atypical first", "95 % (atypical)",
+             "Consistency after exchange", "Both orders right"),
             sections,
-            f"{self.pairs} test pairs; Δ in points with intervals from resampled pairs, the others before→after. "
-            "Consistent: exchanging the claims turns yes into no or no into yes.",
+            f"{self.pairs} test pairs; Δ in points with intervals from resampled pairs; shares of pairs before→after "
+            "correction. Consistent: exchanging the claims turns yes into no or no into yes.",
         )  # fmt: skip
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Gains by order, how clear they are, and who is right in both orders most often."""
-        said = []
-        for method in self.methods:
-            first, second = (effect_of(method.effects, order, "cf") for order in CLAIM_ORDERS)
-            said.append(
-                f"{method.label} changes CF by {format_changes(first.change.delta, second.change.delta)} points "
-                f"({_clear(first, second)})"
-            )
-        said = [f"With the ordinary/atypical claim first {'; '.join(said)}."]
-        said += [
+        changes = [
+            f"{method.label} changes CF accuracy by {by_order(method.effects, 'cf')} points ({_clear(method)})"
+            for method in self.methods
+        ]
+        sentences = [f"With the ordinary/atypical claim first, {'; '.join(changes)}."]
+        sentences += [
             f"{method.label} cannot change an answer here: {method.note}." for method in self.methods if method.idle
         ]
         for name, measure in (("consistent", "consistent after exchange"), ("right_twice", "right in both orders")):
             before = getattr(self.methods[0].exchanges[0], name)[0]
             after = {method.label: getattr(method.exchanges[0], name)[1].value for method in self.methods}
-            said.append(
-                f"The share of CF pairs that are {measure}, {format_percent(before.value)} % before, "
+            sentences.append(
+                f"The share of CF pairs that are {measure}, {format_percent(before.value)} % before correction, "
                 f"{format_extremes(after)}."
             )
-        return tuple(said)
+        return tuple(sentences)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per method, side and claim order; ``order`` None is both together."""
@@ -126,14 +108,10 @@ class ClaimOrder(StudyResult):
             for effect in method.effects
         ]
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels:
         """Changes by method and claim order, one panel per side."""
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures.claim_orders import claim_figure
-
         effects = {method.label: method.effects for method in self.methods}
-        panels = [("Counterfactual images", "cf", effects), ("Commonsense images", "cs", effects)]
-        return claim_figure(panels, style or LIGHT)
+        return claim_panels([("Counterfactual images", "cf", effects), ("Commonsense images", "cs", effects)])
 
 
 def _cells(method: ClaimMethod, exchange: Exchange) -> tuple[str, ...]:
@@ -144,12 +122,20 @@ def _cells(method: ClaimMethod, exchange: Exchange) -> tuple[str, ...]:
     return (*cells, before_after(exchange.consistent), before_after(exchange.right_twice))
 
 
-def _clear(first: Effect, second: Effect) -> str:
-    if first.clear and second.clear:
-        return "both intervals leave zero out"
-    if not first.clear and not second.clear:
-        return "neither interval leaves zero out"
-    return f"only the {'first' if first.clear else 'second'} interval leaves zero out"
+def before_after(shares: tuple[Share, Share]) -> str:
+    """Two shares as the paper writes them.
+
+    >>> before_after((Share(103, 230), Share(176, 230)))
+    '0.448→0.765'
+    """
+    return "→".join(f"{share.value:.3f}" for share in shares)
+
+
+def _clear(method: ClaimMethod) -> str:
+    first, second = (effect_of(method.effects, order, "cf").clear for order in CLAIM_ORDERS)
+    if first == second:
+        return "both intervals exclude zero" if first else "neither interval excludes zero"
+    return f"only the {'first' if first else 'second'} interval excludes zero"
 
 
 def _why_idle(calibrator: SelectivePriorCalibrator) -> str | None:
@@ -183,13 +169,13 @@ def study_claim_order(
     """
     fitted = fit_on_claims(forms, epsilon)
     form = fitted_form(fitted.test)
-    scale = fitted.cfg.settings["scale"]["qa"]
+    original, scale = original_form.predict(fitted.test), fitted.cfg.settings["scale"]["qa"]
     answers = (
-        ("spc-original-form", "SPC fitted on the original form", original_form.predict(fitted.test).final_positions,
+        ("spc-original-form", f"{original.method} fitted on the original form", original.final_positions,
          _why_idle(original_form)),
-        ("spc-both-orders", "SPC fitted on both orders", fitted.spc,
+        ("spc-both-orders", f"{fitted.names['spc']} fitted on both orders", fitted.spc,
          _why_idle(fitted.calibrator)),
-        ("cfg-score", "CFG score control", fitted.cfg.answers,
+        ("cfg-score", fitted.names["cfg-score"], fitted.cfg.answers,
          f"γ = {scale:g}" + ("" if fitted.cfg.feasible else ", not feasible on the development rows")),
     )  # fmt: skip
     methods = tuple(
@@ -211,16 +197,13 @@ STUDY = Study(
     question="rq5",
     title="Exchanging the two claims",
     asks="Does SPC repair when the atypical claim comes first, as it does when the ordinary one does?",
-    how="Contrastive form, both claim orders of the test pairs. SPC (standard version) fitted on the benchmark's own "
-    "development rows or on both claim orders of the development pairs, and CFG on scores with γ chosen on the "
-    "latter. ε = {wide_epsilon}; the paper's numbers for the original form in this section are those of 0.10; 10,000 "
-    "resamples of pairs, seed 20260715.",
+    how="Contrastive form, both claim orders of the test pairs. SPC (ε = {wide_epsilon}) is fitted on the benchmark's "
+    "own development rows (version under study) or on both claim orders of the development pairs (standard); CFG on "
+    "scores has γ chosen on the latter with the same ε. The paper's numbers for the original form in this section have "
+    "ε = 0.10. 10,000 resamples of pairs, seed 20260715.",
+    label="tab:polarity-consistency",
     needs=("scores", "forms"),
     run=lambda inputs: study_claim_order(
-        inputs.variants["forms"],
-        inputs.fitted(inputs.wide_epsilon),
-        epsilon=inputs.wide_epsilon,
-        resamples=inputs.resamples,
-        seed=claim_seed(inputs),
+        inputs.variants["forms"], inputs.fitted(inputs.wide_epsilon), **claim_options(inputs)
     ),
 )

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from unprior.baselines.controls import ControlResult, run_controls
-from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS
-from unprior.calibration import SelectivePriorCalibrator
+from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM, FORMS
+from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError
+from unprior.evaluation import Share
 from unprior.evaluation.metrics import correct
 from unprior.evaluation.statistics import BOOTSTRAP_SEED
 from unprior.scores import ScoreTable
-from unprior.scores.schema import BoolArray, IntArray
+from unprior.scores.schema import SIDES, BoolArray, IntArray
 from unprior.studies.inputs import StudyInputs
+from unprior.tables.format import format_limit
 
 CLAIM_SEED = 20260715
 """The paper's bootstrap seed for claims."""
-FITTED_FORM = "contrastive"
-"""The only form that development rows are used of."""
-SIDES = ("cf", "cs")
-ABSTAINS = "SPC abstains: no setting is feasible on the development rows."
-CELLS = tuple((order, side) for order in CLAIM_ORDERS for side in SIDES)
+CELLS = tuple(product(CLAIM_ORDERS, SIDES))
 """Claim orders and sides: the four questions about a pair in one form."""
 
 
@@ -33,15 +32,15 @@ class ClaimForm:
 
     form: str
     table: ScoreTable
-    """Perhaps with rows of other forms."""
+    """May also hold rows of other forms."""
     pairs: tuple[Any, ...]
     rows: dict[tuple[str, str], IntArray]
     """Positions in the table by claim order and side, all in the order of the pairs."""
 
     def consistent(self, answers: IntArray, side: str) -> BoolArray:
         """For every pair: does exchanging the claims turn yes into no, or no into yes?"""
-        said = np.array(self.table.candidate_names(answers), dtype=object)
-        first, second = (said[self.rows[order, side]] for order in CLAIM_ORDERS)
+        words = np.array(self.table.candidate_names(answers), dtype=object)
+        first, second = (words[self.rows[order, side]] for order in CLAIM_ORDERS)
         return np.array([{one, other} == {"yes", "no"} for one, other in zip(first, second, strict=True)], np.bool_)
 
     def right_twice(self, answers: IntArray, side: str) -> BoolArray:
@@ -52,33 +51,59 @@ class ClaimForm:
 
     def says(self, word: str, answers: IntArray, order: str, side: str) -> BoolArray:
         """For every pair: is this the answer in one claim order?"""
-        said = np.array(self.table.candidate_names(answers), dtype=object)
-        return np.asarray(said[self.rows[order, side]] == word, np.bool_)
+        words = np.array(self.table.candidate_names(answers), dtype=object)
+        return np.asarray(words[self.rows[order, side]] == word, np.bool_)
 
 
-def parse_claim(example_id: str | None) -> tuple[str, str]:
-    """Question form and claim order from the name of an example.
+def share_of(which: BoolArray) -> Share:
+    """How many of the pairs are marked."""
+    return Share(int(which.sum()), len(which))
 
-    >>> parse_claim("12-cf-reject-second-atypical-first")
+
+def form_label(form: str) -> str:
+    """The name of a question form for people.
+
+    >>> form_label("reject-second")
+    'Reject second'
+    """
+    return form.replace("-", " ").capitalize()
+
+
+def read_claim(form: str | None, claim_order: str | None, example_id: str | None) -> tuple[str, str]:
+    """Question form and claim order of one row.
+
+    Tables of version 0.1.0 lack both columns. Their examples are named after form and order instead.
+
+    >>> read_claim("choice", "ordinary-first", "12")
+    ('choice', 'ordinary-first')
+    >>> read_claim(None, None, "12-cf-reject-second-atypical-first")
     ('reject-second', 'atypical-first')
     """
-    for form in FORMS:
-        for order in CLAIM_ORDERS:
-            if example_id is not None and example_id.endswith(f"-{form}-{order}"):
-                return form, order
-    raise UnpriorError(
-        f"example {example_id!r} does not tell its question form and claim order; `unprior score --variant forms` "
-        f"names examples such as 12-cf-contrastive-ordinary-first"
-    )
+    known = {f"-{name}-{order}": (name, order) for name, order in product(FORMS, CLAIM_ORDERS)}
+    found = (form, claim_order)
+    if found == (None, None) and example_id is not None:
+        found = next((claim for end, claim in known.items() if example_id.endswith(end)), found)
+    if found not in known.values():
+        raise UnpriorError(
+            f"example {example_id!r} has form {found[0]!r} and claim_order {found[1]!r}; the study needs one of "
+            f"{', '.join(FORMS)} and one of {', '.join(CLAIM_ORDERS)}. `unprior score --variant forms` makes such rows"
+        )
+    return found  # type: ignore[return-value]  # it is one of the known ones
+
+
+def _claims(table: ScoreTable) -> list[tuple[str, str]]:
+    return [
+        read_claim(*row)
+        for row in zip(*(table.column(name) for name in ("form", "claim_order", "example_id")), strict=True)
+    ]
 
 
 def claim_forms(table: ScoreTable) -> dict[str, ClaimForm]:
     """Sort the rows of a table into question forms, in the order of the paper."""
-    places: dict[str, dict[Any, dict[tuple[str, str], int]]] = {}
-    columns = (table.column(name) for name in ("example_id", "pair_id", "side"))
-    for row, (name, pair, side) in enumerate(zip(*columns, strict=True)):
-        form, order = parse_claim(name)
-        places.setdefault(form, {}).setdefault(pair, {})[order, side] = row
+    places: dict[str, dict[Any, dict[tuple[str, str], int]]] = {form: {} for form in FORMS}
+    rows = zip(_claims(table), table.column("pair_id"), table.column("side"), strict=True)
+    for row, ((form, order), pair, side) in enumerate(rows):
+        places[form].setdefault(pair, {})[order, side] = row
     for form, pairs in places.items():
         for pair, cells in pairs.items():
             if set(cells) != set(CELLS):
@@ -93,50 +118,78 @@ def claim_forms(table: ScoreTable) -> dict[str, ClaimForm]:
             tuple(pairs),
             {cell: np.array([cells[cell] for cells in pairs.values()], np.int64) for cell in CELLS},
         )
-        for form in FORMS
-        for pairs in [places.get(form, {})]
+        for form, pairs in places.items()
         if pairs
     }
 
 
-def fitted_form(table: ScoreTable) -> ClaimForm:
-    """The rows of the fitted form."""
-    forms = claim_forms(table)
+def in_fitted_form(table: ScoreTable, split: str) -> ScoreTable:
+    """The rows of one split that have the form that SPC is fitted on, in both claim orders."""
+    part = table.where(split=split)
+    chosen = np.array([form == FITTED_FORM for form, _ in _claims(part)], np.bool_)
+    if not chosen.any():
+        raise _no_fitted_form(split)
+    return part.take(chosen)
+
+
+def fitted_form(test: ScoreTable) -> ClaimForm:
+    """The form that SPC is fitted on, in test rows."""
+    forms = claim_forms(test)
     if FITTED_FORM not in forms:
-        raise UnpriorError(f"no test row has the {FITTED_FORM} form; score the variant `forms` of all pairs")
+        raise _no_fitted_form("test")
     return forms[FITTED_FORM]
 
 
-def form_development(table: ScoreTable) -> ScoreTable:
-    """Development rows of the fitted form, in both claim orders."""
-    development = table.where(split="dev")
-    names = development.column("example_id")
-    rows = np.array([parse_claim(name)[0] == FITTED_FORM for name in names], np.bool_)
-    if not rows.any():
-        raise UnpriorError(
-            f"no development row has the {FITTED_FORM} form, which fitting needs; score the variant `forms`"
-        )
-    return development.take(rows)
+def _no_fitted_form(split: str) -> UnpriorError:
+    return UnpriorError(
+        f"no row of split {split} has the {FITTED_FORM} form, which SPC is fitted on; score the variant `forms` of all "
+        f"pairs"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedOnClaims:
     """SPC and the control, both chosen on the same development rows, and what they answer to test rows of all forms."""
 
-    test: ScoreTable
     calibrator: SelectivePriorCalibrator
-    spc: IntArray
+    decisions: Decisions
     cfg: ControlResult
+
+    @property
+    def test(self) -> ScoreTable:
+        """Test rows of all forms."""
+        return self.decisions.table
+
+    @property
+    def spc(self) -> IntArray:
+        """What SPC answers."""
+        return self.decisions.final_positions
+
+    @property
+    def names(self) -> dict[str, str]:
+        """SPC and the control as tables and sentences name them, by method."""
+        epsilon = format_limit(self.calibrator.epsilon_cs)
+        return {"spc": self.decisions.method, "cfg-score": f"{self.cfg.label} (ε = {epsilon})"}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence that SPC abstains, if it does."""
+        abstains = self.decisions.settings is None
+        return (f"{self.decisions.method} abstains: no setting is feasible on the development rows.",) * abstains
 
 
 def fit_on_claims(table: ScoreTable, epsilon: float) -> FittedOnClaims:
     """Fit on both claim orders of the fitted form, and answer all forms of the test pairs."""
-    development, test = form_development(table), table.where(split="test")
+    development, test = in_fitted_form(table, "dev"), table.where(split="test")
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon).fit(development, split=None)
     (cfg,) = run_controls(development, test, calibrator=calibrator, names=["cfg-score"])
-    return FittedOnClaims(test, calibrator, calibrator.predict(test).final_positions, cfg)
+    return FittedOnClaims(calibrator, calibrator.predict(test), cfg)
 
 
-def claim_seed(inputs: StudyInputs) -> int:
-    """The paper's seed for claims, unless the user gave another than the paper's seed for everything else."""
-    return CLAIM_SEED if inputs.seed == BOOTSTRAP_SEED else inputs.seed
+def claim_options(inputs: StudyInputs) -> dict[str, Any]:
+    """Limit, resamples and seed of a study of claims.
+
+    The seed is the paper's for claims, unless the user gave another than the paper's seed for everything else.
+    """
+    seed = CLAIM_SEED if inputs.seed == BOOTSTRAP_SEED else inputs.seed
+    return {"epsilon": inputs.wide_epsilon, "resamples": inputs.resamples, "seed": seed}

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from unprior.baselines.controls.control import Data
+from unprior.benchmarks.forms import FITTED_FORM
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.trade_off import TradeOff, trade_offs
 from unprior.studies.result import StudyResult
-from unprior.studies.rq5.claims import (
-    FITTED_FORM,
-    form_development,
-    parse_claim,
-)
+from unprior.studies.rq5.claims import in_fitted_form
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes, format_limit, format_list, format_points, highest
+from unprior.tables.format import format_limit, format_list, format_points, highest
 from unprior.tables.model import Table
-
-if TYPE_CHECKING:
-    pass
 
 POLICIES = {
     "keep": "Keep the original answer",
@@ -80,15 +74,15 @@ class ImageFreePolicies(StudyResult):
             cells = [policy.label]
             for place in _PLACES:
                 result: TradeOff = getattr(policy, place)
-                cells += [format_changes(result.cf.delta, result.cs.delta), format_points(result.utility)]
+                cells += [result.changes, format_points(result.utility)]
             rows.append((*cells, "yes" if policy.feasible else "no"))
         headers = [part for place in _PLACES.values() for part in (f"ΔCF/ΔCS {place}", f"U {place}")]
         return Table.plain(
             "Rules that do not look at the image",
             ("Rule", *headers, "Feasible"),
             rows,
-            f"Both claim orders of the {FITTED_FORM} form, then of all forms; feasible: ΔCF ≥ 0 and ΔCS ≥ "
-            f"−{format_limit(self.epsilon)} on the development rows. U = ΔCF + 0.5 ΔCS in points. Strong: selected.",
+            f"Both claim orders of the {FITTED_FORM} form, then of all forms; feasible: ΔCF ≥ 0 and ΔCS ≥ −ε "
+            f"on the development rows, ε = {format_limit(self.epsilon)}. U = ΔCF + 0.5 ΔCS in points. Bold: selected.",
             bold=[index for index, policy in enumerate(self.policies) if policy.selected],
         )
 
@@ -99,13 +93,12 @@ class ImageFreePolicies(StudyResult):
         utility = {policy.label.lower(): policy.test.utility for policy in self.policies}
         best = highest(utility)
         own = chosen.label.lower()
-        change = format_changes(chosen.test.cf.delta, chosen.test.cs.delta)
         others = format_list(
             [f"{format_points(value)} with “{label}”" for label, value in utility.items() if label != own]
         )
         return (
-            f"Development selects “{own}”, which changes the test pairs by {change} points (U "
-            f"{format_points(utility[own])}).",
+            f"With ε = {format_limit(self.epsilon)} the development rows select “{own}”, which changes CF/CS accuracy "
+            f"on the test pairs by {chosen.test.changes} points (U {format_points(utility[own])}).",
             f"U on the test pairs is {others}; it is highest with {format_list([f'“{label}”' for label in best])}.",
         )
 
@@ -140,9 +133,7 @@ def policy_answers(table: ScoreTable, policy: str) -> IntArray:
 
 def study_image_free_policies(forms: ScoreTable, *, epsilon: float = 0.10) -> ImageFreePolicies:
     """Choose between rules without image by SPC's objective and constraint, on the rows that SPC is fitted on."""
-    development, every = form_development(forms), forms.where(split="test")
-    fitted_form = np.array([parse_claim(name)[0] == FITTED_FORM for name in every.column("example_id")], np.bool_)
-    test = every.take(fitted_form)
+    development, test, every = in_fitted_form(forms, "dev"), in_fitted_form(forms, "test"), forms.where(split="test")
     data = Data(development, test, SelectivePriorCalibrator(epsilon_cs=epsilon))
     chosen, _, _ = data.adopt([policy_answers(development, name) for name in POLICIES])
     policies = []

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from unprior.benchmarks.forms import CLAIM_ORDERS
+from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM
 from unprior.evaluation import Share, prior_winners
 from unprior.scores import ScoreTable
-from unprior.scores.schema import IntArray
+from unprior.scores.schema import SIDES, IntArray
 from unprior.studies.result import StudyResult
-from unprior.studies.rq5.claims import (
-    FITTED_FORM,
-    SIDES,
-    ClaimForm,
-    fitted_form,
-)
+from unprior.studies.rq5.claims import ClaimForm, fitted_form, share_of
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_percent
 from unprior.tables.model import Table
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +61,18 @@ class PriorDirection(StudyResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Where the difference between orders first appears."""
-        said = []
+        sentences = []
         for side in SIDES:
             shares = {f"the {source.label.lower()}": getattr(source, side).value for source in self.sources}
-            said.append(f"The share of {side.upper()} pairs that reverse with the claims {format_extremes(shares)}.")
+            sentences.append(
+                f"The share of {side.upper()} pairs whose answer reverses with the claims {format_extremes(shares)}."
+            )
         first, second = (format_percent(share.value) for share in self.favours_ordinary)
-        said.append(
+        sentences.append(
             f"With the ordinary/atypical claim first, text-only scores favour the ordinary answer on {first}/{second} "
             "% of CF examples."
         )
-        return tuple(said)
+        return tuple(sentences)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per source and side, then one per claim order for the direction of the prior."""
@@ -105,7 +99,7 @@ def study_prior_direction(test: ScoreTable) -> PriorDirection:
         ("text-only", "Text-only winner", prior),
     )
     ordinary = (("yes", CLAIM_ORDERS[0]), ("no", CLAIM_ORDERS[1]))
-    first, second = (_share(form.says(word, prior, order, "cf")) for word, order in ordinary)
+    first, second = (share_of(form.says(word, prior, order, "cf")) for word, order in ordinary)
     return PriorDirection(
         tuple(PredictionSource(name, label, *_consistency(form, given)) for name, label, given in sources),
         (first, second),
@@ -121,12 +115,8 @@ def image_winners(table: ScoreTable) -> IntArray:
 
 
 def _consistency(form: ClaimForm, answers: IntArray) -> tuple[Share, Share]:
-    cf, cs = (_share(form.consistent(answers, side)) for side in SIDES)
+    cf, cs = (share_of(form.consistent(answers, side)) for side in SIDES)
     return cf, cs
-
-
-def _share(which: np.ndarray[Any, Any]) -> Share:
-    return Share(int(which.sum()), len(which))
 
 
 STUDY = Study(
@@ -136,6 +126,7 @@ STUDY = Study(
     asks="Which prediction fails to change with the claims: the answer, or the scores with or without the image?",
     how="Contrastive form, both claim orders of the test pairs; a prediction is consistent when exchanging the claims "
     "turns yes into no or no into yes. Nothing is fitted.",
+    label="tab:prior-direction",
     needs=("forms",),
     run=lambda inputs: study_prior_direction(inputs.variants["forms"].where(split="test")),
 )

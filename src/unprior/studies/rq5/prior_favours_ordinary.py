@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.evaluation import Share, prior_winners
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
+from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.studies.result import StudyResult, format_repairs
-from unprior.studies.rq5.claim_effects import (
-    Effect,
-    claim_effects,
-    effect_of,
-)
-from unprior.studies.rq5.claims import (
-    ABSTAINS,
-    CLAIM_SEED,
-    claim_forms,
-    claim_seed,
-    fit_on_claims,
-)
-from unprior.studies.rq5.question_forms import form_label
+from unprior.studies.rq5.claim_effects import ClaimEffect, by_order, claim_effects, claim_panels, effect_of
+from unprior.studies.rq5.claims import CLAIM_SEED, claim_forms, claim_options, fit_on_claims, form_label, share_of
 from unprior.studies.study import Study
-from unprior.tables.format import (
-    format_changes,
-    format_count,
-    format_extremes,
-    format_interval,
-    format_percent,
-    format_points,
-)
+from unprior.tables.format import format_count, format_extremes, format_interval, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
 
 _GROUPS = {True: "Favours ordinary", False: "Does not favour ordinary"}
 
@@ -50,7 +28,7 @@ class PriorGroup:
     favours: bool
     """Text-only winner is yes with the ordinary claim first and no with the atypical one first."""
     pairs: Share
-    effects: tuple[Effect, ...]
+    effects: tuple[ClaimEffect, ...]
     """Of SPC: claim orders and sides one by one, then both orders together."""
 
 
@@ -66,8 +44,10 @@ class PriorFavours(StudyResult):
 
     groups: tuple[PriorGroup, ...]
     """Two per form."""
-    abstains: bool = False
-    """Whether no setting of SPC was feasible."""
+    method: str
+    """SPC with its version and ε."""
+    warnings: tuple[str, ...] = ()
+    """What a reader must know first, such as that SPC abstains."""
 
     @property
     def table(self) -> Table:
@@ -77,35 +57,37 @@ class PriorFavours(StudyResult):
             for form in dict.fromkeys(group.form for group in self.groups)
         )
         return Table(
-            "By whether the estimated prior favours the ordinary answer",
+            f"{self.method} by whether the estimated prior favours the ordinary answer",
             ("Estimated prior", "Pairs", "%", "ΔCF by order", "ΔCF", "95 %", "ΔCS", "Repairs/harms CF",
              "Repairs/harms CS"),
             sections,
-            "By order: ordinary claim first/atypical claim first; the columns after it have both orders together. In "
-            "points; intervals resample pairs. The groups are made of text-only scores alone.",
+            f"{self.method}; changes in points. By order: ordinary claim first/atypical claim first; the columns after "
+            "it combine both orders. Intervals resample pairs. The groups depend on text-only scores alone.",
         )  # fmt: skip
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """In how many forms both orders gain, by group, and what is harmed."""
-        said = [ABSTAINS] if self.abstains else []
+        sentences = list(self.warnings)
         for favours, where in ((True, "Where the prior favours the ordinary answer"), (False, "Elsewhere")):
             groups = [group for group in self.groups if group.favours == favours and group.pairs.count]
             if not groups:
-                said.append(f"{where} there is no pair in any form.")
+                sentences.append(f"{where} there is no pair in any form.")
                 continue
             gains = sum(
                 all(effect_of(group.effects, order, "cf").change.delta > 0 for order in CLAIM_ORDERS)
                 for group in groups
             )
             harms = sum(effect_of(group.effects, None, "cf").change.harms for group in groups)
-            said.append(
-                f"{where} SPC gains CF in both claim orders in {gains} of {len(groups)} forms and harms "
-                f"{format_count(harms, 'CF answer')}."
+            sentences.append(
+                f"{where}, {self.method} gains CF accuracy in both claim orders in {gains} of {len(groups)} forms and "
+                f"harms {format_count(harms, 'CF answer')}."
             )
         shares = {form_label(group.form): group.pairs.value for group in self.groups if group.favours}
-        said.append(f"The share of pairs in which the prior favours the ordinary answer {format_extremes(shares)}.")
-        return tuple(said)
+        sentences.append(
+            f"The share of pairs in which the prior favours the ordinary answer {format_extremes(shares)}."
+        )
+        return tuple(sentences)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per form, group, side and claim order; ``order`` None is both together."""
@@ -117,28 +99,26 @@ class PriorFavours(StudyResult):
             for effect in group.effects
         ]  # fmt: skip
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels:
         """ΔCF by form and claim order, one panel per group."""
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures.claim_orders import claim_figure
-
         titles = {True: "Prior favours the ordinary answer", False: "Prior does not favour it"}
-        panels = [
-            (title, "cf", {form_label(group.form): group.effects for group in self.groups if group.favours == favours})
-            for favours, title in titles.items()
-        ]
-        return claim_figure(panels, style or LIGHT)
+        return claim_panels(
+            [
+                (title, "cf", {form_label(each.form): each.effects for each in self.groups if each.favours == favours})
+                for favours, title in titles.items()
+            ],
+            self.method,
+        )
 
 
 def _row(group: PriorGroup) -> Row:
     cf, cs = (effect_of(group.effects, None, side) for side in ("cf", "cs"))
-    first, second = (effect_of(group.effects, order, "cf").change.delta for order in CLAIM_ORDERS)
     return Row(
         (
             _GROUPS[group.favours],
             str(group.pairs.count),
             format_percent(group.pairs.value),
-            format_changes(first, second),
+            by_order(group.effects, "cf"),
             format_points(cf.change.delta, 2),
             format_interval(cf.low, cf.high, 2),
             format_points(cs.change.delta, 2),
@@ -161,8 +141,8 @@ def study_prior_favours(
         for wanted in (True, False):
             chosen = favours == wanted
             effects = claim_effects(form, fitted.spc, chosen, resamples=resamples, seed=seed)
-            groups.append(PriorGroup(name, wanted, Share(int(chosen.sum()), len(chosen)), effects))
-    return PriorFavours(tuple(groups), fitted.calibrator.settings_ is None)
+            groups.append(PriorGroup(name, wanted, share_of(chosen), effects))
+    return PriorFavours(tuple(groups), fitted.names["spc"], fitted.warnings)
 
 
 STUDY = Study(
@@ -170,11 +150,10 @@ STUDY = Study(
     question="rq5",
     title="Where the estimated prior favours the ordinary answer",
     asks="Is correction reliable in both claim orders where the prior speaks for the ordinary answer in both?",
-    how="SPC (standard version, ε = {wide_epsilon}) fitted on both claim orders of the contrastive form of the "
-    "development pairs; test pairs of every form grouped by text-only scores: yes with the ordinary claim first and no "
-    "with the atypical one first, or not. 10,000 resamples of pairs, seed 20260715.",
+    how="SPC (standard, ε = {wide_epsilon}) is fitted on both claim orders of the contrastive form of the development "
+    "pairs. Test pairs of every form are grouped by text-only scores: yes with the ordinary claim first and no with "
+    "the atypical one first, or not. 10,000 resamples of pairs, seed 20260715.",
+    label="tab:semantic-conditioning-full",
     needs=("forms",),
-    run=lambda inputs: study_prior_favours(
-        inputs.variants["forms"], epsilon=inputs.wide_epsilon, resamples=inputs.resamples, seed=claim_seed(inputs)
-    ),
+    run=lambda inputs: study_prior_favours(inputs.variants["forms"], **claim_options(inputs)),
 )

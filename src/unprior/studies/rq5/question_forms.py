@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from unprior.benchmarks.forms import CLAIM_ORDERS
 from unprior.evaluation import Share, holm, prior_winners
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
+from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
-from unprior.studies.result import StudyResult
-from unprior.studies.rq2.significance import LEVEL
-from unprior.studies.rq5.claim_effects import (
-    Effect,
-    Exchange,
-    claim_effects,
-    effect_of,
-    exchanges,
-)
-from unprior.studies.rq5.claims import (
-    ABSTAINS,
-    CLAIM_SEED,
-    SIDES,
-    claim_forms,
-    claim_seed,
-    fit_on_claims,
-)
+from unprior.scores.schema import SIDES
+from unprior.studies.by_model import LEVEL
+from unprior.studies.result import StudyResult, Test
+from unprior.studies.rq5.claim_effects import ClaimEffect, Exchange, by_order, claim_effects, claim_panels, exchanges
+from unprior.studies.rq5.claims import CLAIM_SEED, claim_forms, claim_options, fit_on_claims, form_label, share_of
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes, format_extremes, format_list, format_percent
+from unprior.tables.format import format_extremes, format_list, format_percent
 from unprior.tables.model import Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unprior.plots.style import FigureStyle
-
-METHODS = {"spc": "SPC", "cfg-score": "CFG score control"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +28,7 @@ class FormEffects:
     """``spc`` or ``cfg-score``."""
     reverses: Share
     """Pairs whose text-only answer reverses with the claim order; the same for both methods."""
-    effects: tuple[Effect, ...]
+    effects: tuple[ClaimEffect, ...]
     """Claim orders and sides one by one, then both orders together."""
     holm_p: tuple[float, ...]
     """Of the effects of single claim orders; over all forms, orders and sides of a method."""
@@ -57,15 +38,6 @@ class FormEffects:
     def label(self) -> str:
         """The form for people."""
         return form_label(self.form)
-
-
-def form_label(form: str) -> str:
-    """The name of a question form for people.
-
-    >>> form_label("reject-second")
-    'Reject second'
-    """
-    return form.replace("-", " ").capitalize()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,67 +53,67 @@ class QuestionForms(StudyResult):
     """All forms of SPC, then all forms of the control."""
     scale: float
     """γ of the control."""
-    abstains: bool = False
-    """Whether no setting of SPC was feasible."""
+    names: dict[str, str]
+    """SPC with its version and ε, and the control, by method."""
+    warnings: tuple[str, ...] = ()
+    """What a reader must know first, such as that SPC abstains."""
 
     def of(self, method: str) -> tuple[FormEffects, ...]:
         """All forms of one method."""
         return tuple(row for row in self.rows if row.method == method)
 
-    def p_values(self, method: str = "spc") -> dict[str, float]:
-        """Raw p of every form, claim order and side, to be adjusted together with those of other models."""
-        return {
-            f"{row.label}, {effect.order}, {effect.side.upper()}": effect.p
-            for row in self.of(method)
-            for effect in row.effects
+    def tests(self) -> tuple[Test, ...]:
+        """Every form, claim order and side; a family is one method, as in the paper."""
+        return tuple(
+            Test(self.names[row.method], f"{row.label}, {effect.order}, {effect.side.upper()}", effect.p, holm_p)
+            for row in self.rows
+            for effect, holm_p in zip(row.effects, row.holm_p, strict=False)
             if effect.p is not None
-        }
+        )
 
     @property
     def table(self) -> Table:
         """Forms by what becomes of prior, SPC and control."""
-        rows = []
-        for spc, cfg in zip(self.of("spc"), self.of("cfg-score"), strict=True):
-            twice = spc.exchanges[0].right_twice
-            rows.append(
-                (spc.label, format_percent(spc.reverses.value), *(_by_order(row, side) for row, side in (
-                    (spc, "cf"), (cfg, "cf"), (spc, "cs"))),
-                 "→".join(format_percent(share.value) for share in twice))
-            )  # fmt: skip
+        rows = [
+            (spc.label, format_percent(spc.reverses.value), by_order(spc.effects, "cf"), by_order(cfg.effects, "cf"),
+             by_order(spc.effects, "cs"),
+             "→".join(format_percent(share.value) for share in spc.exchanges[0].right_twice))
+            for spc, cfg in zip(self.of("spc"), self.of("cfg-score"), strict=True)
+        ]  # fmt: skip
         return Table.plain(
-            "Transfer across question forms",
+            f"Transfer of {self.names['spc']} across question forms",
             ("Question form", "Text-only answer reverses (%)", "SPC ΔCF", "CFG ΔCF", "SPC ΔCS",
              "Both orders right, CF (%)"),
             rows,
-            "Fitted on both orders of the contrastive form only. Changes in points, ordinary claim first/atypical "
-            f"claim first; joint accuracy before→after SPC; γ = {self.scale:g}.",
+            f"{self.names['spc']} and {self.names['cfg-score']}, γ = {self.scale:g}, are fitted on both orders of the "
+            "contrastive form only. Changes in points, ordinary claim first/atypical claim first; joint accuracy "
+            "before→after SPC.",
         )  # fmt: skip
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Where the gains hold, where they turn, and what the prior does meanwhile."""
-        said = [ABSTAINS] if self.abstains else []
-        for method, name in METHODS.items():
+        sentences = list(self.warnings)
+        for method, name in self.names.items():
             found = [
                 (row, effect, p)
                 for row in self.of(method)
                 for effect, p in zip(row.effects, row.holm_p, strict=False)
                 if effect.side == "cf"
             ]
-            gains = [each for each in found if each[1].change.delta > 0]
-            losses = [each for each in found if each[1].change.delta < 0]
-            kept = sum(p <= LEVEL for _, _, p in gains)
-            lost = [f"{row.label} {str(effect.order).replace('-', ' ')}" for row, effect, _ in losses]
-            said.append(
-                f"{name} gains CF in {len(gains)} of {len(found)} combinations of form and claim order, {kept} of them "
-                "significant after adjustment"
-                + (f", and loses in {format_list(lost)}." if lost else ", and loses in none.")
+            gains = [p for _, effect, p in found if effect.change.delta > 0]
+            losses = [f"{row.label} {str(effect.order).replace('-', ' ')}" for row, effect, _ in found
+                      if effect.change.delta < 0]  # fmt: skip
+            sentences.append(
+                f"{name} gains CF accuracy in {len(gains)} of {len(found)} combinations of form and claim order, "
+                f"{sum(p <= LEVEL for p in gains)} of them significant after adjustment, and loses in "
+                f"{format_list(losses) if losses else 'none'}."
             )
         shares = {row.label: row.reverses.value for row in self.of("spc")}
-        said.append(
+        sentences.append(
             f"The share of pairs whose text-only answer reverses with the claim order {format_extremes(shares)}."
         )
-        return tuple(said)
+        return tuple(sentences)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per method, form, side and claim order; ``order`` None is both together."""
@@ -155,18 +127,11 @@ class QuestionForms(StudyResult):
             for index, effect in enumerate(row.effects)
         ]
 
-    def figure(self, style: FigureStyle | None = None) -> Figure | None:
+    def panels(self) -> Panels:
         """ΔCF by form and claim order, one panel per method."""
-        from unprior.plots.style import LIGHT
-        from unprior.report.figures.claim_orders import claim_figure
-
-        panels = [(name, "cf", {row.label: row.effects for row in self.of(key)}) for key, name in METHODS.items()]
-        return claim_figure(panels, style or LIGHT)
-
-
-def _by_order(row: FormEffects, side: str) -> str:
-    first, second = (effect_of(row.effects, order, side).change.delta for order in CLAIM_ORDERS)
-    return format_changes(first, second)
+        return claim_panels(
+            [(name, "cf", {row.label: row.effects for row in self.of(key)}) for key, name in self.names.items()]
+        )
 
 
 def study_question_forms(
@@ -184,11 +149,10 @@ def study_question_forms(
         raw = [effect.p for _, effects in found.values() for effect in effects if effect.p is not None]
         adjusted = iter(holm(raw).adjusted)
         for name, (form, effects) in found.items():
-            turned = form.consistent(prior, "cf")
-            reverses = Share(int(turned.sum()), len(turned))
+            reverses = share_of(form.consistent(prior, "cf"))
             kept = tuple(next(adjusted) for effect in effects if effect.p is not None)
             rows.append(FormEffects(name, method, reverses, effects, kept, exchanges(form, answers)))
-    return QuestionForms(tuple(rows), fitted.cfg.settings["scale"]["qa"], fitted.calibrator.settings_ is None)
+    return QuestionForms(tuple(rows), fitted.cfg.settings["scale"]["qa"], fitted.names, fitted.warnings)
 
 
 STUDY = Study(
@@ -196,11 +160,10 @@ STUDY = Study(
     question="rq5",
     title="Transfer across question forms",
     asks="Does SPC repair in question forms that it was not fitted on?",
-    how="SPC (standard version, ε = {wide_epsilon}) and CFG on scores are fitted on both claim orders of the "
+    how="SPC (standard, ε = {wide_epsilon}) and CFG on scores (same ε) are fitted on both claim orders of the "
     "contrastive form of the development pairs and applied to four forms of the test pairs. Exact tests, Holm over "
     "forms, orders and sides of a method; 10,000 resamples of pairs, seed 20260715.",
+    label="tab:template-transfer",
     needs=("forms",),
-    run=lambda inputs: study_question_forms(
-        inputs.variants["forms"], epsilon=inputs.wide_epsilon, resamples=inputs.resamples, seed=claim_seed(inputs)
-    ),
+    run=lambda inputs: study_question_forms(inputs.variants["forms"], **claim_options(inputs)),
 )
