@@ -11,7 +11,7 @@ import pytest
 import straightforward
 from small_tables import abstaining_calibrator, few_pairs, twelve_pairs
 from unprior import Decisions, SelectivePriorCalibrator
-from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.calibration import Constant
 from unprior.studies import Ranges, study_ranges
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.rq3.stable_ranges import STUDY, TaskRanges
@@ -118,6 +118,6 @@ def test_a_radius_without_another_is_said_alone() -> None:
 def test_the_study_takes_the_fixed_strength_of_the_development_rows() -> None:
     table = few_pairs(development=3)
     result = STUDY.run(StudyInputs(table))
-    control = FixedStrengthCalibrator().fit(table)
+    control = SelectivePriorCalibrator(strength=Constant()).fit(table)
     assert isinstance(result, Ranges)
     assert result.tasks[0].fixed_strength == control.predict(table).strength[0]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from unprior.baselines.controls import STRENGTHS, fixed_strength_answers, run_controls
-from unprior.calibration import SelectivePriorCalibrator
-from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.calibration import Constant, SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.studies.common.trade_off import TradeOff, trade_offs
 from unprior.studies.result import StudyResult
@@ -193,7 +192,7 @@ def study_frontier(
     for strength in strengths:
         answers = fixed_strength_answers(test, strength)
         points += [FrontierPoint("fixed", None, strength, False, each) for each in trade_offs(test, answers)]
-    one = FixedStrengthCalibrator(**calibrator.common_parameters).fit(development, split=None)
+    one = calibrator.clone(strength=Constant()).fit(development, split=None)
     for epsilon in limits if controls else [calibrator.epsilon_cs]:
         control = one.reselect(epsilon)
         points += _points("fixed_selected", test, control, selected_strength(control, test))
@@ -208,7 +207,7 @@ def study_frontier(
     return Frontier(tuple(points), calibrator.epsilon_cs, calibrator.uncertainty)
 
 
-def selected_strength(control: FixedStrengthCalibrator, table: ScoreTable) -> float | None:
+def selected_strength(control: SelectivePriorCalibrator, table: ScoreTable) -> float | None:
     """The one strength λ* that a fitted control gives to every row; None when it abstains."""
     if control.settings_ is None:
         return None

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unprior.calibration import Decisions
-from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.calibration import Constant, Decisions, SelectivePriorCalibrator
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import correct
 from unprior.scores.schema import BoolArray
@@ -200,7 +199,7 @@ def _shown(value: float | None) -> str:
 
 def fitted_ranges(inputs: StudyInputs) -> Ranges:
     """The stable ranges of SPC's proposals, beside the one strength that the same development rows select."""
-    control = FixedStrengthCalibrator(epsilon_cs=inputs.epsilon, ties=inputs.ties)
+    control = SelectivePriorCalibrator(epsilon_cs=inputs.epsilon, ties=inputs.ties, strength=Constant())
     control.fit(inputs.development, split=None)
     return study_ranges(inputs.decisions(), fixed_strength=selected_strength(control, inputs.test))
 

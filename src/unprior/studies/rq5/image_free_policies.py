@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unprior.baselines.controls.control import Data
+from unprior.baselines.controls.control import ControlContext
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
@@ -143,7 +143,7 @@ def study_image_free_policies(forms: ScoreTable, *, epsilon: float = 0.10) -> Im
     development, every = form_development(forms), forms.where(split="test")
     fitted_form = np.array([parse_claim(name)[0] == FITTED_FORM for name in every.column("example_id")], np.bool_)
     test = every.take(fitted_form)
-    data = Data(development, test, SelectivePriorCalibrator(epsilon_cs=epsilon))
+    data = ControlContext(development, test, SelectivePriorCalibrator(epsilon_cs=epsilon))
     chosen, _, _ = data.adopt([policy_answers(development, name) for name in POLICIES])
     policies = []
     for index, name in enumerate(POLICIES):
