@@ -8,7 +8,7 @@ from unprior.studies.registry import STUDIES, choose_studies
 from unprior.studies.result import StudyResult
 from unprior.studies.rq1.attraction import Attraction, study_attraction
 from unprior.studies.rq2.cost import Costs, study_cost
-from unprior.studies.rq2.main_comparison import MainComparison, study_main
+from unprior.studies.rq2.main_comparison import MainComparison, study_main_comparison
 from unprior.studies.rq2.method_versions import study_method_versions
 from unprior.studies.rq2.methods import MethodRow, Methods, study_methods
 from unprior.studies.rq2.revis_direction import AnswerShifts, study_answer_shifts
@@ -105,7 +105,7 @@ __all__ = [
     "study_image_free_policies",
     "study_joint_fitting",
     "study_less_or_shifted",
-    "study_main",
+    "study_main_comparison",
     "study_method_versions",
     "study_methods",
     "study_option_orders",

@@ -1,10 +1,10 @@
 """Figures of the studies, each a ``…Display.from_results`` that draws on axes and returns them."""
 
+from unprior.evaluation.intervals import IntervalsDisplay
 from unprior.plots.display import Display, side_by_side, task_name
 from unprior.report.figures.attraction import AttractionDisplay
 from unprior.report.figures.claim_orders import ClaimOrdersDisplay
 from unprior.report.figures.frontier import FrontierDisplay
-from unprior.report.figures.intervals import IntervalsDisplay
 from unprior.report.figures.methods import MethodsDisplay
 from unprior.report.figures.prior_agreement import PriorAgreementDisplay
 from unprior.report.figures.prior_controls import PriorControlsDisplay
