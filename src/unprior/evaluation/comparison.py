@@ -204,7 +204,7 @@ def evaluate(
     adjusted = holm([test.p_value for test in tests]).adjusted
     results = []
     for index, ((model, benchmark, task, group), part, given, base, interval) in enumerate(parts):
-        sides = [
+        cf, cs = (
             SideResult(
                 changes[index][side],
                 interval.low[side],
@@ -213,9 +213,8 @@ def evaluate(
                 adjusted[2 * index + side],
             )
             for side in (0, 1)
-        ]
-        metrics = measure(part, base), measure(part, given)
-        results.append(TaskResult(model, benchmark, task, *metrics, *sides, group))
+        )
+        results.append(TaskResult(model, benchmark, task, measure(part, base), measure(part, given), cf, cs, group))
     return Evaluation(
         tuple(results),
         level,
