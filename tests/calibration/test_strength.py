@@ -25,7 +25,7 @@ def objective_of(table: ScoreTable) -> StrengthObjective:
     blocks = list(table.blocks(max_rows=len(table)))
     observations = [observe(block) for block in blocks]
     features = np.concatenate([observation.features for observation in observations])
-    inputs = Standardisation.of(features).apply(features)
+    inputs = Standardisation.from_features(features).apply(features)
     return StrengthObjective(inputs, observations, [block.answer for block in blocks])
 
 
@@ -54,7 +54,7 @@ def test_gradient_and_hessian_equal_finite_differences(objective: StrengthObject
 def test_objective_equals_the_row_by_row_loss(development: ScoreTable) -> None:
     rows = development.arrow.to_pylist()
     raw = np.array([straightforward.features(row) for row in rows])
-    scaling = Standardisation.of(raw)
+    scaling = Standardisation.from_features(raw)
     precision = np.eye(12)
     prepared = [
         (straightforward.prepare(row, scaling.apply(np.array(features)), precision),
@@ -129,7 +129,7 @@ def test_the_cap_plays_no_part_in_the_fit(development: ScoreTable) -> None:
 
 
 def test_constant_features_are_left_at_scale_one() -> None:
-    scaling = Standardisation.of(np.array([[1.0, 5.0, 1.0], [1.0, 5.0, 3.0]]))
+    scaling = Standardisation.from_features(np.array([[1.0, 5.0, 1.0], [1.0, 5.0, 3.0]]))
     assert scaling.mean.tolist() == [0.0, 5.0, 2.0]
     assert scaling.scale.tolist() == [1.0, 1.0, 1.0]
 

@@ -75,11 +75,11 @@ def test_the_limits_that_were_chosen_are_the_limits_that_are_told(run: Callable,
 
 def test_mistakes_are_named(run: Callable, scored: Path, tmp_path: Path) -> None:
     run("study", "rq9", "--run", scored).refused("no study 'rq9'", "rq5", "attraction")
-    run("study", "main", "list", "--run", scored).refused("no study 'list'")
+    run("study", "main-comparison", "list", "--run", scored).refused("no study 'list'")
     run("study", "list", "--run", tmp_path / "nowhere").refused("no scores.parquet")
-    run("study", "main", "--run", scored / "scores.parquet").refused("this is a file")
+    run("study", "main-comparison", "--run", scored / "scores.parquet").refused("this is a file")
     for epsilon in ("4", "0.1", "-1", "nan"):
-        run("study", "main", "--run", scored, "--epsilon-cs", epsilon).refused("--epsilon-cs")
+        run("study", "main-comparison", "--run", scored, "--epsilon-cs", epsilon).refused("--epsilon-cs")
     run("study", "all", "--run", tmp_path / "nowhere").refused("no scores.parquet", "unprior run")
     lacking = [name for name, study in STUDIES.items() if study.needs != ("scores",)]
     if lacking:
@@ -92,11 +92,11 @@ def test_a_broken_file_is_left_aside(run: Callable, scored: Path) -> None:
     (scored / "variants" / "forms.parquet").write_bytes(b"PAR1 and nothing else")
     (scored / "variants" / "order-1230.parquet").write_bytes(b"no table at all")
     (scored / "baselines.parquet").write_bytes(b"broken")
-    told = run("study", "main", "--run", scored)
+    told = run("study", "main-comparison", "--run", scored)
     assert told.code == 0
     assert told.err.count("left aside") == 3
     (scored / "scores.parquet").write_bytes(b"broken")
-    run("study", "main", "--run", scored).refused("scores.parquet", "not a Parquet file")
+    run("study", "main-comparison", "--run", scored).refused("scores.parquet", "not a Parquet file")
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
@@ -105,7 +105,7 @@ def test_half_a_pair_is_left_out_and_told(run: Callable, tmp_path: Path, split: 
     pair = 1 if split == "dev" else 6
     half = table.mask(pair_id=pair, side="cf")
     table.take(~half).write(tmp_path / "scores.parquet")
-    told = run("study", "main", "--run", tmp_path)
+    told = run("study", "main-comparison", "--run", tmp_path)
     assert told.code == 0
     assert "left aside: 2 pairs of" in told.err
     assert f"pair {pair} (mc): has no counterfactual (cf) side" in " ".join(told.err.split())

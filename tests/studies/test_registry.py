@@ -76,7 +76,7 @@ DECIDED = r".*changed|abstains|development_pairs"
 EXEMPT = {
     "attraction": "nothing is fitted; every number is about right and wrong answers",
     "prior-direction": "nothing is fitted; every number is about right answers",
-    "repairs": "nothing is fitted but what study main has too; every number of decisions is about repairs",
+    "repairs": "nothing is fitted but what study main-comparison has too; every number of decisions is about repairs",
     "repeated-splits": "draws development pairs from all rows; its own test changes the answers of what it draws",
     "prior-favours-ordinary": "groups pairs by their right answers; fitted as in question-forms",
 }

@@ -2,15 +2,25 @@
 
 from unprior.calibration.calibrator import SelectivePriorCalibrator
 from unprior.calibration.decisions import Decision, Decisions
+from unprior.calibration.features import ALL_FEATURES, IMAGE_FEATURES, PRIOR_FEATURES
 from unprior.calibration.gate import Condition, Reason, Settings
 from unprior.calibration.ranges import RecoveryBound, recovery_bound, stable_ranges
 from unprior.calibration.selection import Grid, Selection, TaskChange
+from unprior.calibration.state import FittedState
+from unprior.calibration.strength_rules import Constant, Fixed, Learned
 
 __all__ = [
+    "ALL_FEATURES",
+    "IMAGE_FEATURES",
+    "PRIOR_FEATURES",
     "Condition",
+    "Constant",
     "Decision",
     "Decisions",
+    "FittedState",
+    "Fixed",
     "Grid",
+    "Learned",
     "Reason",
     "RecoveryBound",
     "Selection",

@@ -2,59 +2,29 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from unprior.calibration.decisions import Decision, Decisions
-from unprior.calibration.development import development_rows
-from unprior.calibration.features import Observation, observe
-from unprior.calibration.gate import (
-    REASONS,
-    PreparedObservation,
-    Proposals,
-    Reason,
-    Settings,
-    StrengthModel,
-    decide,
-    is_revision,
-)
-from unprior.calibration.posterior import development_distance, distance_precision, laplace_covariance
-from unprior.calibration.ranges import stable_ranges
-from unprior.calibration.selection import (
-    TIES,
-    Grid,
-    Groups,
-    Histogram,
-    Selection,
-    Ties,
-    count_rows,
-    distance_limits,
-    select,
-)
-from unprior.calibration.strength import Standardisation, StrengthFit, StrengthObjective, fit_strengths
+from unprior.calibration.features import ALL_FEATURES
+from unprior.calibration.fitting import fit_state
+from unprior.calibration.gate import CONDITIONS, Condition, Settings, StrengthModel
+from unprior.calibration.parameters import Parameters, Sides
+from unprior.calibration.selection import Grid, Selection, Ties
+from unprior.calibration.state import FittedState, FittedStrength
+from unprior.calibration.strength_rules import Learned, StrengthRule
 from unprior.errors import InvalidScoresError, UnpriorError
-from unprior.scores import Block, ScoreTable
+from unprior.scores import ScoreTable
 from unprior.scores.provenance import Differences, Provenance, compare_provenance
-from unprior.scores.schema import IntArray
-from unprior.scores.table import FloatArray
-
-_ROWS_AT_ONCE = 1 << 14
 
 
-class _Search(NamedTuple):
-    """Everything that a choice of settings needs."""
-
-    models: Sequence[StrengthModel]
-    """One per ρ."""
-    histograms: Sequence[Histogram]
-    groups: Groups
-    limits: Sequence[float]
+class NotFittedError(UnpriorError, AttributeError):
+    """A calibrator was asked for something that only a fit can give."""
 
 
 class SelectivePriorCalibrator:
@@ -72,9 +42,26 @@ class SelectivePriorCalibrator:
     ties
         Which of equally good settings to choose: ``first`` in loop order, or, as in the authors' released scripts of
         the standard version, the one whose JSON text sorts first (``released``).
+    strength
+        Where the correction strength comes from: ``Learned()`` from the features of each example, ``Constant()``, one
+        fitted strength for all examples, or ``Fixed(value)``, a given one.
+    features
+        Features that strength and distance may depend on; ``IMAGE_FEATURES`` leaves out those of the prior.
+    conditions
+        Support conditions that permit a revision. None asks for none, and a proposal that meets none is then reported
+        as a conflict.
+    fit_on
+        Whether the strength is fitted on both sides of the pairs (``both``) or on counterfactual images alone (``cf``).
+    select_on
+        Whether settings are judged on both sides or on counterfactual images alone. With ``cf``, ΔCS has no part in
+        the choice: a setting is feasible when ΔCF ≥ 0, and the best one has the largest mean ΔCF, then the most tasks
+        with ΔCF > 0, then the fewest changed answers.
 
     Attributes
     ----------
+    state_
+        All that was fitted, frozen; the other attributes are views of it. Parameters that are set after a fit take
+        effect in the next one.
     settings_
         The chosen settings, or None when nothing was feasible and the calibrator abstains.
     model_
@@ -89,12 +76,10 @@ class SelectivePriorCalibrator:
         The vision-language model that the development scores came from.
     provenance_
         How the development scores were made, as far as their table knows.
+    development_rows_
+        How many rows the strength was fitted on.
     fits_
-        One fit per ρ (after ``fit`` only; a loaded calibrator has just the chosen one).
-    distances_
-        Development distances d_dev by row (after ``fit`` only; None for the standard version).
-    fitted_parameters_
-        Constructor arguments at the time of the fit; :meth:`set_params` takes effect in the next one.
+        One fit per ρ (from a file of version 1 just the chosen one).
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
@@ -104,19 +89,6 @@ class SelectivePriorCalibrator:
     920
     """
 
-    settings_: Settings | None
-    model_: StrengthModel
-    selection_: Selection
-    loss_: float
-    gradient_norm_: float
-    candidate_counts_: tuple[int, ...]
-    model_name_: str | None
-    provenance_: tuple[Provenance, ...]
-    development_rows_: int
-    fits_: list[StrengthFit]
-    distances_: FloatArray | None
-    fitted_parameters_: dict[str, Any]
-
     def __init__(
         self,
         *,
@@ -124,12 +96,22 @@ class SelectivePriorCalibrator:
         uncertainty: bool = False,
         grid: Grid | None = None,
         ties: Ties = "first",
+        strength: StrengthRule = Learned(),  # noqa: B008  it never changes
+        features: tuple[str, ...] = ALL_FEATURES,
+        conditions: tuple[Condition, ...] | None = CONDITIONS,
+        fit_on: Sides = "both",
+        select_on: Sides = "both",
     ) -> None:
         """Keep the parameters; they are checked in :meth:`fit`."""
         self.epsilon_cs = epsilon_cs
         self.uncertainty = uncertainty
         self.grid = grid
         self.ties = ties
+        self.strength = strength
+        self.features = features
+        self.conditions = conditions
+        self.fit_on = fit_on
+        self.select_on = select_on
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Constructor arguments by name, as scikit-learn's ``clone`` expects them."""
@@ -149,15 +131,6 @@ class SelectivePriorCalibrator:
                 raise UnpriorError(f"no parameter {name!r}; there are {', '.join(known)}")
             setattr(self, name, value)
         return self
-
-    @property
-    def common_parameters(self) -> dict[str, Any]:
-        """The constructor arguments that every variant of SPC has.
-
-        >>> sorted(SelectivePriorCalibrator().common_parameters)
-        ['epsilon_cs', 'grid', 'ties', 'uncertainty']
-        """
-        return {name: getattr(self, name) for name in inspect.signature(SelectivePriorCalibrator).parameters}
 
     def clone(self, **changes: Any) -> Self:
         """An unfitted calibrator of the same kind, with the same parameters but those given.
@@ -190,46 +163,7 @@ class SelectivePriorCalibrator:
         >>> SelectivePriorCalibrator(uncertainty=True).fit(synthesize(seed=0)).selection_.searched
         8640
         """
-        self.check_parameters()
-        development = self._rows_to_fit(table, split)
-        self.fitted_parameters_ = self.get_params()
-        grid = self._searched_grid()
-        blocks = list(development.blocks(max_rows=len(development)))
-        observations = [observe(block) for block in blocks]
-        features = np.concatenate([observation.features for observation in observations])
-        standardisation = self._standardise(features)
-        inputs = standardisation.apply(features)
-        objective = StrengthObjective(inputs, observations, [block.answer for block in blocks])
-        self.fits_ = self._fit_strengths(objective, grid.rho)
-        self.candidate_counts_ = tuple(sorted({block.candidate_count for block in blocks}))
-
-        precision = distance_precision(inputs) if self.uncertainty else None
-        limits: tuple[float, ...] = ()
-        self.distances_ = None
-        order = np.concatenate([block.rows for block in blocks])
-        if precision is not None:
-            distances = development_distance(inputs, precision)
-            limits = distance_limits(distances, grid)
-            self.distances_ = np.empty(len(order))
-            self.distances_[order] = distances
-        models = [
-            StrengthModel(
-                standardisation,
-                fit.theta,
-                self._covariance(fit) if self.uncertainty else None,
-                precision,
-            )
-            for fit in self.fits_
-        ]
-        judged = self._rows_to_select_on(development)
-        if judged is not development:
-            blocks = list(judged.blocks(max_rows=len(judged)))
-            observations = [observe(block) for block in blocks]
-        self._search = self._count(models, judged, blocks, observations, limits)
-        self._choose()
-        self.model_name_ = development.arrow.column("model")[0].as_py()
-        self.provenance_ = development.provenance
-        self.development_rows_ = len(development)
+        self._state = fit_state(self._parameters(), table, split)
         return self
 
     def reselect(self, epsilon_cs: float) -> Self:
@@ -241,28 +175,77 @@ class SelectivePriorCalibrator:
         >>> fitted.reselect(0.1).settings_ == SelectivePriorCalibrator(epsilon_cs=0.1).fit(table).settings_
         True
         """
-        if not hasattr(self, "_search"):
-            raise UnpriorError("settings can be chosen again only where the calibrator was fitted, not from its file")
-        other = copy.copy(self)
-        # What was counted belongs to the parameters of the fit, whatever was set since.
-        other.set_params(**self.fitted_parameters_ | {"epsilon_cs": epsilon_cs})
-        other.check_parameters()
-        other.fitted_parameters_ = other.get_params()
-        other._choose()
-        return other
+        return self.from_state(self.state_.reselect(epsilon_cs))
 
-    def _choose(self) -> None:
-        """Choose settings among what was counted."""
-        models, histograms, groups, limits = self._search
-        grid = self._searched_grid()
-        self.selection_ = select(
-            histograms, groups, grid, limits, self.epsilon_cs, uncertainty=self.uncertainty, ties=self.ties
-        )
-        self.settings_ = self.selection_.settings
-        # An abstaining calibrator keeps the strongest regularisation; its proposals are never used.
-        chosen = -1 if self.settings_ is None else grid.rho.index(self.settings_.rho)
-        self.model_ = models[chosen]
-        self.loss_, self.gradient_norm_ = self.fits_[chosen].loss, self.fits_[chosen].gradient_norm
+    @classmethod
+    def from_state(cls, state: FittedState) -> Self:
+        """A calibrator with a state that was fitted or read before."""
+        calibrator = cls(**{field.name: getattr(state.parameters, field.name) for field in fields(Parameters)})
+        calibrator._state = state
+        return calibrator
+
+    @property
+    def state_(self) -> FittedState:
+        """All that was fitted."""
+        try:
+            return self._state
+        except AttributeError:
+            raise NotFittedError("this calibrator is not fitted; call fit(table) or load(path) first") from None
+
+    @property
+    def settings_(self) -> Settings | None:
+        """The chosen settings; None when the calibrator abstains."""
+        return self.state_.settings
+
+    @property
+    def model_(self) -> StrengthModel:
+        """The fitted strength model."""
+        return self.state_.chosen.model
+
+    @property
+    def selection_(self) -> Selection:
+        """The search's outcome."""
+        return self.state_.selection
+
+    @property
+    def loss_(self) -> float:
+        """The objective at the fitted θ."""
+        return self.state_.chosen.loss
+
+    @property
+    def gradient_norm_(self) -> float:
+        """Length of the objective's gradient there."""
+        return self.state_.chosen.gradient_norm
+
+    @property
+    def candidate_counts_(self) -> tuple[int, ...]:
+        """The set of K seen in development."""
+        return self.state_.candidate_counts
+
+    @property
+    def model_name_(self) -> str | None:
+        """The vision-language model that was scored."""
+        return self.state_.model_name
+
+    @property
+    def provenance_(self) -> tuple[Provenance, ...]:
+        """How the development scores were made."""
+        return self.state_.provenance
+
+    @property
+    def development_rows_(self) -> int:
+        """How many rows the strength was fitted on."""
+        return self.state_.development_rows
+
+    @property
+    def fits_(self) -> tuple[FittedStrength, ...]:
+        """One fit per ρ."""
+        return self.state_.fits
+
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """What decisions note about the calibrator that made them."""
+        return self.state_.made_with
 
     def predict(self, table: ScoreTable) -> Decisions:
         """Decide for every row of a table; rows need no answer.
@@ -273,28 +256,7 @@ class SelectivePriorCalibrator:
         >>> bool((decisions.final_positions[~decisions.revised] == table.original_positions[~decisions.revised]).all())
         True
         """
-        self._check_fitted()
-        rows, uncertain = len(table), self.model_.covariance is not None
-        result = Decisions(
-            table=table,
-            settings=self.settings_,
-            made_with=self.made_with,
-            final_positions=table.original_positions.copy(),
-            revised=np.zeros(rows, dtype=np.bool_),
-            proposal_positions=np.full(rows, -1, dtype=np.int64),
-            strength=np.zeros(rows),
-            margin=np.zeros(rows),
-            condition=np.full(rows, -1, dtype=np.int8),
-            reason=np.full(rows, REASONS.index(Reason.ABSTAINS), dtype=np.int8),
-            range_low=np.full(rows, np.nan),
-            range_high=np.full(rows, np.nan),
-            support=np.zeros(rows) if uncertain else None,
-            distance=np.zeros(rows) if uncertain else None,
-        )
-        if self.settings_ is not None:
-            for block in table.blocks(_ROWS_AT_ONCE):
-                self._decide_block(block, observe(block), self.settings_, result)
-        return result
+        return self.state_.predict(table)
 
     def decide(
         self,
@@ -326,11 +288,10 @@ class SelectivePriorCalibrator:
         return self.predict(table)[0]
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted calibrator as readable, versioned JSON."""
-        from unprior.calibration.storage import save_calibrator
+        """Write all that was fitted, with its parameters, as readable, versioned JSON."""
+        from unprior.calibration.storage import save_state
 
-        self._check_fitted()
-        save_calibrator(self, Path(path))
+        save_state(self.state_, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -343,77 +304,9 @@ class SelectivePriorCalibrator:
         ...     SelectivePriorCalibrator.load(f"{folder}/calibrator.json").candidate_counts_
         (2, 4)
         """
-        from unprior.calibration.storage import load_calibrator
+        from unprior.calibration.storage import load_state
 
-        return load_calibrator(Path(path), cls)
-
-    def _count(
-        self,
-        models: Sequence[StrengthModel],
-        judged: ScoreTable,
-        blocks: Sequence[Block],
-        observations: Sequence[Observation],
-        limits: Sequence[float],
-    ) -> _Search:
-        """What every setting would do to the rows that settings are judged by."""
-        grid = self._searched_grid()
-        groups = Groups.of(judged, np.concatenate([block.rows for block in blocks]))
-        histograms: list[Histogram] = []
-        for model in models:
-            prepared = [model.prepare(observation) for observation in observations]
-            for cap in grid.max_strength:
-                proposals = [self._propose(part, cap) for part in prepared]
-                gains = [_gain(block, part.candidate) for block, part in zip(blocks, proposals, strict=True)]
-                histograms.append(count_rows(proposals, gains, groups, grid, limits))
-        return _Search(models, histograms, groups, limits)
-
-    def _decide_block(self, block: Block, seen: Observation, settings: Settings, result: Decisions) -> None:
-        proposals = self._propose(self.model_.prepare(seen), settings.max_strength)
-        reason = decide(proposals, block.candidate_count, settings, self.candidate_counts_)
-        revised = is_revision(reason)
-        rows = block.rows
-        result.final_positions[rows] = np.where(revised, proposals.candidate, block.original)
-        result.revised[rows] = revised
-        result.proposal_positions[rows] = proposals.candidate
-        result.strength[rows] = proposals.strength
-        result.margin[rows] = proposals.margin
-        result.condition[rows] = proposals.condition
-        result.reason[rows] = reason
-        result.range_low[rows], result.range_high[rows] = stable_ranges(seen.image, seen.prior, proposals.candidate)
-        for column, values in ((result.support, proposals.support), (result.distance, proposals.distance)):
-            if column is not None and values is not None:
-                column[rows] = values
-
-    def _rows_to_fit(self, table: ScoreTable, split: str | None) -> ScoreTable:
-        """Rows that shape the strength; a control that sees less of the pairs overrides this."""
-        return development_rows(table, split)
-
-    def _rows_to_select_on(self, development: ScoreTable) -> ScoreTable:
-        """Rows that settings are judged by; a control that sees less of the pairs overrides this."""
-        return development
-
-    def _propose(self, prepared: PreparedObservation, max_strength: float) -> Proposals:
-        """Proposals and the conditions that support them; a control with other conditions overrides this."""
-        return prepared.propose(max_strength)
-
-    def _standardise(self, features: FloatArray) -> Standardisation:
-        """How features enter the strength; a control that must not look at them overrides this."""
-        return Standardisation.of(features)
-
-    def _searched_grid(self) -> Grid:
-        """The settings to choose from; a control that has fewer to choose from overrides this."""
-        return self.grid or Grid()
-
-    def _fit_strengths(self, objective: StrengthObjective, rhos: Sequence[float]) -> list[StrengthFit]:
-        """One fit per ρ; a control that is given its strength overrides this."""
-        return fit_strengths(objective, rhos)
-
-    @property
-    def made_with(self) -> dict[str, Any]:
-        """What decisions note about the calibrator that made them."""
-        version = "uncertainty-aware" if self.uncertainty else "standard"
-        known: dict[str, Any] = {"version": version, "epsilon_cs": self.epsilon_cs, "model": self.model_name_}
-        return known | {"scores": [record.record() for record in self.provenance_]}
+        return cls.from_state(load_state(Path(path)))
 
     def differences(self, made: Sequence[Provenance], models: Iterable[str | None] = ()) -> Differences:
         """What differs between the scores this was fitted on and others that it is to be applied to.
@@ -430,29 +323,15 @@ class SelectivePriorCalibrator:
         unnoted = [Provenance(model=name) for name in sorted(filter(None, models)) if name not in noted]
         return compare_provenance(own, [*made, *unnoted])
 
-    def _covariance(self, fit: StrengthFit) -> FloatArray:
-        """Σ of θ; a control whose strength has fewer parameters overrides this."""
-        return laplace_covariance(fit.hessian)
-
     def check_parameters(self) -> None:
         """Refuse parameters that cannot be fitted with; :meth:`fit` does this, too."""
-        if not 0.0 <= self.epsilon_cs <= 1.0:
-            raise UnpriorError(f"epsilon_cs is {self.epsilon_cs}, it is a share of accuracy between 0 and 1 (0.04)")
-        if self.ties not in TIES:
-            raise UnpriorError(f"ties is {self.ties!r}, it must be {' or '.join(TIES)}")
-        grid = self.grid or Grid()
-        for field in fields(grid):
-            values = getattr(grid, field.name)
-            if len(values) == 0 or list(values) != sorted(set(values)):
-                raise UnpriorError(f"grid.{field.name} is {values}, it must hold increasing values")
-        if min(grid.rho) <= 0 or min(grid.max_strength) <= 0:
-            raise UnpriorError("grid.rho and grid.max_strength must be positive")
+        self._parameters().check()
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "model_"):
-            raise UnpriorError("this calibrator is not fitted; call fit(table) or load(path) first")
+    def _parameters(self) -> Parameters:
+        return Parameters(**{field.name: getattr(self, field.name) for field in fields(Parameters)})
 
+    def _repr_html_(self) -> str:
+        """Parameters, chosen settings and development outcome, for notebooks."""
+        from unprior.calibration.show import calibrator_html
 
-def _gain(block: Block, proposal: IntArray) -> IntArray:
-    """+1 where adopting the proposal repairs the answer, -1 where it harms it."""
-    return np.asarray((proposal == block.answer).astype(np.int64) - (block.original == block.answer))
+        return calibrator_html(self)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,13 @@ from unprior.scores.files import finite_or_none, write_records
 from unprior.scores.schema import BoolArray, CodeArray, IntArray
 from unprior.scores.table import FloatArray, LabelArray, as_labels
 from unprior.tables.format import format_limit
+from unprior.tables.records import to_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from unprior.plots.style import FigureStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +207,29 @@ class Decisions:
         if explanations:
             columns["explanation"] = pa.array([decision.explain() for decision in self], pa.string())
         return pa.table(columns)
+
+    def to_pandas(self, *, explanations: bool = False) -> pd.DataFrame:
+        """A data frame with one row per decision: labels and no positions, and if wanted a sentence for each.
+
+        >>> from unprior import SelectivePriorCalibrator, synthesize
+        >>> table = synthesize(seed=0)
+        >>> frame = SelectivePriorCalibrator().fit(table).predict(table).to_pandas()
+        >>> frame.loc[frame["revised"], "final"].isin(["yes", "no"]).any().item()
+        True
+        """
+        return to_pandas(self.to_arrow(explanations=explanations).to_pylist())
+
+    def plot(self, ax: Axes | None = None, style: FigureStyle | None = None) -> Axes:
+        """Draw how often each reason occurs, on given axes or on new ones; returns the axes."""
+        from unprior.calibration.show import plot_reasons
+
+        return plot_reasons(self, ax, style)
+
+    def _repr_html_(self) -> str:
+        """Decisions by reason and the first ones with their explanations, for notebooks."""
+        from unprior.calibration.show import decisions_html
+
+        return decisions_html(self)
 
     def write(self, path: str | Path, *, explanations: bool = False) -> None:
         """Write ``.jsonl`` (one line per row, in order) or ``.parquet``; infinity and NaN become null in JSON."""

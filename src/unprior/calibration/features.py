@@ -26,6 +26,12 @@ FEATURE_NAMES = (
     "margin_gap",
 )
 """The paper's feature vector u, in the order of its appendix."""
+ALL_FEATURES = FEATURE_NAMES[1:]
+"""The features without the bias: what the strength may depend on."""
+PRIOR_FEATURES = tuple(name for name in FEATURE_NAMES if "prior" in name or name in ("divergence", "margin_gap"))
+"""Features that depend on the prior scores."""
+IMAGE_FEATURES = tuple(name for name in ALL_FEATURES if name not in PRIOR_FEATURES)
+"""Features that depend on the image scores and the original answer only."""
 
 _LOG_FLOOR = np.log(1e-12)
 

@@ -128,8 +128,12 @@ class PreparedObservation:
         """Predicted strength before the cap."""
         return softplus(self.eta)
 
-    def propose(self, max_strength: float) -> Proposals:
-        """Best corrected answers when the strength is capped at ``max_strength``."""
+    def propose(self, max_strength: float, conditions: tuple[Condition, ...] | None = CONDITIONS) -> Proposals:
+        """Best corrected answers when the strength is capped, with the accepted condition that supports each.
+
+        ``conditions`` are those that support a revision; None asks for none, and a proposal that meets none then
+        counts as a conflict.
+        """
         seen = self.observation
         support = None
         if self.deviation is None:
@@ -149,6 +153,11 @@ class PreparedObservation:
         condition[~agree & (candidate == seen.image_winner)] = CONDITIONS.index(Condition.CONFLICT)
         absorbed = agree & (seen.original == seen.image_winner) & (candidate != seen.original)
         condition[absorbed] = CONDITIONS.index(Condition.ABSORPTION)
+        if conditions is None:
+            # A condition must be named for the gate to open; conflict is the one without a meaning of its own here.
+            condition[condition < 0] = CONDITIONS.index(Condition.CONFLICT)
+        else:
+            condition[~np.isin(condition, [CONDITIONS.index(each) for each in conditions])] = -1
         return Proposals(candidate, strength, margin, condition, candidate != seen.original, support, self.distance)
 
 

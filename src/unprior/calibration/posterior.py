@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr
 
 from unprior.calibration.features import Observation
 from unprior.calibration.ranges import stable_ranges
@@ -83,6 +82,8 @@ def posterior_support(
     max_strength: float,
 ) -> FloatArray:
     """r_U: posterior probability that the capped strength lies where ``candidate`` stays first."""
+    from scipy.special import ndtr  # scipy takes as long to import as all the rest
+
     lower, upper = stable_ranges(observation.image, observation.prior, candidate)
     empty = np.isnan(lower) | (lower > max_strength)
     lower, upper = np.where(empty, 0.0, lower), np.where(empty, 0.0, upper)

@@ -101,10 +101,11 @@ class Groups:
 
     tasks: tuple[str, ...]
     group: IntArray
+    """Group of every row; empty where only the counts of rows are known, as from a file."""
     totals: IntArray
 
     @classmethod
-    def of(cls, table: ScoreTable, order: IntArray | None = None) -> Self:
+    def from_table(cls, table: ScoreTable, order: IntArray | None = None) -> Self:
         """Number the (task, side) of every row, in the order of the table or of the rows given."""
         code, labels = table.codes("task")
         tasks = tuple(str(label[0]) for label in labels)
@@ -135,6 +136,17 @@ class Histogram:
     """Repairs minus harms, shape (condition, group, support bin, margin bin, distance bin)."""
     changed: IntArray
     """Revised answers, shape (condition, support bin, margin bin, distance bin)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What every setting of a grid does to the development rows: all that a choice of settings needs."""
+
+    groups: Groups
+    histograms: tuple[Histogram, ...]
+    """Over ρ, then λ_max."""
+    distance_limits: tuple[float, ...]
+    """Values of d_max to choose from; empty for the standard version."""
 
 
 def count_rows(

@@ -6,151 +6,239 @@ import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from unprior._files import read_whole, replacing
 from unprior._validation import describe_validation_error
-from unprior.calibration.calibrator import SelectivePriorCalibrator
 from unprior.calibration.features import FEATURE_NAMES
-from unprior.calibration.gate import Settings, StrengthModel
-from unprior.calibration.selection import Grid, Selection, TaskChange, Ties
+from unprior.calibration.file_parts import (
+    FEATURE_COUNT,
+    CandidateCounts,
+    Count,
+    Covariance,
+    Finite,
+    GridPart,
+    Part,
+    Positive,
+    Precision,
+    SelectionPart,
+    SettingsPart,
+    Weight,
+    build_conditions,
+    check_features,
+    check_matrix,
+)
+from unprior.calibration.file_version_1 import FileVersion1
+from unprior.calibration.gate import CONDITIONS, StrengthModel
+from unprior.calibration.parameters import Parameters, Sides
+from unprior.calibration.selection import Grid, Groups, Histogram, Outcomes, Ties
+from unprior.calibration.state import FittedState, FittedStrength
 from unprior.calibration.strength import Standardisation
+from unprior.calibration.strength_rules import Constant, Fixed, Learned
 from unprior.errors import UnpriorError
 from unprior.scores.provenance import Provenance
+from unprior.scores.schema import IntArray
 
 FORMAT = "unprior.calibrator"
-VERSION = 1
-_LARGEST_WEIGHT = 1e9  # beyond it, strengths are no longer numbers; a fit comes nowhere near
-_FEATURES = len(FEATURE_NAMES)
-_ROUNDING = 1e-8
-
-Calibrator = TypeVar("Calibrator", bound=SelectivePriorCalibrator)
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Vector = Annotated[list[Finite], Field(min_length=_FEATURES, max_length=_FEATURES)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+VERSION = 2
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+class _Learned(Part):
+    rule: Literal["learned"]
+
+    def build(self) -> Learned:
+        return Learned()
 
 
-class _Settings(_Part):
-    rho: Positive
-    max_strength: Positive
-    min_margin: Finite
-    conflict_support: Finite | None
-    absorption_support: Finite | None
-    max_distance: Finite | None
+class _Constant(Part):
+    rule: Literal["constant"]
+
+    def build(self) -> Constant:
+        return Constant()
 
 
-class _Change(_Part):
-    task: str
-    cf_net: int
-    cf_total: Annotated[int, Field(gt=0)]
-    cs_net: int
-    cs_total: Annotated[int, Field(ge=0)]
-    """0 where settings were chosen without commonsense images."""
+class _Fixed(Part):
+    rule: Literal["fixed"]
+    value: Positive
+
+    def build(self) -> Fixed:
+        return Fixed(self.value)
 
 
-class _Selection(_Part):
-    changes: list[_Change]
-    changed: int
-    feasible: int
-    searched: int
+class _Parameters(Part):
+    epsilon_cs: Finite
+    uncertainty: bool
+    grid: GridPart
+    ties: Ties
+    strength: Annotated[_Learned | _Constant | _Fixed, Field(discriminator="rule")]
+    features: list[str]
+    conditions: list[str] | None
+    fit_on: Sides
+    select_on: Sides
+
+    def build(self) -> Parameters:
+        return Parameters(
+            epsilon_cs=self.epsilon_cs,
+            uncertainty=self.uncertainty,
+            grid=self.grid.build(),
+            ties=self.ties,
+            strength=self.strength.build(),
+            features=tuple(self.features),
+            conditions=build_conditions(self.conditions),
+            fit_on=self.fit_on,
+            select_on=self.select_on,
+        )
 
 
-class _Uncertainty(_Part):
-    covariance: list[Vector] = Field(min_length=_FEATURES, max_length=_FEATURES)
-    precision: list[list[Finite]] = Field(min_length=_FEATURES - 1, max_length=_FEATURES - 1)
-
-    @model_validator(mode="after")
-    def _square(self) -> _Uncertainty:
-        if any(len(row) != _FEATURES - 1 for row in self.precision):
-            raise ValueError(f"precision must be {_FEATURES - 1} by {_FEATURES - 1}")
-        for name, rows in (("covariance", self.covariance), ("precision", self.precision)):
-            matrix = np.array(rows)
-            scale = np.abs(matrix).max()
-            if np.abs(matrix - matrix.T).max() > _ROUNDING * scale:
-                raise ValueError(f"{name} must be symmetric")
-            if np.linalg.eigvalsh(matrix).min() < -_ROUNDING * scale:
-                raise ValueError(f"{name} has a negative variance, which there cannot be")
-        return self
-
-
-class _Feature(_Part):
+class _Feature(Part):
     mean: Finite
     scale: Positive
-    theta: Annotated[float, Field(ge=-_LARGEST_WEIGHT, le=_LARGEST_WEIGHT)]
 
 
-class _Grid(_Part):
-    rho: list[Finite]
-    max_strength: list[Finite]
-    min_margin: list[Finite]
-    support: list[Finite]
-    distance_quantile: list[Finite]
+class _Fit(Part):
+    rho: Positive
+    loss: Finite
+    gradient_norm: Finite
+    theta: Annotated[list[Weight], Field(min_length=FEATURE_COUNT, max_length=FEATURE_COUNT)]
+    covariance: Covariance | None
+    """Σ of θ; null for the standard version."""
 
 
-class _Variant(_Part):
-    kind: str
-    """Name of the class."""
-    parameters: dict[str, bool | Finite | list[str] | None]
-    """Constructor arguments that SPC itself does not have."""
+class _Sparse(Part):
+    """An array of small whole numbers, most of them zero."""
+
+    shape: list[Annotated[int, Field(gt=0)]]
+    places: list[Count]
+    """Where it is not zero, in the flattened array."""
+    values: list[int]
+
+    @model_validator(mode="after")
+    def _fits(self) -> _Sparse:
+        if len(self.places) != len(self.values) or max(self.places, default=0) >= np.prod(self.shape):
+            raise ValueError("places and values must be equally many, and places must lie within the shape")
+        return self
+
+    @staticmethod
+    def content(array: IntArray) -> dict[str, Any]:
+        flat = array.ravel()
+        places = np.flatnonzero(flat)
+        return {"shape": list(array.shape), "places": places.tolist(), "values": flat[places].tolist()}
+
+    def build(self) -> IntArray:
+        array = np.zeros(int(np.prod(self.shape)), dtype=np.int64)
+        array[self.places] = self.values
+        return array.reshape(self.shape)
 
 
-class CalibratorFile(_Part):
+class _Outcomes(Part):
+    tasks: list[str]
+    totals: list[Count]
+    """Rows of both sides of every task in turn."""
+    distance_limits: list[Finite]
+    net: _Sparse
+    """Repairs minus harms by ρ and λ_max, condition, side, and thresholds passed (support, margin, distance)."""
+    changed: _Sparse
+    """Changed answers by the same, without the side."""
+
+    def build(self, grid: Grid) -> Outcomes:
+        runs, conditions, sides = len(grid.rho) * len(grid.max_strength), len(CONDITIONS), 2 * len(self.tasks)
+        support, distance = (len(grid.support), len(grid.distance_quantile)) if self.distance_limits else (1, 1)
+        bins = [support + 1, len(grid.min_margin) + 1, distance + 1]
+        wanted = ([runs, conditions, sides, *bins], [runs, conditions, *bins])
+        if (self.net.shape, self.changed.shape) != wanted or len(self.totals) != sides:
+            raise UnpriorError("the counted outcomes do not belong to the grid and the tasks of the file")
+        if len(self.distance_limits) not in (0, len(grid.distance_quantile)):
+            raise UnpriorError("the distance limits do not belong to the grid of the file")
+        groups = Groups(tuple(self.tasks), np.zeros(0, dtype=np.int64), np.array(self.totals, dtype=np.int64))
+        pairs = zip(self.net.build(), self.changed.build(), strict=True)
+        return Outcomes(groups, tuple(Histogram(net, changed) for net, changed in pairs), tuple(self.distance_limits))
+
+
+class CalibratorFile(Part):
     """Everything in a calibrator file but its checksum."""
 
     format: Literal["unprior.calibrator"]
-    version: Literal[1]
+    version: Literal[2]
     made_by: str
     """Version of the package that wrote the file."""
     model: str | None
     """The vision-language model whose scores were fitted; a calibrator belongs to one model."""
-    epsilon_cs: Finite
-    uncertainty: bool
-    grid: _Grid
-    settings: _Settings | None
+    provenance: list[Provenance]
+    """How the scores were made that it was fitted on."""
+    parameters: _Parameters
+    settings: SettingsPart | None
     """Null for a calibrator that abstains."""
-    candidate_counts: list[Annotated[int, Field(ge=2)]] = Field(min_length=1)
+    selection: SelectionPart
+    candidate_counts: CandidateCounts
     development_rows: int
-    loss: Finite
-    gradient_norm: Finite
-    selection: _Selection
     features: dict[str, _Feature]
-    laplace: _Uncertainty | None
-    ties: Ties = "first"
-    """Left out of the file where it is the default, so that 0.1.0 reads the file."""
-    variant: _Variant | None = None
-    """What makes the calibrator another one than SPC; left out for SPC itself."""
-    strength: Positive | None = None
-    """The given λ of a fixed-strength calibrator in a file of 0.1.0, where variants are not recorded."""
-    provenance: list[Provenance] = Field(default_factory=list)
-    """How the scores were made that it was fitted on; files of version 0.1.0 do not say."""
+    precision: Precision | None
+    """Metric of the distance from the development data; null for the standard version."""
+    fits: list[_Fit] = Field(min_length=1)
+    """One for every ρ; a calibrator that was read from a file of version 1 has the chosen one."""
+    outcomes: _Outcomes | None
+    """What every setting does to the development rows; null for what was read from a file of version 1."""
 
     @model_validator(mode="after")
     def _consistent(self) -> CalibratorFile:
-        if tuple(self.features) != FEATURE_NAMES:
-            raise ValueError(f"features must be exactly {', '.join(FEATURE_NAMES)}, in this order")
-        if self.uncertainty != (self.laplace is not None):
-            raise ValueError("laplace must be present exactly when uncertainty is true")
+        check_features(dict(self.features))
+        uncertainty = self.parameters.uncertainty
+        if any((part is not None) != uncertainty for part in (self.precision, *(fit.covariance for fit in self.fits))):
+            raise ValueError("precision and covariance must be present exactly when uncertainty is true")
+        if self.precision is not None:
+            check_matrix("precision", self.precision)
+        for fit in self.fits:
+            if fit.covariance is not None:
+                check_matrix("covariance", fit.covariance)
         if self.settings is not None:
-            thresholds = (
-                self.settings.conflict_support, self.settings.absorption_support, self.settings.max_distance,
-            )  # fmt: skip
-            if any((value is not None) != self.uncertainty for value in thresholds):
-                raise ValueError("support and distance thresholds must be present exactly when uncertainty is true")
+            self.settings.check(uncertainty)
+            if self.settings.rho not in [fit.rho for fit in self.fits]:
+                raise ValueError(f"there is no fit for the chosen rho {self.settings.rho}")
         return self
 
+    def build(self) -> FittedState:
+        """The state that was saved."""
+        parameters = self.parameters.build()
+        parameters.check()
+        grid, features = parameters.searched_grid, self.features.values()
+        if self.outcomes is not None and [fit.rho for fit in self.fits] != list(grid.rho):
+            raise UnpriorError("the fits do not belong to the grid of the file")
+        scaling = Standardisation(
+            np.array([part.mean for part in features]), np.array([part.scale for part in features])
+        )
+        precision = None if self.precision is None else np.array(self.precision)
+        return FittedState(
+            parameters=parameters,
+            fits=tuple(
+                FittedStrength(
+                    fit.rho,
+                    fit.loss,
+                    fit.gradient_norm,
+                    StrengthModel(
+                        scaling,
+                        np.array(fit.theta),
+                        None if fit.covariance is None else np.array(fit.covariance),
+                        precision,
+                    ),
+                )
+                for fit in self.fits
+            ),
+            selection=self.selection.build(self.settings),
+            outcomes=None if self.outcomes is None else self.outcomes.build(grid),
+            candidate_counts=tuple(self.candidate_counts),
+            development_rows=self.development_rows,
+            model_name=self.model,
+            provenance=tuple(self.provenance),
+        )
 
-def save_calibrator(calibrator: SelectivePriorCalibrator, path: Path) -> None:
-    """Write a fitted calibrator; every number is stored exactly."""
-    content = _content(calibrator)
-    document = {**content, "checksum": _checksum(content)}
-    text = _readable(document)
+
+def save_state(state: FittedState, path: Path) -> None:
+    """Write a fitted state; every number is stored exactly."""
+    content = _content(state)
+    text = _readable({**content, "checksum": _checksum(content)})
     with replacing(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
 
@@ -168,8 +256,8 @@ def _readable(value: Any, indent: int = 0) -> str:
     return f"{opening}\n" + ",\n".join(lines) + f"\n{'  ' * indent}{closing}"
 
 
-def load_calibrator(path: Path, kind: type[Calibrator]) -> Calibrator:
-    """Read and check a calibrator file."""
+def load_state(path: Path) -> FittedState:
+    """Read and check a calibrator file of any version."""
     raw = read_whole(path)
     try:
         document = json.loads(raw)
@@ -187,15 +275,17 @@ def load_calibrator(path: Path, kind: type[Calibrator]) -> Calibrator:
         ) from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise _not_a_calibrator(path)
-    if document.get("version") != VERSION:
+    schemas: dict[Any, type[CalibratorFile | FileVersion1]] = {1: FileVersion1, VERSION: CalibratorFile}
+    version = document.get("version")
+    if not isinstance(version, int) or version not in schemas:
         raise UnpriorError(
-            f"{path}: calibrator version {document.get('version')!r}, this unprior reads version {VERSION}. "
+            f"{path}: calibrator version {version!r}, this unprior reads versions 1 to {VERSION}. "
             f"Fit it again with this version, or install the one that made it "
             f"(unprior {document.get('made_by', 'unknown')})."
         )
     checksum = document.pop("checksum", None)
     try:
-        content = CalibratorFile.model_validate(document)
+        content = schemas[version].model_validate(document)
     except ValidationError as error:
         raise UnpriorError(
             f"{path}: not a valid calibrator: {describe_validation_error(error)}. Fit it again with `unprior fit`."
@@ -206,7 +296,7 @@ def load_calibrator(path: Path, kind: type[Calibrator]) -> Calibrator:
             f"Use the original file, or fit it again with `unprior fit`."
         )
     try:
-        return _rebuild(content, _class_of(content, kind))
+        return content.build()
     except UnpriorError as error:
         raise UnpriorError(f"{path}: {error}") from None
 
@@ -220,100 +310,60 @@ def _checksum(content: dict[str, Any]) -> str:
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _content(calibrator: SelectivePriorCalibrator) -> dict[str, Any]:
+def _content(state: FittedState) -> dict[str, Any]:
     from unprior import __version__
 
-    model = calibrator.model_
-    laplace = None
-    if model.covariance is not None and model.precision is not None:
-        laplace = {"covariance": model.covariance.tolist(), "precision": model.precision.tolist()}
-    parts = zip(FEATURE_NAMES, model.standardisation.mean, model.standardisation.scale, model.theta, strict=True)
-    selection = asdict(calibrator.selection_)
+    parameters, outcomes, model = state.parameters, state.outcomes, state.chosen.model
+    selection = asdict(state.selection)
     settings = selection.pop("settings")
-    parameters = calibrator.common_parameters | calibrator.fitted_parameters_
+    scaling = zip(FEATURE_NAMES, model.standardisation.mean, model.standardisation.scale, strict=True)
+    rule = parameters.strength
     content = {
         "format": FORMAT,
         "version": VERSION,
         "made_by": __version__,
-        "model": calibrator.model_name_,
-        "epsilon_cs": parameters["epsilon_cs"],
-        "uncertainty": parameters["uncertainty"],
-        "grid": asdict(parameters["grid"] or Grid()),
-        "settings": settings,
-        "candidate_counts": list(calibrator.candidate_counts_),
-        "development_rows": calibrator.development_rows_,
-        "loss": calibrator.loss_,
-        "gradient_norm": calibrator.gradient_norm_,
-        "selection": selection,
-        "features": {
-            name: {"mean": float(mean), "scale": float(scale), "theta": float(weight)}
-            for name, mean, scale, weight in parts
+        "model": state.model_name,
+        "provenance": [record.record() for record in state.provenance],
+        "parameters": {
+            "epsilon_cs": parameters.epsilon_cs,
+            "uncertainty": parameters.uncertainty,
+            "grid": asdict(parameters.grid or Grid()),
+            "ties": parameters.ties,
+            "strength": {"rule": type(rule).__name__.lower(), **asdict(rule)},
+            "features": parameters.features,
+            "conditions": parameters.conditions,
+            "fit_on": parameters.fit_on,
+            "select_on": parameters.select_on,
         },
-        "laplace": laplace,
+        "settings": settings,
+        "selection": selection,
+        "candidate_counts": state.candidate_counts,
+        "development_rows": state.development_rows,
+        "features": {name: {"mean": float(mean), "scale": float(scale)} for name, mean, scale in scaling},
+        "precision": None if model.precision is None else model.precision.tolist(),
+        "fits": [
+            {
+                "rho": fit.rho,
+                "loss": fit.loss,
+                "gradient_norm": fit.gradient_norm,
+                "theta": fit.theta.tolist(),
+                "covariance": None if fit.model.covariance is None else fit.model.covariance.tolist(),
+            }
+            for fit in state.fits
+        ],
+        "outcomes": None
+        if outcomes is None
+        else {
+            "tasks": outcomes.groups.tasks,
+            "totals": outcomes.groups.totals.tolist(),
+            "distance_limits": outcomes.distance_limits,
+            "net": _Sparse.content(np.stack([each.net for each in outcomes.histograms])),
+            "changed": _Sparse.content(np.stack([each.changed for each in outcomes.histograms])),
+        },
     }
-    if calibrator.provenance_:
-        content["provenance"] = [record.record() for record in calibrator.provenance_]
-    if parameters["ties"] != "first":
-        content["ties"] = parameters["ties"]
-    if type(calibrator) is not SelectivePriorCalibrator:
-        own = {name: value for name, value in parameters.items() if name not in calibrator.common_parameters}
-        content["variant"] = {"kind": type(calibrator).__name__, "parameters": own}
     # Through the schema, so that what is written is what will be accepted.
     try:
         return CalibratorFile.model_validate(json.loads(json.dumps(content))).model_dump(exclude_unset=True)
     except (TypeError, ValidationError) as error:
         reason = describe_validation_error(error) if isinstance(error, ValidationError) else error
-        raise UnpriorError(f"this {type(calibrator).__name__} cannot be saved: {reason}") from None
-
-
-def _class_of(content: CalibratorFile, kind: type[Calibrator]) -> type[Calibrator]:
-    """The class that decides as the saved calibrator did: the one recorded, if it is a kind of what was asked for."""
-    if content.variant is None:
-        return kind
-    for known in (kind, *_subclasses(kind)):
-        if known.__name__ == content.variant.kind:
-            return known
-    raise UnpriorError(
-        f"the file holds a {content.variant.kind}, which decides otherwise than {kind.__name__}; "
-        f"import that class and load the file with {content.variant.kind}.load"
-    )
-
-
-def _subclasses(kind: type[Calibrator]) -> list[type[Calibrator]]:
-    from unprior.calibration import conditions, fixed, one_sided, prior_blind  # noqa: F401  so that they are known
-
-    return [each for child in kind.__subclasses__() for each in (child, *_subclasses(child))]
-
-
-def _rebuild(content: CalibratorFile, kind: type[Calibrator]) -> Calibrator:
-    grid = Grid(**{name: tuple(values) for name, values in content.grid.model_dump().items()})
-    calibrator = kind(
-        epsilon_cs=content.epsilon_cs, uncertainty=content.uncertainty, grid=None if grid == Grid() else grid
-    )
-    own: dict[str, Any] = {} if content.variant is None else dict(content.variant.parameters)
-    if content.strength is not None and "strength" in calibrator.get_params():
-        own["strength"] = content.strength
-    if content.ties != "first":
-        own["ties"] = content.ties
-    calibrator.set_params(**{name: tuple(each) if isinstance(each, list) else each for name, each in own.items()})
-    calibrator.check_parameters()
-    calibrator.fitted_parameters_ = calibrator.get_params()
-    features = content.features.values()
-    laplace = content.laplace
-    settings = None if content.settings is None else Settings(**content.settings.model_dump())
-    changes = tuple(TaskChange(**change.model_dump()) for change in content.selection.changes)
-    counts = content.selection.model_dump(exclude={"changes"})
-    calibrator.settings_ = settings
-    calibrator.selection_ = Selection(settings, changes, **counts)
-    calibrator.candidate_counts_ = tuple(content.candidate_counts)
-    calibrator.model_name_ = content.model
-    calibrator.provenance_ = tuple(content.provenance)
-    calibrator.development_rows_ = content.development_rows
-    calibrator.loss_, calibrator.gradient_norm_ = content.loss, content.gradient_norm
-    calibrator.model_ = StrengthModel(
-        Standardisation(np.array([part.mean for part in features]), np.array([part.scale for part in features])),
-        np.array([part.theta for part in features]),
-        None if laplace is None else np.array(laplace.covariance),
-        None if laplace is None else np.array(laplace.precision),
-    )
-    return calibrator
+        raise UnpriorError(f"this calibrator cannot be saved: {reason}") from None

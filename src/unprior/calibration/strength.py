@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dposv
 
-from unprior.calibration.features import Observation
+from unprior.calibration.features import ALL_FEATURES, FEATURE_NAMES, Observation
 from unprior.scores.schema import BoolArray, IntArray
 from unprior.scores.table import FloatArray
 
@@ -22,6 +21,8 @@ _EXPLORING_TOLERANCE = 1e-3
 _MAX_ITERATIONS = 200
 _MAX_HALVINGS = 40
 _ROUNDING = 1e-13
+# Large enough that no hidden feature can move strength or distance, small enough to stand in a calibrator file.
+_OUT_OF_REACH = 1e300
 _CELLS_AT_ONCE = 1 << 18
 _EXPLORED_ROWS = 2048
 _FIRST_STARTS, _FIRST_SCALE = 8, (0.3, 1.0)
@@ -61,16 +62,25 @@ class Standardisation:
     scale: FloatArray
 
     @classmethod
-    def of(cls, features: FloatArray) -> Standardisation:
+    def from_features(cls, features: FloatArray) -> Standardisation:
         """Learn mean and scale; a column that does not vary keeps scale 1.
 
-        >>> Standardisation.of(np.array([[1.0, 2.0], [1.0, 4.0]])).scale.tolist()
+        >>> Standardisation.from_features(np.array([[1.0, 2.0], [1.0, 4.0]])).scale.tolist()
         [1.0, 1.0]
         """
         mean, scale = features.mean(axis=0), features.std(axis=0)
         scale[scale < 1e-6] = 1.0
         mean[0], scale[0] = 0.0, 1.0
         return cls(mean, scale)
+
+    def showing(self, names: Sequence[str]) -> Standardisation:
+        """The same, but only the named features can move strength and distance.
+
+        >>> Standardisation(np.ones(13), np.ones(13)).showing(["image_peak"]).scale[4:6].tolist()
+        [1.0, 1e+300]
+        """
+        hidden = np.isin(FEATURE_NAMES, [name for name in ALL_FEATURES if name not in names])
+        return Standardisation(np.where(hidden, 0.0, self.mean), np.where(hidden, _OUT_OF_REACH, self.scale))
 
     def apply(self, features: FloatArray) -> FloatArray:
         """Standardise raw features."""
@@ -222,6 +232,8 @@ def minimise(
 
 def _newton_steps(gradient: FloatArray, hessian: FloatArray) -> FloatArray:
     """Minimisers of the local quadratic models, with |curvature| where a Hessian is not positive definite."""
+    from scipy.linalg.lapack import dposv  # scipy takes as long to import as all the rest
+
     steps = np.empty_like(gradient)
     for index in range(len(gradient)):
         _, solution, failed = dposv(hessian[index], gradient[index])

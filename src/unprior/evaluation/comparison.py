@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from unprior.calibration import Decisions
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
 from unprior.evaluation.metrics import Change, Metrics, as_answers, compare, correct, measure, utility
+from unprior.evaluation.show import changes_table, flat_record, main_table, nested_record
 from unprior.evaluation.statistics import (
     BOOTSTRAP_RESAMPLES,
     BOOTSTRAP_SEED,
@@ -24,6 +26,14 @@ from unprior.scores import ScoreTable
 from unprior.scores.pairs import check_pairs, table_pairs
 from unprior.scores.schema import IntArray
 from unprior.scores.table import FloatArray
+from unprior.tables.model import Table
+from unprior.tables.records import to_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from unprior.plots.style import FigureStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,8 @@ class TaskResult:
     method: Metrics
     cf: SideResult
     cs: SideResult
+    group: str | None = None
+    """The group of rows, where the evaluation has groups."""
 
     @property
     def utility(self) -> float:
@@ -61,21 +73,75 @@ class TaskResult:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All tasks of a table; the Holm family is every side of every task in it.
+    """All tasks of a table; the Holm family is every side of every task, and of every group, in it.
 
-    >>> Evaluation(tasks=(), level=0.95, resamples=10_000, seed=1).family
-    0
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> result = evaluate(table, SelectivePriorCalibrator().fit(table).predict(table))
+    >>> [row.cells[:4] for row in result.table.rows][:2]
+    [('MC', 'Original', '0.547', '0.960'), ('', 'SPC (standard, ε = 0.04)', '0.770', '0.940')]
     """
 
     tasks: tuple[TaskResult, ...]
+    """One result for every task of every model and benchmark, and for every group where there are groups."""
     level: float
+    """Coverage of the intervals."""
     resamples: int
     seed: int
+    method: str = field(default="Method", compare=False)
+    """What tables call the answers that are evaluated."""
+    reference: str = field(default="Original", compare=False)
+    """What tables call the answers that they are compared with."""
+    by: str | None = None
+    """The column whose values are the groups."""
+    left_out: tuple[str, ...] = ()
+    """Tasks and groups without both sides, which have no result."""
 
     @property
     def family(self) -> int:
         """Number of tests that the Holm adjustment covers."""
         return 2 * len(self.tasks)
+
+    @property
+    def table(self) -> Table:
+        """The paper's main table: accuracies of both sides, the gap between them, and what changed."""
+        return main_table(self)
+
+    @property
+    def changes_table(self) -> Table:
+        """Changes of accuracy with their intervals, repairs and harms, and exact tests."""
+        return changes_table(self)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat dictionary of plain values for every task and group; what is undefined is None."""
+        return [flat_record(task, self.by) for task in self.tasks]
+
+    def record(self) -> dict[str, Any]:
+        """Everything in the tables as one nested dictionary, as ``report.json`` has it; what is undefined is None.
+
+        >>> from unprior import synthesize
+        >>> table = synthesize(seed=0)
+        >>> evaluate(table, table.original).record()["tasks"][0]["utility"]
+        0.0
+        """
+        return nested_record(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The records as a data frame."""
+        return to_pandas(self.records())
+
+    def plot(self, ax: Axes | None = None, style: FigureStyle | None = None) -> Axes:
+        """Draw the changes with their intervals on given axes or on new ones; returns the axes."""
+        from unprior.evaluation.intervals import IntervalsDisplay
+        from unprior.plots.style import LIGHT
+
+        return IntervalsDisplay.from_results(self, ax=ax, style=style or LIGHT).axes_
+
+    def _repr_html_(self) -> str:
+        """Both tables, for notebooks."""
+        from unprior.tables.html import as_html
+
+        return as_html(self.table) + as_html(self.changes_table)
 
 
 def evaluate(
@@ -83,13 +149,29 @@ def evaluate(
     answers: ArrayLike | Decisions,
     *,
     reference: ArrayLike | Decisions | None = None,
+    by: str | None = None,
+    method: str | None = None,
     resamples: int = BOOTSTRAP_RESAMPLES,
     seed: int = BOOTSTRAP_SEED,
     level: float = 0.95,
 ) -> Evaluation:
-    """Compare decisions, or any answers (candidate positions, -1 for none), with the original answers.
+    """Compare decisions, or any answers, with the original answers.
 
-    A ``reference`` takes the place of the original answers, such as those of the same decoder without its correction.
+    Parameters
+    ----------
+    table
+        Scores with answers; both sides of every task must be present.
+    answers
+        Decisions, labels (None for no answer), or candidate positions (-1 for none).
+    reference
+        Takes the place of the original answers, such as those of the same decoder without its correction.
+    by
+        A column such as ``subcategory``: every task is then evaluated in every group of rows. Groups without both
+        sides have no result and are named in ``left_out``.
+    method
+        What tables call the answers; decisions have a name of their own.
+    resamples, seed, level
+        Of the bootstrap intervals.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
@@ -97,23 +179,32 @@ def evaluate(
     >>> result = evaluate(test, SelectivePriorCalibrator().fit(table).predict(test))
     >>> [task.task for task in result.tasks], result.family
     (['mc', 'qa'], 4)
+    >>> groups = evaluate(test, test.answer, by="subcategory", resamples=100)
+    >>> len(groups.tasks), groups.tasks[0].group, groups.family
+    (28, 'Animal Behavior', 56)
     """
+    name = answers.method if isinstance(answers, Decisions) else "Method"
     answers = as_answers(table, answers)
     before = table.original_positions if reference is None else as_answers(table, reference)
     check_pairs(table_pairs(table), complete=False).refuse(table.source, skippable=True)
-    parts = []
-    for label, rows in group_rows(table, "model", "benchmark", "task").items():
+    parts, left_out = [], []
+    for label, rows in _groups(table, by).items():
         part, given, base = table.take(rows), answers[rows], before[rows]
+        if by is not None and part.is_paired.all() and part.is_cf.all() == part.is_cf.any():
+            left_out.append(f"{label[2].upper()} {label[3]}")
+            continue
         _check_both_sides(part, label[2])
         parts.append((label, part, given, base, _delta_bootstrap(part, given, base, resamples, seed, level)))
+    if not parts:
+        raise UnpriorError(f"no group of {by} has both images of its pairs, which ΔCF and ΔCS need")
     changes = [
         [compare(part, given, side=side, reference=base) for side in ("cf", "cs")] for _, part, given, base, _ in parts
     ]
     tests = [mcnemar(change.repairs, change.harms) for pair in changes for change in pair]
     adjusted = holm([test.p_value for test in tests]).adjusted
     results = []
-    for index, ((model, benchmark, task), part, given, base, interval) in enumerate(parts):
-        sides = [
+    for index, ((model, benchmark, task, group), part, given, base, interval) in enumerate(parts):
+        cf, cs = (
             SideResult(
                 changes[index][side],
                 interval.low[side],
@@ -122,9 +213,30 @@ def evaluate(
                 adjusted[2 * index + side],
             )
             for side in (0, 1)
-        ]
-        results.append(TaskResult(model, benchmark, task, measure(part, base), measure(part, given), *sides))
-    return Evaluation(tuple(results), level, resamples, seed)
+        )
+        results.append(TaskResult(model, benchmark, task, measure(part, base), measure(part, given), cf, cs, group))
+    return Evaluation(
+        tuple(results),
+        level,
+        resamples,
+        seed,
+        method=method or name,
+        reference="Original" if reference is None else "Reference",
+        by=by,
+        left_out=tuple(left_out),
+    )
+
+
+def _groups(table: ScoreTable, by: str | None) -> dict[tuple[Any, ...], IntArray]:
+    """Rows by model, benchmark, task and, if asked for, the text of one more column."""
+    columns = ("model", "benchmark", "task")
+    if by is None:
+        return {(*label, None): rows for label, rows in group_rows(table, *columns).items()}
+    known = [field.name for field in table.arrow.schema if not pa.types.is_nested(field.type)]
+    if by not in known:
+        raise UnpriorError(f"cannot group by {by!r}{did_you_mean(by, known)}; choose one of {', '.join(known)}")
+    grouped = group_rows(table, *columns, by)
+    return {(*label[:3], "not given" if label[3] is None else str(label[3])): rows for label, rows in grouped.items()}
 
 
 def _check_both_sides(part: ScoreTable, task: str) -> None:

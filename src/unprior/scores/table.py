@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,9 @@ from pydantic import ValidationError
 
 from unprior._validation import describe_validation_error
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError, did_you_mean
+from unprior.scores.conform import conform
 from unprior.scores.provenance import Provenance, from_metadata, merge_provenance
 from unprior.scores.schema import (
-    REQUIRED,
     SCHEMA,
     BoolArray,
     IntArray,
@@ -28,6 +28,9 @@ from unprior.scores.schema import (
     position_in_row,
     rows_to_arrow,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FloatArray = NDArray[np.float64]
 LabelArray = NDArray[np.object_]
@@ -148,7 +151,7 @@ class ScoreTable:
         How the scores were made is read from the schema's metadata unless ``provenance`` says it.
         """
         provenance = provenance or from_metadata(table.schema.metadata, source)
-        conformed = _conform(table, source)
+        conformed = conform(table, source)
         found = find_problems(conformed, require_answers=require_answers)
         line_of: Sequence[int] = range(1, len(conformed) + 1) if lines is None else lines
         problems = [*earlier_problems, *(RowProblem(line_of[row], why) for row, why in found.items())]
@@ -171,6 +174,32 @@ class ScoreTable:
 
         return read_scores(path, skip_invalid=skip_invalid, require_answers=require_answers)
 
+    @classmethod
+    def from_pandas(
+        cls, frame: pd.DataFrame, *, skip_invalid: bool = False, require_answers: bool = True
+    ) -> ScoreTable:
+        """Validate a data frame with the columns of :meth:`to_pandas`; missing values count as not given.
+
+        >>> from unprior import synthesize
+        >>> table = synthesize(seed=0)
+        >>> ScoreTable.from_pandas(table.to_pandas()).arrow.equals(table.arrow)
+        True
+        """
+        from unprior.scores.frames import table_from_pandas
+
+        return table_from_pandas(frame, skip_invalid=skip_invalid, require_answers=require_answers)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A data frame with one row per example: labels and no positions, lists as Python lists.
+
+        >>> from unprior import synthesize
+        >>> synthesize(seed=0).to_pandas()["side"].value_counts().to_dict()
+        {'cf': 600, 'cs': 600}
+        """
+        from unprior.scores.frames import table_to_pandas
+
+        return table_to_pandas(self)
+
     def write(self, path: str | Path) -> None:
         """Write ``.jsonl`` or ``.parquet``; the file appears whole or not at all."""
         from unprior.scores.files import write_scores
@@ -185,6 +214,12 @@ class ScoreTable:
         """Show size and candidate counts."""
         counts = ", ".join(str(count) for count in np.unique(self.candidate_counts))
         return f"ScoreTable({len(self)} rows, K in {{{counts}}})"
+
+    def _repr_html_(self) -> str:
+        """Size, models, benchmarks, tasks, splits and the first rows, for notebooks."""
+        from unprior.scores.frames import table_html
+
+        return table_html(self)
 
     def column(self, name: str) -> list[Any]:
         """Values of a column as Python objects."""
@@ -409,50 +444,3 @@ def _no_such_row(table: ScoreTable, values: Mapping[str, Any], name: str) -> str
     has = f"{name} is one of: {shown}{like}" if known else f"{name} is not set in any row"
     everything = " For all rows: split=None (command line: --split all)." if name == "split" else ""
     return f"no row has {wanted}; in this table {has}.{everything}"
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_null(value))
-
-
-def _are_numbers(kind: pa.DataType) -> bool:
-    """Lists of numbers; Arrow would also make numbers of truth values and of text."""
-    value = getattr(kind, "value_type", kind)
-    numbers = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal, pa.types.is_null)
-    return any(is_kind(value) for is_kind in numbers)
-
-
-def _conform(table: pa.Table, source: str) -> pa.Table:
-    """Bring columns to the schema's types and order; complain about a column that cannot be."""
-    absent = [name for name in REQUIRED if name not in table.column_names]
-    if absent:
-        raise UnpriorError(
-            f"{source}: no column {', '.join(absent)}; a score table needs the columns {', '.join(REQUIRED)}"
-        )
-    columns = {}
-    for field in SCHEMA:
-        if field.name not in table.column_names:
-            columns[field.name] = pa.nulls(len(table), field.type)
-            continue
-        column = table.column(field.name).combine_chunks()
-        if isinstance(column, pa.ChunkedArray):  # a table without rows has no chunk to combine
-            column = pa.array([], column.type)
-        wanted = field.type
-        if field.name == "pair_id":
-            wanted = pa.int64() if pa.types.is_integer(column.type) else pa.string()
-            if not (pa.types.is_integer(column.type) or _is_text(column.type)):
-                raise UnpriorError(f"{source}: column pair_id is {column.type}, it must be whole numbers or text")
-        if field.name in ("image_scores", "prior_scores") and not _are_numbers(column.type):
-            raise UnpriorError(f"{source}: column {field.name} is {column.type}, it must be lists of numbers")
-        try:
-            columns[field.name] = column.cast(wanted)
-        except (pa.ArrowException, UnicodeError) as error:
-            raise UnpriorError(
-                f"{source}: column {field.name} is {column.type}, it must be {wanted} ({error})"
-            ) from None
-        try:
-            columns[field.name].validate(full=True)
-        except pa.ArrowException as error:  # Parquet and other programs do not check the text they write
-            raise UnpriorError(f"{source}: column {field.name} is not whole or not UTF-8 ({error})") from None
-    return pa.table(columns)

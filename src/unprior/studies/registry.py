@@ -55,7 +55,7 @@ def _load(place: str) -> Study:
 STUDIES: dict[str, Study] = {study.name: study for study in map(_load, _FILES)}
 """Every study."""
 
-PRESETS = {"run": ("main", "attraction", "components", "methods", "frontier", "strengths", "stable-ranges")}
+PRESETS = {"run": ("main-comparison", "attraction", "components", "methods", "frontier", "strengths", "stable-ranges")}
 """Studies that belong together; ``run`` is what `unprior run` shows."""
 
 

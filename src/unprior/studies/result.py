@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from unprior.evaluation import Change
+from unprior.evaluation.show import format_repairs
 from unprior.plots.panels import Panels
 from unprior.plots.style import LIGHT, FigureStyle
 from unprior.tables.html import as_html
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+__all__ = ["StudyResult", "Test", "format_repairs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +92,3 @@ class StudyResult(ABC):
         """Tables and sentences, for notebooks."""
         words = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
         return "".join(as_html(table) for table in (self.table, *self.further_tables)) + words
-
-
-def format_repairs(change: Change) -> str:
-    """Repairs and harms.
-
-    >>> format_repairs(Change(repairs=21, harms=3, changed=30, total=230))
-    '21/3'
-    """
-    return f"{change.repairs}/{change.harms}"

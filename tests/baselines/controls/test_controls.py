@@ -17,7 +17,6 @@ from random_tables import random_rows
 from small_tables import corrected_winner, example, hopeless_table, twelve_pairs
 from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError, synthesize
 from unprior.baselines.controls import CONTROLS, ControlResult, run_controls
-from unprior.calibration.one_sided import OneSidedCalibrator
 
 Row = dict[str, Any]
 STRENGTHS = (0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.2, 1.5)
@@ -237,7 +236,7 @@ def test_a_calibrator_gives_limit_version_and_grid(table: ScoreTable) -> None:
 
 def test_an_unfitted_variant_is_fitted_as_what_it_is(table: ScoreTable) -> None:
     development, test = table.where(split="dev"), table.where(split="test")
-    variant = OneSidedCalibrator(epsilon_cs=0.2, fit_on_both=False)
+    variant = SelectivePriorCalibrator(epsilon_cs=0.2, fit_on="cf", select_on="cf")
     result = run_one("ungated-adaptive", development, test, calibrator=variant)
     fitted = variant.clone().fit(development, split=None)
     np.testing.assert_array_equal(result.answers, fitted.predict(test).proposal_positions)

@@ -10,7 +10,7 @@ import straightforward
 from small_tables import corrected_winner, count_changes, few_pairs, hopeless_table, twelve_pairs, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator, synthesize
 from unprior.baselines.controls import STRENGTHS, run_controls
-from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.calibration import Constant
 from unprior.evaluation import Change
 from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies import Frontier, TradeOff, study_frontier
@@ -86,7 +86,7 @@ def test_every_control_is_chosen_again_for_every_limit() -> None:
             development, test, epsilon_cs=epsilon, names=["learned-rule-fixed", "learned-rule-direct"]
         )
         aware = SelectivePriorCalibrator(epsilon_cs=epsilon, uncertainty=True)
-        selected = FixedStrengthCalibrator(epsilon_cs=epsilon, uncertainty=True)
+        selected = SelectivePriorCalibrator(epsilon_cs=epsilon, uncertainty=True, strength=Constant())
         standard = straightforward.fit(development.arrow.to_pylist(), epsilon_cs=epsilon)
         finals = {
             "spc": [decision.final for decision in aware.fit(development).predict(test)],

@@ -5,7 +5,6 @@ import pytest
 from small_tables import hopeless_table, twelve_pairs
 from study_checks import counts, expected_counts, finals_row_by_row, is_plain, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator, synthesize
-from unprior.calibration.one_sided import OneSidedCalibrator
 from unprior.studies import study_paired_fitting
 
 TABLE = twelve_pairs()
@@ -15,7 +14,11 @@ DEVELOPMENT, TEST = TABLE.where(split="dev"), TABLE.where(split="test")
 def test_rows_against_plain_loops() -> None:
     result = study_paired_fitting(DEVELOPMENT, TEST)
     rows = TEST.arrow.to_pylist()
-    calibrators = [SelectivePriorCalibrator(), OneSidedCalibrator(), OneSidedCalibrator(fit_on_both=False)]
+    calibrators = [
+        SelectivePriorCalibrator(),
+        SelectivePriorCalibrator(select_on="cf"),
+        SelectivePriorCalibrator(fit_on="cf", select_on="cf"),
+    ]
     for variant, calibrator in zip(result.variants, calibrators, strict=True):
         finals = finals_row_by_row(calibrator.fit(TABLE), rows)
         for outcome in variant.tasks:

@@ -9,7 +9,6 @@ from random_tables import random_rows
 from small_tables import abstaining_calibrator, hand_made_table, twelve_pairs
 from study_checks import is_plain
 from unprior import Decisions, ScoreTable, SelectivePriorCalibrator
-from unprior.calibration.conditions import ConditionsCalibrator
 from unprior.studies import study_repairs
 
 TABLE = twelve_pairs()
@@ -22,7 +21,7 @@ def _of_spc() -> Decisions:
 def _without_conditions() -> Decisions:
     """Repairs of every kind, on both sides."""
     table = ScoreTable.from_rows(random_rows(seed=46, pairs=12))
-    return ConditionsCalibrator(epsilon_cs=1.0, allowed=None).fit(table).predict(table)
+    return SelectivePriorCalibrator(epsilon_cs=1.0, conditions=None).fit(table).predict(table)
 
 
 @pytest.mark.parametrize("made", [_of_spc, _without_conditions])

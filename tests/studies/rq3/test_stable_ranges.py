@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection
 import straightforward
 from small_tables import abstaining_calibrator, few_pairs, twelve_pairs
 from unprior import Decisions, SelectivePriorCalibrator
-from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.calibration import Constant
 from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies import Ranges, study_ranges
 from unprior.studies.inputs import StudyInputs
@@ -120,7 +120,7 @@ def test_a_radius_without_another_is_said_alone() -> None:
 def test_the_study_takes_the_fixed_strength_of_the_development_rows() -> None:
     table = few_pairs(development=3)
     result = STUDY.run(StudyInputs(table))
-    control = FixedStrengthCalibrator().fit(table)
+    control = SelectivePriorCalibrator(strength=Constant()).fit(table)
     assert isinstance(result, Ranges)
     assert result.tasks[0].fixed_strength == control.predict(table).strength[0]
 
@@ -130,7 +130,7 @@ def test_the_version_of_the_run_is_studied() -> None:
     result = STUDY.run(StudyInputs(table, uncertainty=True))
     assert isinstance(result, Ranges)
     assert result.method == "SPC (uncertainty-aware, ε = 0.04)"
-    control = FixedStrengthCalibrator(uncertainty=True).fit(table)
+    control = SelectivePriorCalibrator(strength=Constant(), uncertainty=True).fit(table)
     assert result.tasks[0].fixed_strength == control.predict(table).strength[0]
 
 

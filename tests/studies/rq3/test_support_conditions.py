@@ -4,7 +4,6 @@ from random_tables import random_rows
 from small_tables import hopeless_table, twelve_pairs
 from study_checks import counts, expected_counts, is_plain, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator
-from unprior.calibration.conditions import ConditionsCalibrator
 from unprior.calibration.gate import Condition
 from unprior.studies import study_support_conditions
 from unprior.studies.common.variants import VariantsDisplay
@@ -47,7 +46,7 @@ def test_settings_are_selected_again_for_every_gate() -> None:
     result = study_support_conditions(DEVELOPMENT, TEST, epsilon=1.0)
     rows = TEST.arrow.to_pylist()
     for name, allowed in ALLOWED.items():
-        fitted = ConditionsCalibrator(epsilon_cs=1.0, allowed=allowed).fit(DEVELOPMENT)
+        fitted = SelectivePriorCalibrator(epsilon_cs=1.0, conditions=allowed).fit(DEVELOPMENT)
         finals = [decision.final for decision in fitted.predict(TEST)]
         for outcome in result.of(name, AGAIN).tasks:
             assert counts(outcome) == expected_counts(rows, finals, outcome.task)

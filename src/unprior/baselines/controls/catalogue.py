@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unprior.baselines.controls.control import Control, ControlResult, Data
+from unprior.baselines.controls.control import Control, ControlContext, ControlResult
 from unprior.baselines.controls.gated import gated_strength
 from unprior.baselines.controls.learned import learned_rule
 from unprior.baselines.controls.proposals import (
@@ -72,5 +72,5 @@ def run_controls(
     if unknown:
         like = did_you_mean(unknown[0], CONTROLS)
         raise UnpriorError(f"no control {', '.join(unknown)}{like}; there are {', '.join(CONTROLS)}")
-    data = Data(development, test, calibrator or SelectivePriorCalibrator(epsilon_cs=epsilon_cs))
-    return [CONTROLS[name].result(data) for name in chosen]
+    context = ControlContext(development, test, calibrator or SelectivePriorCalibrator(epsilon_cs=epsilon_cs))
+    return [CONTROLS[name].result(context) for name in chosen]

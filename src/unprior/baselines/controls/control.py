@@ -17,6 +17,8 @@ from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 
+_SHARED_PARAMETERS = ("epsilon_cs", "uncertainty", "grid", "ties")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ControlResult:
@@ -54,22 +56,22 @@ class Control:
     name: str
     label: str
     """The name for people."""
-    run: Callable[[Data], ControlResult]
+    run: Callable[[ControlContext], ControlResult]
 
-    def result(self, data: Data) -> ControlResult:
+    def result(self, context: ControlContext) -> ControlResult:
         """Run the control and put its name on what it gives."""
-        return replace(self.run(data), name=self.name, label=self.label)
+        return replace(self.run(context), name=self.name, label=self.label)
 
 
-class Data:
+class ControlContext:
     """The rows of both splits with the calibrator under study, and how a selection is made on them."""
 
     def __init__(self, development: ScoreTable, test: ScoreTable, calibrator: SelectivePriorCalibrator) -> None:
         """Take development rows with answers and both sides, and a calibrator that may still be fitted."""
         self.development = development_rows(development, None)
         self.test = test
-        self.groups = Groups.of(self.development)
-        self.parameters = calibrator.common_parameters
+        self.groups = Groups.from_table(self.development)
+        self.parameters = {name: getattr(calibrator, name) for name in _SHARED_PARAMETERS}
         self._given = calibrator
 
     @property
@@ -95,7 +97,7 @@ class Data:
         There is no abstaining here: when nothing is feasible the best is taken, and the answer says so.
         """
         rows = np.arange(len(self.development)) if task is None else np.flatnonzero(self.development.mask(task=task))
-        groups = self.groups if task is None else Groups.of(self.development, rows).only(task)
+        groups = self.groups if task is None else Groups.from_table(self.development, rows).only(task)
         size = len(groups.totals)
         nets = [
             np.rint(np.bincount(groups.group, weights=self.gains(each)[rows], minlength=size)).astype(np.int64)

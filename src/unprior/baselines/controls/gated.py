@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 
-from unprior.baselines.controls.control import ControlResult, Data
-from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.baselines.controls.control import ControlContext, ControlResult
+from unprior.calibration import Constant, Fixed, SelectivePriorCalibrator
 
 
-def gated_strength(strength: float | None = None) -> Callable[[Data], ControlResult]:
+def gated_strength(strength: float | None = None) -> Callable[[ControlContext], ControlResult]:
     """A given strength, or one fitted on the development rows, and SPC's gate with thresholds chosen there."""
 
-    def run(data: Data) -> ControlResult:
-        fitted = FixedStrengthCalibrator(**data.parameters, strength=strength).fit(data.development, split=None)
-        decisions = fitted.predict(data.test)
+    def run(context: ControlContext) -> ControlResult:
+        rule = Constant() if strength is None else Fixed(strength)
+        fitted = SelectivePriorCalibrator(**context.parameters, strength=rule).fit(context.development, split=None)
+        decisions = fitted.predict(context.test)
         if fitted.settings_ is None:
             return ControlResult(decisions.final_positions, {}, feasible=False, changes=(), abstains=True)
         thresholds = {name: value for name, value in asdict(fitted.settings_).items() if value is not None}

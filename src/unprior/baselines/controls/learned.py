@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.special import expit, log_expit
 
-from unprior.baselines.controls.control import ControlResult, Data
+from unprior.baselines.controls.control import ControlContext, ControlResult
 from unprior.calibration.choice import choose
 from unprior.calibration.features import FEATURE_NAMES, observe
 from unprior.calibration.strength import Standardisation
@@ -53,7 +53,7 @@ def fit_logistic(inputs: FloatArray, target: BoolArray, penalty: float) -> Float
     return weights
 
 
-def learned_rule(propose: Propose, scales: Sequence[float]) -> Callable[[Data], ControlResult]:
+def learned_rule(propose: Propose, scales: Sequence[float]) -> Callable[[ControlContext], ControlResult]:
     """Revise where proposal and original differ and the estimated chance of a repair reaches a threshold.
 
     Scale of the proposal, penalty, and threshold are chosen together, in this loop order. Thresholds are 0, 1.01, every
@@ -61,31 +61,31 @@ def learned_rule(propose: Propose, scales: Sequence[float]) -> Callable[[Data], 
     development answers the middle one is taken. The last of them revises nothing, so that one is always feasible.
     """
 
-    def run(data: Data) -> ControlResult:
-        raw = _features(data.development)
-        standardisation = Standardisation.of(raw)
+    def run(context: ControlContext) -> ControlResult:
+        raw = _features(context.development)
+        standardisation = Standardisation.from_features(raw)
         inputs = standardisation.apply(raw)
         nets, changes, settings, rules = [], [], [], []
         for scale in scales:
-            proposals = propose(data.development, scale)
-            gains, differs = data.gains(proposals), proposals != data.development.original_positions
+            proposals = propose(context.development, scale)
+            gains, differs = context.gains(proposals), proposals != context.development.original_positions
             for penalty in PENALTIES:
                 weights = fit_logistic(inputs, gains > 0, penalty)
-                thresholds, net, changed = _sweep(_chance(inputs, weights), gains, differs, data)
+                thresholds, net, changed = _sweep(_chance(inputs, weights), gains, differs, context)
                 nets.append(net)
                 changes.append(changed)
                 settings += [(scale, penalty, threshold) for threshold in thresholds.tolist()]
                 rules += [weights] * len(thresholds)
         net = np.concatenate(nets)
-        choice = choose(net, np.concatenate(changes), data.groups.totals, data.epsilon_cs)
-        original = data.test.original_positions
+        choice = choose(net, np.concatenate(changes), context.groups.totals, context.epsilon_cs)
+        original = context.test.original_positions
         scale, penalty, threshold = settings[choice.index]
-        judged = propose(data.development, scale), propose(data.test, scale)
+        judged = propose(context.development, scale), propose(context.test, scale)
         proposals = judged[1]
-        chance = _chance(standardisation.apply(_features(data.test)), rules[choice.index])
+        chance = _chance(standardisation.apply(_features(context.test)), rules[choice.index])
         answers = np.where((proposals != original) & (chance >= threshold), proposals, original)
         chosen = {"scale": scale, "penalty": penalty, "threshold": threshold}
-        done = data.groups.changes(net[choice.index])
+        done = context.groups.changes(net[choice.index])
         return ControlResult(answers, chosen, feasible=True, changes=done, proposals=judged)
 
     return run
@@ -96,16 +96,16 @@ def _chance(inputs: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _sweep(
-    chance: FloatArray, gains: IntArray, differs: BoolArray, data: Data
+    chance: FloatArray, gains: IntArray, differs: BoolArray, context: ControlContext
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """Thresholds in rising order, with the net counts by group and the changed answers of each.
 
     Rows that reach a threshold are a tail of the sorted rows, so one running sum from the end counts for all.
     """
-    size = len(data.groups.totals)
+    size = len(context.groups.totals)
     order = np.flatnonzero(differs)[np.argsort(chance[differs], kind="stable")]
     revised = np.zeros((len(order) + 1, size), dtype=np.int64)  # the last row: nothing is revised
-    revised[np.arange(len(order)), data.groups.group[order]] = gains[order]
+    revised[np.arange(len(order)), context.groups.group[order]] = gains[order]
     tails = np.cumsum(revised[::-1], axis=0)[::-1]
     reached, first = np.unique(np.append(chance[order], NEVER), return_index=True)
     return _middle_thresholds(chance, reached), tails[first], len(order) - first

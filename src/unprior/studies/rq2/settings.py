@@ -9,7 +9,7 @@ from typing import Any
 
 from unprior.calibration import SelectivePriorCalibrator, TaskChange
 from unprior.calibration.gate import Settings
-from unprior.calibration.selection import Grid, distance_limits
+from unprior.calibration.selection import Grid
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.result import StudyResult
 from unprior.studies.rq3.frontier import EPSILONS
@@ -181,7 +181,8 @@ def study_settings(calibrators: Sequence[SelectivePriorCalibrator]) -> SelectedS
 def _ends(calibrator: SelectivePriorCalibrator) -> tuple[tuple[str, str], ...]:
     """Settings that are the smallest or largest of what they were chosen from."""
     grid, chosen = calibrator.grid or Grid(), calibrator.settings_
-    limits = () if calibrator.distances_ is None else distance_limits(calibrator.distances_, grid)
+    outcomes = calibrator.state_.outcomes
+    limits = () if outcomes is None else outcomes.distance_limits
     offered = {"conflict_support": grid.support, "absorption_support": grid.support, "max_distance": limits}
     ends = []
     for field in fields(Settings) if chosen is not None else ():

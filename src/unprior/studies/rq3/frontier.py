@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from unprior.baselines.controls import STRENGTHS, fixed_strength_answers, run_controls
-from unprior.calibration import SelectivePriorCalibrator
-from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.calibration import Constant, SelectivePriorCalibrator
 from unprior.plots.display import Display, limits, task_name
 from unprior.plots.labels import NEAR, place_labels
 from unprior.plots.panels import Panels
@@ -309,7 +308,7 @@ def study_frontier(
     for strength in strengths:
         answers = fixed_strength_answers(test, strength)
         points += [FrontierPoint("fixed", None, strength, False, each) for each in trade_offs(test, answers)]
-    one = FixedStrengthCalibrator(**calibrator.common_parameters).fit(development, split=None)
+    one = calibrator.clone(strength=Constant()).fit(development, split=None)
     for epsilon in limits:
         control = one.reselect(epsilon)
         points += _points("fixed_selected", test, control, selected_strength(control, test))
@@ -323,7 +322,7 @@ def study_frontier(
     return Frontier(tuple(points), calibrator.epsilon_cs, calibrator.uncertainty)
 
 
-def selected_strength(control: FixedStrengthCalibrator, table: ScoreTable) -> float | None:
+def selected_strength(control: SelectivePriorCalibrator, table: ScoreTable) -> float | None:
     """The one strength λ* that a fitted control gives to every row; None when it abstains."""
     if control.settings_ is None:
         return None

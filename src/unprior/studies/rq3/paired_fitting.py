@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unprior.calibration import SelectivePriorCalibrator
-from unprior.calibration.one_sided import OneSidedCalibrator
 from unprior.calibration.selection import Ties
 from unprior.scores import ScoreTable
 from unprior.studies.common.variants import Variants, more_or_less
@@ -54,10 +53,11 @@ def study_paired_fitting(
     development: ScoreTable, test: ScoreTable, *, epsilon: float = 0.04, ties: Ties = "first"
 ) -> PairedFitting:
     """Fit and select with both sides of the development pairs, and with less."""
+    spc = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties)
     calibrators: tuple[tuple[str, str, SelectivePriorCalibrator], ...] = (
-        ("both", "Fit and select on CF and CS", SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties)),
-        ("select_cf", "Fit on CF and CS; select on CF", OneSidedCalibrator(epsilon_cs=epsilon, ties=ties)),
-        ("cf", "Fit and select on CF", OneSidedCalibrator(epsilon_cs=epsilon, ties=ties, fit_on_both=False)),
+        ("both", "Fit and select on CF and CS", spc),
+        ("select_cf", "Fit on CF and CS; select on CF", spc.clone(select_on="cf")),
+        ("cf", "Fit and select on CF", spc.clone(fit_on="cf", select_on="cf")),
     )
     return PairedFitting.from_decisions(
         (name, label, calibrator.fit(development, split=None).predict(test)) for name, label, calibrator in calibrators

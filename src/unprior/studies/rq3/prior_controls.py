@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from unprior.baselines.controls.proposals import fixed_strength_answers
-from unprior.calibration import SelectivePriorCalibrator
-from unprior.calibration.prior_blind import PriorBlindCalibrator
+from unprior.calibration import ALL_FEATURES, IMAGE_FEATURES, SelectivePriorCalibrator
 from unprior.calibration.selection import Ties
 from unprior.errors import UnpriorError
 from unprior.evaluation import compare, mcnemar
@@ -43,11 +42,11 @@ SEEDS = tuple(range(20))
 """Twenty, as in the paper."""
 
 _QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
-_REPLACEMENTS: dict[str, tuple[Replacement, type[SelectivePriorCalibrator], bool]] = {
-    "image": (image_as_prior, PriorBlindCalibrator, False),
-    "mean": (mean_prior, SelectivePriorCalibrator, False),
-    "other": (prior_of_another_question, SelectivePriorCalibrator, True),
-    "shuffled": (shuffled_prior, SelectivePriorCalibrator, True),
+_REPLACEMENTS: dict[str, tuple[Replacement, tuple[str, ...], bool]] = {
+    "image": (image_as_prior, IMAGE_FEATURES, False),
+    "mean": (mean_prior, ALL_FEATURES, False),
+    "other": (prior_of_another_question, ALL_FEATURES, True),
+    "shuffled": (shuffled_prior, ALL_FEATURES, True),
 }
 
 
@@ -225,12 +224,13 @@ def study_prior_controls(
         raise UnpriorError("prior controls need at least one seed and one ε")
     fitted = SelectivePriorCalibrator(ties=ties).fit(development, split=None)
     replaced: dict[str, list[tuple[SelectivePriorCalibrator, ScoreTable]]] = {}
-    for name, (replace, calibrator, drawn) in _REPLACEMENTS.items():
+    for name, (replace, features, drawn) in _REPLACEMENTS.items():
         replaced[name] = []
         for seed in seeds if drawn else seeds[:1]:
             generator = np.random.default_rng(seed)
             fit, judge = (replace(development, table, generator) for table in (development, test))
-            replaced[name].append((calibrator(ties=ties).fit(fit, split=None), judge))
+            calibrator = SelectivePriorCalibrator(ties=ties, features=features)
+            replaced[name].append((calibrator.fit(fit, split=None), judge))
     rows: list[PriorControl] = []
     for epsilon in epsilons:
         spc = fitted.reselect(epsilon).predict(test)

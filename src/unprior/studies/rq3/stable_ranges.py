@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from unprior.calibration import Decisions
-from unprior.calibration.fixed import FixedStrengthCalibrator
+from unprior.calibration import Constant, Decisions
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import correct
 from unprior.plots.display import Display, task_name
@@ -273,8 +272,7 @@ def _shown(value: float | None) -> str:
 
 def fitted_ranges(inputs: StudyInputs) -> Ranges:
     """The stable ranges of SPC's proposals, beside the one strength that its gate selects on the same rows."""
-    control = FixedStrengthCalibrator(epsilon_cs=inputs.epsilon, ties=inputs.ties)
-    control.set_params(uncertainty=inputs.uncertainty).fit(inputs.development, split=None)
+    control = inputs.fitted().clone(strength=Constant()).fit(inputs.development, split=None)
     return study_ranges(inputs.decisions(), fixed_strength=selected_strength(control, inputs.test))
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from unprior.calibration import Decisions, SelectivePriorCalibrator
-from unprior.calibration.conditions import ConditionsCalibrator
 from unprior.calibration.gate import CONDITIONS, REASONS, Condition, Reason
 from unprior.calibration.selection import Ties
 from unprior.scores import ScoreTable
@@ -70,7 +69,8 @@ def study_support_conditions(
     """Remove conditions from the gate: with the other settings selected again, and with those of SPC kept."""
     again = []
     for name, (label, allowed) in _ALLOWED.items():
-        calibrator = ConditionsCalibrator(epsilon_cs=epsilon, ties=ties, allowed=allowed).fit(development, split=None)
+        calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties, conditions=allowed)
+        calibrator.fit(development, split=None)
         again.append(SpcVariant.from_decisions(name, label, calibrator.predict(test), AGAIN))
     spc = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties).fit(development, split=None).predict(test)
     kept = [

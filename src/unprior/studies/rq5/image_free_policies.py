@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unprior.baselines.controls.control import Data
+from unprior.baselines.controls.control import ControlContext
 from unprior.benchmarks.forms import FITTED_FORM
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.scores import ScoreTable
@@ -134,7 +134,7 @@ def policy_answers(table: ScoreTable, policy: str) -> IntArray:
 def study_image_free_policies(forms: ScoreTable, *, epsilon: float = 0.10) -> ImageFreePolicies:
     """Choose between rules without image by SPC's objective and constraint, on the rows that SPC is fitted on."""
     development, test, every = in_fitted_form(forms, "dev"), in_fitted_form(forms, "test"), forms.where(split="test")
-    data = Data(development, test, SelectivePriorCalibrator(epsilon_cs=epsilon))
+    data = ControlContext(development, test, SelectivePriorCalibrator(epsilon_cs=epsilon))
     chosen, _, _ = data.adopt([policy_answers(development, name) for name in POLICIES])
     policies = []
     for index, name in enumerate(POLICIES):

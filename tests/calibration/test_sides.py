@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -7,13 +8,13 @@ import pytest
 import straightforward
 from random_tables import random_rows
 from small_tables import twelve_pairs
-from unprior import ScoreTable, SelectivePriorCalibrator
-from unprior.calibration.one_sided import OneSidedCalibrator
-from unprior.calibration.strength import StrengthFit
+from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError
+from unprior.calibration.parameters import Sides
+from unprior.calibration.state import FittedStrength
 
 
 def _cf_only_choice(
-    rows: list[dict[str, Any]], fit_rows: list[dict[str, Any]], fits: list[StrengthFit]
+    rows: list[dict[str, Any]], fit_rows: list[dict[str, Any]], fits: Sequence[FittedStrength]
 ) -> dict[str, float] | None:
     """Settings by plain loops: every setting judged on the counterfactual rows."""
     model = straightforward.fit(fit_rows)
@@ -39,11 +40,11 @@ def _cf_only_choice(
     return chosen
 
 
-@pytest.mark.parametrize("fit_on_both", [True, False])
-def test_settings_against_plain_loops(fit_on_both: bool) -> None:
+@pytest.mark.parametrize("fit_on", ["both", "cf"])
+def test_settings_against_plain_loops(fit_on: Sides) -> None:
     rows = random_rows(seed=46, pairs=12)
-    fit_rows = rows if fit_on_both else [row for row in rows if row["side"] == "cf"]
-    calibrator = OneSidedCalibrator(fit_on_both=fit_on_both).fit(ScoreTable.from_rows(rows))
+    fit_rows = rows if fit_on == "both" else [row for row in rows if row["side"] == "cf"]
+    calibrator = SelectivePriorCalibrator(fit_on=fit_on, select_on="cf").fit(ScoreTable.from_rows(rows))
     settings = calibrator.settings_
     assert settings is not None
     assert {
@@ -58,21 +59,38 @@ def test_commonsense_answers_do_not_matter_when_only_cf_is_seen() -> None:
     for row in rows:
         if row["side"] == "cs":
             row["answer"] = row["candidates"][-1]
-    other = OneSidedCalibrator(fit_on_both=False).fit(ScoreTable.from_rows(rows))
-    mine = OneSidedCalibrator(fit_on_both=False).fit(twelve_pairs())
+    other = SelectivePriorCalibrator(fit_on="cf", select_on="cf").fit(ScoreTable.from_rows(rows))
+    mine = SelectivePriorCalibrator(fit_on="cf", select_on="cf").fit(twelve_pairs())
     assert other.settings_ == mine.settings_
     assert other.model_.theta.tolist() == mine.model_.theta.tolist()
 
 
 def test_fitting_on_both_gives_the_strengths_of_spc() -> None:
     table = twelve_pairs()
-    mine, spc = OneSidedCalibrator().fit(table), SelectivePriorCalibrator().fit(table)
+    mine, spc = SelectivePriorCalibrator(select_on="cf").fit(table), SelectivePriorCalibrator().fit(table)
     for one, other in zip(mine.fits_, spc.fits_, strict=True):
         assert one.theta.tolist() == other.theta.tolist()
     assert mine.development_rows_ == spc.development_rows_
 
 
 def test_the_uncertainty_aware_version_works_too() -> None:
-    calibrator = OneSidedCalibrator(fit_on_both=False, uncertainty=True).fit(twelve_pairs())
+    calibrator = SelectivePriorCalibrator(fit_on="cf", select_on="cf", uncertainty=True).fit(twelve_pairs())
     assert calibrator.selection_.searched == 8640
-    assert calibrator.get_params()["fit_on_both"] is False
+    assert calibrator.development_rows_ == 10
+    assert [change.cs_total for change in calibrator.selection_.changes] == [0, 0]
+
+
+def test_fitting_on_cf_alone_can_still_be_judged_on_both_sides() -> None:
+    table = twelve_pairs()
+    mine = SelectivePriorCalibrator(fit_on="cf").fit(table)
+    alone = SelectivePriorCalibrator(fit_on="cf", select_on="cf").fit(table)
+    for one, other in zip(mine.fits_, alone.fits_, strict=True):
+        assert one.theta.tolist() == other.theta.tolist()
+    assert mine.development_rows_ == alone.development_rows_
+    assert all(change.cs_total == 5 for change in mine.selection_.changes)
+
+
+def test_other_sides_are_refused() -> None:
+    for name in ("fit_on", "select_on"):
+        with pytest.raises(UnpriorError, match=f"{name} is 'cs', it must be both or cf"):
+            SelectivePriorCalibrator(**{name: "cs"}).fit(twelve_pairs())  # type: ignore[arg-type]

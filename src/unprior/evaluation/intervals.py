@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from unprior.evaluation import Evaluation
+from unprior.evaluation.comparison import Evaluation, TaskResult
 from unprior.plots.display import Display
 from unprior.plots.style import LIGHT, FigureStyle
 
@@ -45,7 +45,7 @@ class IntervalsDisplay(Display):
         """Draw on ``ax``, or on a new figure."""
         lines = tuple(
             Interval(
-                label=f"{task.task.upper()} Δ{side.upper()}",
+                label=f"{_name(task, results)} Δ{side.upper()}",
                 side=side,
                 delta=100 * result.change.delta,
                 low=100 * result.low,
@@ -57,7 +57,7 @@ class IntervalsDisplay(Display):
             for side, result in (("cf", task.cf), ("cs", task.cs))
         )
         with style.applied():
-            axes = ax or style.new_axes(4.5, 0.6 + 0.55 * len(lines))
+            axes = ax or style.new_axes(*figure_size(results))
             display = cls(axes_=axes, style=style, lines=lines)
             display._draw()
         return display
@@ -81,3 +81,15 @@ class IntervalsDisplay(Display):
         axes.grid(visible=False, axis="y")
         axes.spines["left"].set_visible(False)
         axes.margins(x=0.08)
+
+
+def figure_size(results: Evaluation) -> tuple[float, float]:
+    """Width and height that the lines need, in inches."""
+    return 4.5, 0.6 + 0.55 * results.family
+
+
+def _name(task: TaskResult, results: Evaluation) -> str:
+    """The task, with its model where there are several, and its group."""
+    models = {each.model for each in results.tasks}
+    parts = [task.model if len(models) > 1 else None, task.task.upper(), task.group]
+    return " · ".join(part for part in parts if part)

@@ -1,0 +1,99 @@
+"""From development rows to a fitted state: features, strengths, counts, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from unprior.calibration.development import development_rows
+from unprior.calibration.features import Observation, observe
+from unprior.calibration.gate import StrengthModel
+from unprior.calibration.parameters import Parameters, Sides
+from unprior.calibration.posterior import development_distance, distance_precision
+from unprior.calibration.selection import Groups, Histogram, Outcomes, count_rows, distance_limits
+from unprior.calibration.state import FittedState, FittedStrength, choose_settings
+from unprior.calibration.strength import Standardisation, StrengthObjective
+from unprior.scores import Block, ScoreTable
+from unprior.scores.schema import IntArray
+
+
+def fit_state(parameters: Parameters, table: ScoreTable, split: str | None) -> FittedState:
+    """Learn the strength and choose the settings on the rows of one split; None uses all rows.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> fit_state(Parameters(**SelectivePriorCalibrator().get_params()), synthesize(seed=0), "dev").development_rows
+    280
+    """
+    parameters.check()
+    development = development_rows(table, split)
+    fitted_on = _of_sides(development, parameters.fit_on)
+    judged_on = _of_sides(development, parameters.select_on)
+    grid, rule = parameters.searched_grid, parameters.strength
+    blocks, observations = _observe(fitted_on)
+    features = np.concatenate([observation.features for observation in observations])
+    standardisation = Standardisation.from_features(features).showing(parameters.features)
+    inputs = standardisation.apply(features)
+    precision = distance_precision(inputs) if parameters.uncertainty else None
+    limits = () if precision is None else distance_limits(development_distance(inputs, precision), grid)
+    objective = StrengthObjective(inputs, observations, [block.answer for block in blocks])
+    fits = tuple(
+        FittedStrength(
+            fit.rho,
+            fit.loss,
+            fit.gradient_norm,
+            StrengthModel(
+                standardisation, fit.theta, rule.covariance(fit) if parameters.uncertainty else None, precision
+            ),
+        )
+        for fit in rule.fit(objective, grid.rho)
+    )
+    counts = tuple(sorted({block.candidate_count for block in blocks}))
+    if parameters.select_on != parameters.fit_on:
+        blocks, observations = _observe(judged_on)
+    outcomes = _count(parameters, [fit.model for fit in fits], judged_on, blocks, observations, limits)
+    return FittedState(
+        parameters=parameters,
+        fits=fits,
+        selection=choose_settings(parameters, outcomes),
+        outcomes=outcomes,
+        candidate_counts=counts,
+        development_rows=len(fitted_on),
+        model_name=development.arrow.column("model")[0].as_py(),
+        provenance=development.provenance,
+    )
+
+
+def _of_sides(rows: ScoreTable, sides: Sides) -> ScoreTable:
+    return rows if sides == "both" else rows.take(rows.is_cf)
+
+
+def _observe(rows: ScoreTable) -> tuple[list[Block], list[Observation]]:
+    blocks = list(rows.blocks(max_rows=len(rows)))
+    return blocks, [observe(block) for block in blocks]
+
+
+def _count(
+    parameters: Parameters,
+    models: Sequence[StrengthModel],
+    judged_on: ScoreTable,
+    blocks: Sequence[Block],
+    observations: Sequence[Observation],
+    limits: tuple[float, ...],
+) -> Outcomes:
+    """What every setting would do to the rows that settings are judged by."""
+    grid = parameters.searched_grid
+    groups = Groups.from_table(judged_on, np.concatenate([block.rows for block in blocks]))
+    histograms: list[Histogram] = []
+    for model in models:
+        prepared = [model.prepare(observation) for observation in observations]
+        for cap in grid.max_strength:
+            proposals = [part.propose(cap, parameters.conditions) for part in prepared]
+            gains = [_gain(block, part.candidate) for block, part in zip(blocks, proposals, strict=True)]
+            histograms.append(count_rows(proposals, gains, groups, grid, limits))
+    return Outcomes(groups, tuple(histograms), limits)
+
+
+def _gain(block: Block, proposal: IntArray) -> IntArray:
+    """+1 where adopting the proposal repairs the answer, -1 where it harms it."""
+    return np.asarray((proposal == block.answer).astype(np.int64) - (block.original == block.answer))

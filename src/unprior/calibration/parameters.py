@@ -1,0 +1,76 @@
+"""The parameters of a calibrator, checked and kept together with what was fitted under them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from unprior.calibration.features import ALL_FEATURES
+from unprior.calibration.gate import CONDITIONS, Condition
+from unprior.calibration.selection import TIES, Grid, Ties
+from unprior.calibration.strength_rules import StrengthRule
+from unprior.errors import UnpriorError, did_you_mean
+
+Sides = Literal["both", "cf"]
+"""Rows of both sides of the pairs, or of the counterfactual side alone."""
+SIDE_CHOICES: tuple[Sides, ...] = get_args(Sides)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """The constructor arguments of :class:`~unprior.SelectivePriorCalibrator` at the time of a fit."""
+
+    epsilon_cs: float
+    uncertainty: bool
+    grid: Grid | None
+    ties: Ties
+    strength: StrengthRule
+    features: tuple[str, ...]
+    conditions: tuple[Condition, ...] | None
+    fit_on: Sides
+    select_on: Sides
+
+    def check(self) -> None:
+        """Refuse what cannot be fitted with, and name it."""
+        if not 0.0 <= self.epsilon_cs <= 1.0:
+            raise UnpriorError(f"epsilon_cs is {self.epsilon_cs}, it is a share of accuracy between 0 and 1 (0.04)")
+        if self.ties not in TIES:
+            raise UnpriorError(f"ties is {self.ties!r}, it must be {' or '.join(TIES)}")
+        for name in ("fit_on", "select_on"):
+            if getattr(self, name) not in SIDE_CHOICES:
+                raise UnpriorError(f"{name} is {getattr(self, name)!r}, it must be {' or '.join(SIDE_CHOICES)}")
+        if not isinstance(self.strength, StrengthRule):
+            raise UnpriorError(
+                f"strength is {self.strength!r}, it must be Learned(), Constant() or Fixed(value); "
+                f"import them from unprior.calibration"
+            )
+        self.strength.check()
+        _check_names("features", self.features, ALL_FEATURES)
+        if self.conditions is not None:
+            _check_names("conditions", self.conditions, CONDITIONS)
+        grid = self.grid or Grid()
+        for field in fields(grid):
+            values = getattr(grid, field.name)
+            if len(values) == 0 or list(values) != sorted(set(values)):
+                raise UnpriorError(f"grid.{field.name} is {values}, it must hold increasing values")
+        if min(grid.rho) <= 0 or min(grid.max_strength) <= 0:
+            raise UnpriorError("grid.rho and grid.max_strength must be positive")
+
+    @property
+    def searched_grid(self) -> Grid:
+        """The settings to choose from."""
+        return self.strength.narrow(self.grid or Grid())
+
+    @property
+    def version(self) -> str:
+        """The version of SPC, as tables and sentences name it."""
+        return "uncertainty-aware" if self.uncertainty else "standard"
+
+
+def _check_names(parameter: str, given: Any, known: tuple[str, ...]) -> None:
+    if isinstance(given, str) or not isinstance(given, tuple):
+        raise UnpriorError(f"{parameter} is {given!r}, it must be a tuple of names: {', '.join(known)}")
+    for name in given:
+        if name not in known:
+            like = did_you_mean(str(name), known)
+            raise UnpriorError(f"{parameter} has {str(name)!r}{like}; there are {', '.join(known)}")

@@ -1,0 +1,114 @@
+"""Calibrators and decisions in a notebook; all text is escaped."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from html import escape
+from typing import TYPE_CHECKING
+
+from unprior.calibration.gate import Reason
+from unprior.tables.format import format_limit, format_points
+from unprior.tables.html import as_html
+from unprior.tables.model import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from unprior.calibration.calibrator import SelectivePriorCalibrator
+    from unprior.calibration.decisions import Decisions
+    from unprior.calibration.state import FittedState
+    from unprior.plots.style import FigureStyle
+
+_FIRST_ROWS = 5
+
+
+def calibrator_html(calibrator: SelectivePriorCalibrator) -> str:
+    """Parameters, and once fitted the chosen settings, their development outcome, and the limit in words."""
+    head = f"<p><code>{escape(repr(calibrator))}</code></p>"
+    if not hasattr(calibrator, "state_"):
+        return head + "<p>Not fitted yet: call <code>fit(table)</code>.</p>"
+    return head + f"<p>{escape(limit_in_words(calibrator.state_))}</p>" + _settings_html(calibrator.state_)
+
+
+def limit_in_words(state: FittedState) -> str:
+    """What the calibrator kept to on its development data.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> limit_in_words(SelectivePriorCalibrator().fit(synthesize(seed=0)).state_)[:58]
+    'SPC (standard, ε = 0.04), fitted on 280 rows of synthetic:'
+    """
+    parameters, selection = state.parameters, state.selection
+    name = f"SPC ({parameters.version}, ε = {format_limit(parameters.epsilon_cs)})"
+    fitted = f"{name}, fitted on {state.development_rows:,} rows of {state.model_name or 'a model without a name'}"
+    kept = "lose no counterfactual accuracy"
+    if parameters.select_on == "both":
+        kept += f" and at most {100 * parameters.epsilon_cs:g} points of commonsense accuracy"
+    many = f"{selection.feasible} of {selection.searched} settings"
+    if state.settings is None:
+        return f"{fitted}: it abstains, because none of {selection.searched} settings would {kept} on every task."
+    return f"{fitted}: {many} {kept} on every development task."
+
+
+def _settings_html(state: FittedState) -> str:
+    if state.settings is None:
+        return ""
+    chosen = {name: value for name, value in asdict(state.settings).items() if value is not None}
+    settings = Table.plain("Chosen settings", tuple(chosen), [[f"{value:g}" for value in chosen.values()]], "")
+    rows = [
+        (
+            change.task.upper(),
+            format_points(change.delta_cf),
+            f"{change.cf_net:+d} of {change.cf_total}",
+            *(
+                (format_points(change.delta_cs), f"{change.cs_net:+d} of {change.cs_total}")
+                if change.cs_total
+                else ("–", "–")
+            ),
+        )
+        for change in state.selection.changes
+    ]
+    columns = ("Task", "ΔCF", "net CF", "ΔCS", "net CS")
+    outcome = Table.plain(
+        "Development outcome", columns, rows, f"{state.selection.changed} answers changed; Δ in points."
+    )
+    return as_html(settings) + as_html(outcome)
+
+
+def decisions_html(decisions: Decisions) -> str:
+    """How often each reason occurs, and the first decisions with their explanations."""
+    size, revised = len(decisions), int(decisions.revised.sum())
+    head = f"<p>{escape(decisions.method)}: {revised:,} of {size:,} answers revised.</p>"
+    counts = [(str(reason), reason.meaning, f"{count:,}") for reason, count in decisions.count_reasons().items()]
+    reasons = Table.plain("Decisions by reason", ("Reason", "Meaning", "Rows"), counts, "", text_columns=2)
+    rows = [
+        (decision.original or "–", decision.final or "–", decision.explain())
+        for decision, _ in zip(decisions, range(_FIRST_ROWS), strict=False)
+    ]
+    first = Table.plain("First decisions", ("Original", "Final", "Explanation"), rows, "", text_columns=3)
+    return head + as_html(reasons) + as_html(first)
+
+
+def plot_reasons(decisions: Decisions, ax: Axes | None = None, style: FigureStyle | None = None) -> Axes:
+    """Bars for the rows of every reason; those of revisions stand out.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> decisions = SelectivePriorCalibrator().fit(table).predict(table)
+    >>> [label.get_text() for label in plot_reasons(decisions).get_yticklabels()][:2]
+    ['conflict', 'absorption']
+    """
+    from unprior.plots.style import LIGHT
+
+    style = style or LIGHT
+    counts = decisions.count_reasons()
+    with style.applied():
+        axes = ax or style.new_axes(4.5, 0.7 + 0.32 * len(counts))
+        revisions = (Reason.CONFLICT, Reason.ABSORPTION)
+        colours = [style.method if reason in revisions else style.quiet for reason in counts]
+        bars = axes.barh([reason.replace("_", " ") for reason in counts], list(counts.values()), color=colours)
+        axes.bar_label(bars, fmt="{:,.0f}", padding=3)
+        axes.invert_yaxis()
+        axes.margins(x=0.12)
+        axes.set(xlabel="rows", title=decisions.method)
+        axes.grid(visible=False, axis="y")
+    return axes
