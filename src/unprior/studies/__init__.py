@@ -3,6 +3,7 @@
 from unprior.baselines.controls.proposals import fixed_strength_answers
 from unprior.studies.common.trade_off import TradeOff, trade_offs
 from unprior.studies.common.variants import Variant, Variants
+from unprior.studies.finished import FinishedStudy, run_studies
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.registry import STUDIES, choose_studies
 from unprior.studies.result import StudyResult
@@ -41,7 +42,6 @@ from unprior.studies.rq5.prior_direction import PriorDirection, study_prior_dire
 from unprior.studies.rq5.prior_favours_ordinary import PriorFavours, study_prior_favours
 from unprior.studies.rq5.question_forms import QuestionForms, study_question_forms
 from unprior.studies.study import Study
-from unprior.studies.suite import Studies, run_studies
 from unprior.tables.model import Table
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "Components",
     "Costs",
     "DevelopmentSize",
+    "FinishedStudy",
     "Frontier",
     "HeldOut",
     "ImageFreePolicies",
@@ -76,7 +77,6 @@ __all__ = [
     "SelectedSettings",
     "Significance",
     "Strengths",
-    "Studies",
     "Study",
     "StudyInputs",
     "StudyResult",
