@@ -34,7 +34,7 @@ BASELINES = "baselines.parquet"
 _LOST = re.compile(r"[\d,]+ answers of other methods are missing, so none is compared\. ?")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunResult:
     """Everything that came out of a run; in a notebook it shows the main result.
 
@@ -147,6 +147,12 @@ class RunResult:
         }
         cautions = [f"{caution[0].upper()}{caution[1:]}." for caution in self.cautions]
         return (*(note for note, holds in told.items() if note and holds), *cautions)
+
+    def __repr__(self) -> str:
+        """Model, benchmark and main result."""
+        from unprior.report.page import default_title
+
+        return f"RunResult({default_title(self.table)}: {self.headline})"
 
     def to_pandas(self) -> pd.DataFrame:
         """The evaluation as a data frame, a row for every task."""
