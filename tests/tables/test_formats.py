@@ -42,6 +42,12 @@ def test_the_terminal_shows_headings_rows_and_caption() -> None:
     assert text.index("Qwen_3") < text.index("VCD") < text.index("LLaVA")
 
 
+def test_brackets_are_no_markup() -> None:
+    text = shown(Table.plain("x[/INST]: changes", ("Task", "Δ"), [("llava[v1.5]", "[-1, +2]")], "[bold]m in points."))
+    for part in ("x[/INST]: changes", "llava[v1.5]", "[-1, +2]", "[bold]m in points."):
+        assert part in text
+
+
 def test_the_page_gets_the_same_cells() -> None:
     html = from_table(TABLE)
     assert [row.cells[0].text for row in html.rows] == ["Qwen_3", "VCD", "SPC", "LLaVA", "SPC"]
