@@ -21,7 +21,7 @@ from unprior.benchmarks.microworld.pairs import SIDES
 from unprior.benchmarks.microworld.world import CONCEPTS
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.images import open_image
-from unprior.runs.run import Run
+from unprior.runs.result import RunResult
 from unprior.scores import ScoreTable
 from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
@@ -47,7 +47,7 @@ def measure_model(model: Path, tower: Tower, recipe: Recipe, seeds: Sequence[int
                 run = ScoringRun(engine, microworld(folder, seed, variant=variant), store, batch_size=16)
                 run.run()
                 tables[variant] = run.table()
-        record = {"model": engine.name, "seed": seed} | describe(Run.of(tables["standard"]))
+        record = {"model": engine.name, "seed": seed} | describe(RunResult.from_table(tables["standard"]))
         presence = tables["presence"]
         record["presence"] = float(np.mean(presence.original_positions == presence.answer_positions))
         record["errors"] = split_errors(tables["standard"], seen_states(tower, recipe, folder, seed))
@@ -56,9 +56,12 @@ def measure_model(model: Path, tower: Tower, recipe: Recipe, seeds: Sequence[int
     return records
 
 
-def describe(run: Run) -> dict[str, Any]:
+def describe(run: RunResult) -> dict[str, Any]:
     """The figures of a run that the dial is about, from the test pairs."""
     test = run.decisions.table
+    attraction_study, components_study = run.study("attraction"), run.study("components")
+    assert isinstance(attraction_study, Attraction)
+    assert isinstance(components_study, Components)
     tasks = {
         result.task: {
             "cf": result.original.cf.value,
@@ -73,14 +76,14 @@ def describe(run: Run) -> dict[str, Any]:
             "attraction": attraction.attracted.value,
             "prior_is_ordinary": attraction.prior_is_ordinary.value,
         }
-        for result, attraction in zip(run.evaluation.tasks, run.studies.attraction.overall, strict=True)
+        for result, attraction in zip(run.evaluation.tasks, attraction_study.overall, strict=True)
     }
     components = {
         row.label: {task.task: [task.cf.delta, task.cs.delta] for task in row.tasks}
-        for row in run.studies.components.rows
+        for row in components_study.rows
     }
     agreement = float(np.mean(fixed_strength_answers(test, 0.0) == test.original_positions))
-    cells = [cell for cell in run.studies.attraction.cells if cell.task == "mc"]
+    cells = [cell for cell in attraction_study.cells if cell.task == "mc"]
     matrix = {str(cell.subcategory): [cell.attracted.count, cell.attracted.total] for cell in cells}
     return {
         "tasks": tasks,

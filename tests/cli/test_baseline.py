@@ -78,10 +78,10 @@ def test_the_report_shows_every_method(
     done = run("run", "--benchmark", small_world, "--out", out, "--baselines", "all", "--cost-examples", 1)
     assert done.code == 0
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "Beside other methods" in page
+    assert "SPC beside other methods" in page
     assert "Focus on Vision" in page
     record = json.loads((out / "report.json").read_text())
-    assert {each["method"] for each in record["studies"]["methods"]} >= {*DECODED, "cfg-score", "spc"}
+    assert {each["method"] for each in record["studies"]["methods"]} >= {*DECODED, "spc"}
     assert "NoLan" in done.out
     # The files of a run fit together, although its decisions are about the test rows alone.
     beside = run("evaluate", out / "scores.parquet", out / "decisions.jsonl", "--baselines", out / "baselines.parquet")

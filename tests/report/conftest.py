@@ -1,4 +1,4 @@
-"""A finished run to report on, with pictures, and a real browser to look at the page."""
+"""A finished run to report on, with images, and a real browser to look at the page."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from finished_run import Finished, finish
+from finished_run import parts
 from unprior import ScoreTable
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.report import write_report
+from unprior.runs.result import RunResult
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _OPTIONS = (
@@ -23,15 +24,15 @@ _OPTIONS = (
 
 
 @pytest.fixture(scope="session")
-def finished(table: ScoreTable) -> Finished:
+def finished(table: ScoreTable) -> RunResult:
     """A run on synthetic scores whose rows name their examples."""
     rows = [row | {"example_id": f"{row['pair_id']}-{row['side']}-{row['task']}"} for row in table.arrow.to_pylist()]
-    return finish(ScoreTable.from_rows(rows))
+    return RunResult.from_table(ScoreTable.from_rows(rows))
 
 
 @pytest.fixture(scope="session")
-def benchmark(finished: Finished, tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    """Pictures and questions for the run; names and texts try to break out of the page."""
+def benchmark(finished: RunResult, tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    """Images and questions for the run; names and texts try to break out of the page."""
     folder = tmp_path_factory.mktemp("images")
     examples = []
     for row in finished.decisions.table.arrow.to_pylist():
@@ -48,10 +49,11 @@ def benchmark(finished: Finished, tmp_path_factory: pytest.TempPathFactory) -> B
 
 
 @pytest.fixture(scope="session")
-def report(finished: Finished, benchmark: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of the run, with pictures."""
+def report(finished: RunResult, benchmark: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the run, with images."""
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(path, **vars(finished), benchmark=benchmark, note="Synthetic scores & <pictures>.")
+    notes = ["Synthetic scores & <images>; `unprior run` makes others."]
+    write_report(path, **parts(finished), benchmark=benchmark, notes=notes)
     return path
 
 

@@ -9,14 +9,14 @@ from collections import Counter
 import pytest
 from PIL import Image
 
-from finished_run import Finished
 from small_tables import twelve_pairs
 from unprior import SelectivePriorCalibrator, UnpriorError
 from unprior.benchmarks.schema import Benchmark
 from unprior.report.gallery import DEFAULT_LIMITS, choose_gallery
+from unprior.runs.result import RunResult
 
 
-def test_outcomes_are_what_they_say(finished: Finished, benchmark: Benchmark) -> None:
+def test_outcomes_are_what_they_say(finished: RunResult, benchmark: Benchmark) -> None:
     gallery = choose_gallery(finished.decisions, benchmark)
     rows = {row["example_id"]: row for row in finished.decisions.table.arrow.to_pylist()}
     counted: Counter[str] = Counter()
@@ -39,14 +39,14 @@ def test_outcomes_are_what_they_say(finished: Finished, benchmark: Benchmark) ->
         assert gallery.shown(outcome) == min(limit, counted[outcome])
 
 
-def test_the_choice_is_spread_and_always_the_same(finished: Finished) -> None:
+def test_the_choice_is_spread_and_always_the_same(finished: RunResult) -> None:
     cards = choose_gallery(finished.decisions).cards
     repaired = [card for card in cards if card.outcome == "repaired"]
     assert len({(card.subcategory, card.task) for card in repaired}) > 15
     assert choose_gallery(finished.decisions).cards == cards
 
 
-def test_bars_are_centred_scores_on_one_scale(finished: Finished) -> None:
+def test_bars_are_centred_scores_on_one_scale(finished: RunResult) -> None:
     rows = {(str(row["pair_id"]), row["side"], row["task"]): (row, decision) for row, decision in
             zip(finished.decisions.table.arrow.to_pylist(), finished.decisions, strict=True)}  # fmt: skip
     for card in choose_gallery(finished.decisions).cards:
@@ -65,14 +65,14 @@ def test_bars_are_centred_scores_on_one_scale(finished: Finished) -> None:
         assert [each.correct for each in card.candidates].count(True) == 1
 
 
-def test_words_take_the_place_of_letters(finished: Finished, benchmark: Benchmark) -> None:
+def test_words_take_the_place_of_letters(finished: RunResult, benchmark: Benchmark) -> None:
     card = next(card for card in choose_gallery(finished.decisions, benchmark).cards if card.task == "mc")
     assert card.answer.endswith(": " + card.answer[0] + " <b>state</b>")
     assert card.original in card.explanation
     assert card.question is not None
 
 
-def test_pictures_are_small_copies(finished: Finished, benchmark: Benchmark) -> None:
+def test_images_are_small_copies(finished: RunResult, benchmark: Benchmark) -> None:
     card = choose_gallery(finished.decisions, benchmark).cards[0]
     assert card.image is not None
     kind, content = card.image.split(",", 1)
@@ -80,24 +80,23 @@ def test_pictures_are_small_copies(finished: Finished, benchmark: Benchmark) -> 
     assert Image.open(io.BytesIO(base64.b64decode(content))).size == (280, 210)
 
 
-def test_a_missing_picture_is_named(finished: Finished, benchmark: Benchmark) -> None:
+def test_a_missing_image_is_named(finished: RunResult, benchmark: Benchmark) -> None:
     lost = [dataclasses.replace(each, image=each.image.with_name("lost.png")) for each in benchmark]
     card = choose_gallery(finished.decisions, Benchmark("lost", lost)).cards[0]
     assert card.image is None
     assert "no such image" in str(card.missing)
 
 
-def test_the_wrong_benchmark_is_refused(finished: Finished, benchmark: Benchmark) -> None:
+def test_the_wrong_benchmark_is_refused(finished: RunResult, benchmark: Benchmark) -> None:
     others = [dataclasses.replace(each, example_id="other " + each.example_id) for each in benchmark]
     with pytest.raises(UnpriorError, match=r"no row .* benchmark other things; give the benchmark that was scored"):
         choose_gallery(finished.decisions, Benchmark("other things", others))
 
 
-def test_ranges_in_words(finished: Finished) -> None:
-    card = choose_gallery(finished.decisions).cards[0]
-    shown = [dataclasses.replace(card, range_low=low, range_high=high).range_text
-             for low, high in ((0.25, 1.5), (0.5, float("inf")), (float("nan"), float("nan")))]  # fmt: skip
-    assert shown == ["0.25 to 1.50", "0.50 to ∞", "for no single λ"]
+def test_cards_name_the_stable_range(finished: RunResult) -> None:
+    cards = choose_gallery(finished.decisions).cards
+    assert all(" to " in card.stable_range or card.stable_range == "for no single λ" for card in cards)
+    assert any(card.stable_range.endswith("∞") for card in cards)
 
 
 def test_answers_that_could_not_be_parsed() -> None:

@@ -26,10 +26,11 @@ def evaluation(*tasks: TaskResult) -> Evaluation:
 
 
 def test_one_sentence_for_both_tasks() -> None:
-    sentence = headline(evaluation(task("mc", (12, 2), (1, 2)), task("qa", (20, 0), (0, 0))))
+    both = evaluation(task("mc", (12, 2), (1, 2)), task("qa", (20, 0), (0, 0)))
+    sentence = headline(both, "SPC (standard, ε = 0.04)")
     assert sentence == (
-        "On counterfactual images SPC raises accuracy from 50.0 % to 60.0 % (multiple choice) and from 50.0 % to "
-        "70.0 % (yes/no questions), at −1.0 and 0.0 points on commonsense images."
+        "On counterfactual images SPC (standard, ε = 0.04) raises accuracy from 50.0 % to 60.0 % (multiple choice) and "
+        "from 50.0 % to 70.0 % (yes/no questions), at −1.0 and 0.0 points on commonsense images."
     )
 
 
@@ -40,7 +41,13 @@ def test_it_does_not_praise_a_loss() -> None:
 
 
 def test_abstaining_is_said() -> None:
-    assert "abstains" in headline(evaluation(task("mc", (0, 0), (0, 0))), abstains=True)
+    sentence = headline(evaluation(task("mc", (0, 0), (0, 0))), "SPC (standard, ε = 0.04)", abstains=True)
+    assert sentence.startswith("SPC (standard, ε = 0.04): no setting was feasible")
+    assert "abstains" in sentence
+
+
+def test_no_change_is_said() -> None:
+    assert headline(evaluation(task("mc", (0, 0), (0, 0)))) == "SPC changes no answer."
 
 
 def test_tiles() -> None:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+import unprior
 from browser_page import opened
-from finished_run import Finished
+from finished_run import parts
 from small_tables import abstaining_calibrator, example
 from unprior import ScoreTable, evaluate
 from unprior.report import report_record, write_report
+from unprior.runs.result import RunResult
+from unprior.studies import FinishedStudy, StudyInputs, run_studies
+from unprior.studies.registry import PRESETS, STUDIES
+from unprior.tables.csv import as_csv
+
+
+def shown(finished: RunResult) -> list[str]:
+    """Names of the studies that have a result."""
+    return [each.study.name for each in finished.studies if each.result is not None]
 
 
 def visible_cards(page: Page) -> int:
@@ -20,11 +31,13 @@ def visible_cards(page: Page) -> int:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1600])
-def test_all_figures_are_there_and_nothing_sticks_out(browser: Browser, report: Path, width: int, scheme: str) -> None:
+@pytest.mark.parametrize("width", [360, 400, 1600])
+def test_all_figures_are_there_and_nothing_sticks_out(
+    browser: Browser, report: Path, finished: RunResult, width: int, scheme: str
+) -> None:
     with opened(browser, report, width=width, scheme=scheme) as page:
         figures = page.locator("figure img")
-        assert figures.count() == 10
+        assert figures.count() == sum(each.figure() is not None for each in map(finished.study, shown(finished)))
         for index in range(figures.count()):
             figure = figures.nth(index)
             assert figure.evaluate("image => image.complete && image.naturalWidth > 0")
@@ -48,19 +61,27 @@ def test_dark_pages_show_dark_figures(browser: Browser, report: Path) -> None:
     assert shown[0] != shown[1]
 
 
-def test_the_words_and_tables(browser: Browser, report: Path, finished: Finished) -> None:
+def test_the_words_and_tables(browser: Browser, report: Path, finished: RunResult) -> None:
     with opened(browser, report) as page:
         assert page.locator("h1").inner_text() == "synthetic"
-        assert page.locator(".headline").inner_text().startswith("On counterfactual images SPC raises accuracy from")
-        assert page.locator(".note").inner_text() == "Synthetic scores & <pictures>."
+        named = "SPC (standard, ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}0.04)"
+        headline = page.locator(".headline").inner_text()
+        assert headline.startswith(f"On counterfactual images {named} raises accuracy from")
+        assert page.locator(".note").inner_text() == "Synthetic scores & <images>; unprior run makes others."
+        assert page.locator(".note code").inner_text() == "unprior run"
         assert page.locator(".tile").count() == 4
+        assert all(named in tile for tile in page.locator(".tile").all_inner_texts()), "version and ε at every number"
         captions = page.locator("caption").all_text_contents()
         assert len(captions) == page.locator("table").count()
-        assert "Parts of the method (points)" in captions
+        for name in shown(finished):
+            assert finished.study(name).table.title in captions
         accuracy = f"{finished.evaluation.tasks[0].method.cf.value:.3f}"
         assert accuracy in page.locator("table").first.inner_text()
-        for link in page.locator("nav a").all():
-            assert page.locator(str(link.get_attribute("href"))).count() == 1
+        anchors = [str(link.get_attribute("href")) for link in page.locator("a[href^='#']").all()]
+        assert {"#glossary", "#provenance", "#gallery", "#term-cfad", "#term-margin"} <= set(anchors)
+        for anchor in set(anchors):
+            assert page.locator(anchor).count() == 1, anchor
+        assert f"unprior {unprior.__version__}" in page.locator("footer").inner_text()
 
 
 def test_outcome_and_task_filters(browser: Browser, report: Path) -> None:
@@ -93,9 +114,9 @@ def test_filters_by_keyboard(browser: Browser, report: Path) -> None:
 def test_subcategories_and_search(browser: Browser, report: Path) -> None:
     with opened(browser, report) as page:
         name = str(page.locator(".card").first.get_attribute("data-subcategory"))
-        page.get_by_label("Subcategory").select_option(name)
+        page.get_by_label("Subcategory", exact=True).select_option(name)
         assert visible_cards(page) == page.locator(f".card[data-subcategory='{name}']").count() > 0
-        page.get_by_label("Subcategory").select_option("")
+        page.get_by_label("Subcategory", exact=True).select_option("")
         pair = page.locator(".card .tags span").last.inner_text()
         page.get_by_label("Search the examples").fill(pair.upper())
         assert 1 <= visible_cards(page) < page.locator(".card").count()
@@ -122,33 +143,52 @@ def test_a_card_shows_everything(browser: Browser, report: Path) -> None:
         assert inside
 
 
-def test_numbers_unfold(browser: Browser, report: Path) -> None:
+def test_numbers_unfold(browser: Browser, report: Path, finished: RunResult) -> None:
     with opened(browser, report) as page:
         numbers = page.locator("#frontier details")
         assert not numbers.locator("table").is_visible()
         numbers.locator("summary").click()
-        assert numbers.locator("tbody tr").count() == 28
+        assert numbers.locator("tbody tr").count() == len(finished.study("frontier").records())
 
 
-def test_score_tables_alone_make_a_page(browser: Browser, finished: Finished, tmp_path: Path) -> None:
+def test_numbers_and_latex_can_be_saved(browser: Browser, report: Path, finished: RunResult) -> None:
+    with opened(browser, report) as page:
+        with page.expect_download() as download:
+            page.locator("#frontier .links a", has_text="CSV").click()
+        assert download.value.suggested_filename == "frontier.csv"
+        assert download.value.path().read_text() == as_csv(finished.study("frontier").records())
+        assert page.locator("#frontier .links a", has_text="LaTeX").get_attribute("download") == "frontier.tex"
+
+
+def test_what_a_study_lacks_is_named_with_its_command(browser: Browser, finished: RunResult, tmp_path: Path) -> None:
+    lacks = "cost needs answers of other methods (baselines): `unprior study cost --prepare` makes it."
+    given = parts(finished) | {"studies": [FinishedStudy(STUDIES["cost"], None, lacks)]}
+    write_report(tmp_path / "report.html", **given)
+    with opened(browser, tmp_path / "report.html") as page:
+        absent = page.locator("#cost .absent")
+        assert absent.inner_text() == lacks.replace("`", "")
+        assert absent.locator("code").inner_text() == "unprior study cost --prepare"
+
+
+def test_score_tables_alone_make_a_page(browser: Browser, finished: RunResult, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    write_report(path, **vars(finished), title="My run")
+    write_report(path, **parts(finished), title="My run")
     with opened(browser, path, width=390) as page:
         assert page.locator("h1").inner_text() == "My run"
         assert page.locator(".photo").count() == 0
         assert page.locator(".card").count() > 20
         box = page.locator(".card .scores").first.bounding_box()
         assert box is not None
-        assert box["width"] > 250, "without a picture the scores take its room"
+        assert box["width"] > 250, "without an image the scores take its room"
 
 
 def test_the_page_stays_small(report: Path) -> None:
     assert report.stat().st_size < 4_000_000
 
 
-def test_the_same_run_gives_the_same_page(finished: Finished, tmp_path: Path) -> None:
+def test_the_same_run_gives_the_same_page(finished: RunResult, tmp_path: Path) -> None:
     for name in ("one.html", "two.html"):
-        write_report(tmp_path / name, **vars(finished))
+        write_report(tmp_path / name, **parts(finished))
     assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
 
 
@@ -164,21 +204,27 @@ def test_a_calibrator_that_abstains(browser: Browser, tmp_path: Path) -> None:
     decisions = calibrator.predict(table)
     evaluation = evaluate(table, decisions, resamples=100)
     path = tmp_path / "report.html"
-    write_report(path, table=table, calibrator=calibrator, decisions=decisions, evaluation=evaluation)
+    studies = run_studies([STUDIES[name] for name in PRESETS["run"]], [StudyInputs(table)])
+    given: dict[str, Any] = {"calibrator": calibrator, "decisions": decisions, "evaluation": evaluation}
+    write_report(path, **given, studies=studies)
     with opened(browser, path) as page:
-        assert "the calibrator abstains" in page.locator(".headline").inner_text()
-        assert page.locator("#ranges .absent").is_visible()
-        assert page.locator("#frontier .absent").is_visible()
+        assert "The calibrator abstains" in page.locator(".headline").inner_text()
+        for name in PRESETS["run"]:
+            assert "rows of split dev" in page.locator(f"#{name} .absent").inner_text()
         assert page.locator("#gallery .absent").is_visible()
-    record = report_record(table=table, calibrator=calibrator, decisions=decisions, evaluation=evaluation)
+    record = report_record(table=table, **given, studies=studies)
     assert record["calibrator"]["abstains"]
     assert record["studies"]["frontier"] is None
 
 
-def test_the_record_is_plain_and_whole(finished: Finished) -> None:
-    record = report_record(**vars(finished))
+def test_the_record_is_plain_and_whole(finished: RunResult) -> None:
+    record = report_record(table=finished.table, **parts(finished))
     assert json.loads(json.dumps(record, allow_nan=False)) == record
-    assert record["studies"] == finished.studies.records()
+    assert list(record["studies"]) == list(PRESETS["run"])
+    for name in shown(finished):
+        assert record["studies"][name] == finished.study(name).records()
+    without = {each.study.name for each in finished.studies if each.result is None}
+    assert {name for name, records in record["studies"].items() if records is None} == without
     assert record["evaluation"]["tasks"][0]["task"] == "mc"
     assert sum(record["reasons"].values()) == record["test_rows"] == 920
     assert record["calibrator"]["settings"]["max_strength"] > 0

@@ -14,11 +14,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
+import unprior
 from browser_page import opened
 from small_tables import few_pairs
 from study_inputs import every_input
-from unprior.report.study_page import FinishedStudy, write_study, write_study_page
-from unprior.studies.registry import STUDIES
+from unprior import synthesize
+from unprior.report.study_page import write_study, write_study_page
+from unprior.studies.finished import FinishedStudy, run_studies
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.registry import STUDIES, choose_studies
 from unprior.studies.result import StudyResult
 
 
@@ -28,7 +32,7 @@ def finished(study_result: Callable[[str], StudyResult]) -> list[FinishedStudy]:
     absent = replace(STUDIES["cost"], name="absent", title="What nobody measured")
     return [
         *(FinishedStudy(study, study_result(name)) for name, study in STUDIES.items()),
-        FinishedStudy(absent, None, "It needs more."),
+        FinishedStudy(absent, None, "It needs more: `unprior study absent --prepare` makes it."),
     ]
 
 
@@ -37,7 +41,8 @@ def folder(finished: list[FinishedStudy], tmp_path_factory: pytest.TempPathFacto
     out = tmp_path_factory.mktemp("study")
     for each in finished:
         write_study(out, each)
-    write_study_page(out / "index.html", "My model on my benchmark", finished)
+    facts = {"embedded": [("Engine", "transformers"), ("Precision", "float32")]}
+    write_study_page(out / "index.html", "My model on my benchmark", finished, facts)
     return out
 
 
@@ -53,6 +58,7 @@ def test_every_study_leaves_its_files(finished: list[FinishedStudy], folder: Pat
             assert len(list(csv.DictReader(stream))) == len(each.result.records())
         tex = (folder / f"{each.study.name}.tex").read_text()
         assert rf"\label{{{each.study.latex_label}}}" in tex
+        assert tex.count(r"\begin{table}") == tex.count(r"\label{") == 1 + len(each.result.further_tables)
         assert tex.count(r"\\") >= len(each.result.table.rows) + 1
         drawn = [(folder / f"{each.study.name}.{kind}").exists() for kind in ("png", "pdf", "svg")]
         assert drawn == [each.result.figure() is not None] * 3
@@ -71,26 +77,90 @@ def test_the_same_numbers_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1200, 420])
+@pytest.mark.parametrize("width", [1280, 400])
 def test_the_page_reads_like_results(
     browser: Browser, finished: list[FinishedStudy], folder: Path, scheme: str, width: int
 ) -> None:
     with opened(browser, folder / "index.html", scheme=scheme, width=width) as page:
         assert page.locator("h1").inner_text() == "My model on my benchmark"
         for each in finished:
-            article = page.locator(f"article#{each.study.name}")
+            article = page.locator(f"section#{each.study.name}")
             assert article.locator("h3").inner_text() == each.study.title
             if each.result is None:
                 assert "needs more" in article.locator(".absent").inner_text()
+                assert article.locator(".absent code").inner_text() == "unprior study absent --prepare"
                 continue
-            assert article.locator(".says").inner_text() == " ".join(each.result.sentences)
+            said = article.locator(".says").inner_text().replace("\N{NO-BREAK SPACE}", " ").replace("−", "-")
+            assert said == " ".join(each.result.sentences).replace("−", "-")
             assert article.locator("div.panel tbody tr").count() >= len(each.result.table.rows)
             images = article.locator("figure img")
-            assert images.count() == (each.result.figure() is not None)
+            assert images.count() == (folder / f"{each.study.name}.svg").exists()
             if images.count():
                 assert images.evaluate("image => image.complete && image.naturalWidth > 100")
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0
+
+
+def test_the_summary_comes_first(browser: Browser, finished: list[FinishedStudy], folder: Path) -> None:
+    with opened(browser, folder / "index.html") as page:
+        assert page.locator("main section").first.get_attribute("id") == "summary"
+        summary = page.locator("#summary")
+        assert summary.locator(".tile").count() == 4
+        assert "SPC (standard, ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}0.04)" in summary.locator(".says").inner_text()
+        assert summary.locator(".missing li").all_inner_texts() == [
+            "What nobody measured: It needs more: unprior study absent --prepare makes it."
+        ]
+        assert "petri dish" in page.locator("header .note").inner_text(), "the embedded model is named as such"
+        footer = page.locator("footer").inner_text()
+        assert f"unprior {unprior.__version__}" in footer
+        assert "float32" in footer
+        contents = page.locator("nav.contents a").all_inner_texts()
+        assert all(each.study.title in contents for each in finished)
+
+
+def test_every_link_leads_somewhere(browser: Browser, finished: list[FinishedStudy], folder: Path) -> None:
+    with opened(browser, folder / "index.html") as page:
+        targets = {str(link.get_attribute("href")) for link in page.locator("a").all()}
+        assert {f"#{each.study.name}" for each in finished} <= targets
+        for target in targets:
+            if target.startswith("#"):
+                assert page.locator(target).count() == 1, target
+            else:
+                assert (folder / target).stat().st_size > 0
+        files = {path.name for path in folder.iterdir()} - {"index.html"}
+        assert files == {target for target in targets if not target.startswith("#")}, "every file is linked"
+
+
+def test_contents_are_folded_on_a_narrow_screen(browser: Browser, folder: Path) -> None:
+    for width, visible in ((400, False), (1280, True)):
+        with opened(browser, folder / "index.html", width=width) as page:
+            assert page.locator("nav.contents a").first.is_visible() == visible
+
+
+@pytest.fixture(scope="module")
+def two_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of two models; one of them lacks the other methods."""
+    runs = [every_input(few_pairs(development=5, test=3)), StudyInputs(synthesize(seed=3), resamples=50)]
+    done = run_studies(choose_studies(["rq2", "components"]), runs)
+    folder = tmp_path_factory.mktemp("two")
+    for each in done:
+        write_study(folder, each)
+    facts = {"first": [("Engine", "transformers")], "second": [("Engine", "vllm")]}
+    write_study_page(folder / "index.html", "Two models", done, facts)
+    return folder
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_several_models_stand_side_by_side(browser: Browser, two_models: Path, width: int) -> None:
+    with opened(browser, two_models / "index.html", width=width) as page:
+        models = page.locator("#summary > h3").all_inner_texts()[:2]
+        assert models == ["synthetic (1)", "synthetic (2)"]
+        assert page.locator("#summary .tiles").count() == 2
+        assert page.locator("#components tr.group").all_inner_texts() == models
+        assert page.locator("#components .says b").all_inner_texts() == models
+        assert page.locator("#cost .absent").inner_text().startswith("synthetic (2): cost needs")
+        assert page.locator("footer h3").all_inner_texts() == ["first", "second"]
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
 
 
 @pytest.mark.slow

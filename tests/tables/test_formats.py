@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from unprior.tables.csv import as_csv
-from unprior.tables.html import from_terminal
+from unprior.tables.format import format_p
+from unprior.tables.html import from_table
 from unprior.tables.latex import as_latex, escape_latex
 from unprior.tables.model import Row, Section, Table
 from unprior.tables.terminal import as_rich
@@ -41,8 +42,14 @@ def test_the_terminal_shows_headings_rows_and_caption() -> None:
     assert text.index("Qwen_3") < text.index("VCD") < text.index("LLaVA")
 
 
+def test_brackets_are_no_markup() -> None:
+    text = shown(Table.plain("x[/INST]: changes", ("Task", "Δ"), [("llava[v1.5]", "[-1, +2]")], "[bold]m in points."))
+    for part in ("x[/INST]: changes", "llava[v1.5]", "[-1, +2]", "[bold]m in points."):
+        assert part in text
+
+
 def test_the_page_gets_the_same_cells() -> None:
-    html = from_terminal(as_rich(TABLE))
+    html = from_table(TABLE)
     assert [row.cells[0].text for row in html.rows] == ["Qwen_3", "VCD", "SPC", "LLaVA", "SPC"]
     assert html.rows[1].cells[1].text == "−0.9/+0.0"
     assert html.rows[2].bold
@@ -88,3 +95,14 @@ def test_csv_joins_records_of_different_fields() -> None:
 def test_a_row_of_the_wrong_length_is_a_mistake_of_the_study() -> None:
     with pytest.raises(AssertionError, match="Changes"):
         Table.plain("Changes", ("a", "b"), [("1",)], "")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1.0, "1"), (0.05, "0.05"), (0.000870, "0.00087"), (0.001015, "0.001"), (3.64e-12, "3.6e-12"), (0.625, "0.62"),
+        (1e-16, "1e-16"), (9e-17, "<1e-16"), (0.0, "<1e-16"),
+    ],
+)  # fmt: skip
+def test_p_values(value: float, shown: str) -> None:
+    assert format_p(value) == shown

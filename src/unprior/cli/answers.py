@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, look_up
-from unprior.cli.console import AsJson, output, print_json, warn
+from unprior.cli.calibrate import print_tables
+from unprior.cli.console import AsJson, print_json, warn
 from unprior.cli.thinking import warn_about_cut_off
 
 
@@ -51,6 +52,4 @@ def evaluate_answers(
     if as_json:
         print_json(answers_record(result))
         return
-    output.print(answers_table(result))
-    output.print()
-    output.print(groups_table(result))
+    print_tables(answers_table(result), groups_table(result))

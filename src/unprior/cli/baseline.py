@@ -21,7 +21,7 @@ from unprior.cli.benchmarks import (
     prepare,
     report_missing_images,
 )
-from unprior.cli.calibrate import print_methods, warn_about_abstaining
+from unprior.cli.calibrate import print_methods, print_tables, warn_about_abstaining
 from unprior.cli.console import AsJson, errors, output, print_json, warn
 from unprior.cli.model import (
     Attention,
@@ -205,13 +205,12 @@ def compare(table: ScoreTable, answers: Path, controls: Sequence[str], epsilon_c
 
 def print_comparison(compared: Methods | Changes) -> None:
     """The tables of a comparison."""
-    from unprior.report.method_tables import accuracy_table
     from unprior.studies.rq2.methods import Methods
 
     if isinstance(compared, Methods):
         print_methods(compared)
     else:
-        output.print(accuracy_table(compared))
+        print_tables(compared.table)
 
 
 def answer_with_methods(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,8 +20,10 @@ from unprior.tables.terminal import plain_table
 
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator
+    from unprior.evaluation import Evaluation, TaskResult
     from unprior.scores import ScoreTable
     from unprior.studies.rq2.methods import Methods
+    from unprior.tables.model import Table
 
 Scores = Annotated[
     Path, typer.Argument(metavar="SCORES", help="Score table (.jsonl or .parquet, or a published per-example file).")
@@ -145,7 +147,7 @@ def evaluate(
     from unprior.baselines.controls import run_controls
     from unprior.evaluation import evaluate as compare
     from unprior.evaluation.answers import read_final_answers
-    from unprior.report import changes_table, evaluation_record, metrics_table
+    from unprior.report import evaluation_record
     from unprior.scores.pairs import warnings_about
     from unprior.studies.rq2.methods import compare_methods
 
@@ -175,8 +177,7 @@ def evaluate(
             | ({} if methods is None else {"methods": methods.records()})
         )
         return
-    output.print(metrics_table(evaluation))
-    output.print(changes_table(evaluation))
+    print_evaluation(evaluation)
     if methods is not None:
         print_methods(methods)
 
@@ -197,12 +198,47 @@ def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> None:
 
 def print_methods(methods: Methods) -> None:
     """All methods beside each other, and what they cost."""
-    from unprior.report import cost_table, methods_table
+    from unprior.studies.rq2.cost import Costs, MethodCost
 
-    for shown in (methods_table(methods), cost_table(methods)):
-        if shown is not None:
-            output.print(shown)
-            output.print()
+    measured = [MethodCost(row.name, row.label, row.cost) for row in methods.rows if row.cost is not None]
+    if methods.original_cost is not None:
+        measured.insert(0, MethodCost("original", "Original answer", methods.original_cost))
+    print_tables(methods.table, *([Costs(tuple(measured)).table] if measured else []))
+
+
+def print_evaluation(evaluation: Evaluation) -> None:
+    """The main comparison and its tests, with a block for every model and benchmark where there are several."""
+    from unprior.studies.by_model import ByModel
+    from unprior.studies.rq2.main_comparison import MainComparison
+    from unprior.studies.rq2.significance import Comparison, Family, Significance
+
+    sources: dict[str, list[TaskResult]] = {}
+    for task in evaluation.tasks:
+        sources.setdefault(f"{task.model or '?'} on {task.benchmark or '?'}", []).append(task)
+    main = {name: MainComparison(replace(evaluation, tasks=tuple(tasks))) for name, tasks in sources.items()}
+    families = tuple(
+        Family(
+            name,
+            tuple(
+                Comparison(task.task, side, result.change, result.test.p_value, result.holm_p)
+                for task in tasks
+                for side, result in (("cf", task.cf), ("cs", task.cs))
+            ),
+        )
+        for name, tasks in sources.items()
+    )
+    covers = f"Exact two-sided McNemar tests; Holm's adjustment covers all {evaluation.family} of them."
+    print_tables(ByModel(main).table, replace(Significance(families).table, caption=covers))
+
+
+def print_tables(*tables: Table) -> None:
+    """Tables in parts that fit the terminal."""
+    from unprior.tables.terminal import as_rich, fitting
+
+    for table in tables:
+        for part in fitting(table, output.width - 1):
+            output.print(as_rich(part))
+        output.print()
 
 
 def warn_about(cautions: Iterable[str]) -> None:

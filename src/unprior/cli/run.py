@@ -27,7 +27,7 @@ from unprior.cli.benchmarks import (
     prepare,
     report_missing_images,
 )
-from unprior.cli.calibrate import print_methods, warn_about, warn_about_abstaining
+from unprior.cli.calibrate import print_tables, warn_about, warn_about_abstaining
 from unprior.cli.console import AsJson, errors, output, print_json_text
 from unprior.cli.model import (
     DEFAULT_CONCURRENCY,
@@ -54,13 +54,7 @@ from unprior.cli.score import print_failures, score_benchmark
 from unprior.runs.folder import RunRecord
 
 if TYPE_CHECKING:
-    from unprior.runs.run import Run
-    from unprior.scoring.run import Summary
-
-_PETRI_DISH = (
-    "The embedded model is a petri dish: trained on drawings to believe its prior, so that the method can be watched "
-    "at work. These numbers say nothing about a useful model."
-)
+    from unprior.runs.result import RunResult
 
 
 def run(
@@ -103,8 +97,8 @@ def run(
     """
     from unprior.baselines.names import choose_methods
     from unprior.calibration import SelectivePriorCalibrator
-    from unprior.embedded import NAME
-    from unprior.runs.run import Run, check_benchmark
+    from unprior.runs.result import RunResult, scoring_notes
+    from unprior.runs.run import check_benchmark
 
     options = MethodOptions.of([baselines], revis_data, revis_strength, cost_examples)
     urls = tuple(base_url or ())
@@ -132,19 +126,19 @@ def run(
         print_failures(lost)
         answers = None if lost else fitting_answers(out / ANSWERS, table)
     with errors.status("Fitting, deciding and running the studies …"):
-        result = Run.of(table, epsilon_cs=epsilon_cs, uncertainty=uncertainty, baselines=answers)
+        result = RunResult.from_table(
+            table, epsilon_cs=epsilon_cs, uncertainty=uncertainty, baselines=answers, folder=out
+        )
     warn_about_abstaining(result.calibrator)
     with errors.status("Writing the report …"):
-        notes = _notes(result, scored.summary, len(lost), embedded=model == NAME)
+        notes = scoring_notes(scored.summary, table, len(lost))
         result.write(out, whole, note=" ".join(notes) or None)
     if as_json:
         warn_about(result.cautions)
         print_json_text((out / "report.json").read_text(encoding="utf-8").rstrip())
     else:
         print_run(result)
-        if options.names and result.studies.methods is not None:
-            print_methods(result.studies.methods)
-        for note in notes:
+        for note in (*notes, *result.notes):
             output.print(note)
             output.print()
         output.print(f"Report: {out / 'report.html'}", soft_wrap=True)
@@ -152,29 +146,13 @@ def run(
         raise typer.Exit(1)
 
 
-def _notes(result: Run, summary: Summary, lost: int, *, embedded: bool) -> list[str]:
-    """Sentences that a reader of the numbers should see first."""
-    told = {
-        f"{len(summary.failures):,} of {summary.examples:,} examples could not be scored.": len(summary.failures),
-        f"{summary.cut_off:,} answers were cut off while the model was thinking.": summary.cut_off,
-        f"{summary.censored:,} examples have scores that are only bounds.": result.table.is_bounded.any(),
-        f"{lost:,} answers of other methods are missing, so none is compared.": lost,
-        result.beyond_permitted_loss: result.beyond_permitted_loss,
-        _PETRI_DISH: embedded,
-    }
-    notes = [note for note, holds in told.items() if note and holds]
-    return notes + [f"{caution[0].upper()}{caution[1:]}." for caution in result.cautions]
+def print_run(result: RunResult) -> None:
+    """The headline, and the table of every study of the run."""
+    from rich.padding import Padding
 
-
-def print_run(result: Run) -> None:
-    """The main table of the paper, the components and the attraction."""
-    from unprior.report import attraction_table, changes_table, components_table, metrics_table
-
-    for table in (
-        metrics_table(result.evaluation),
-        changes_table(result.evaluation),
-        components_table(result.studies.components),
-        attraction_table(result.studies.attraction),
-    ):
-        output.print(table)
-        output.print()
+    output.print(Padding(result.headline, (0, 0, 1, 0)))
+    for each in result.studies:
+        if each.result is None:
+            output.print(Padding(f"Left out: {each.lacks}", (0, 0, 1, 0)))
+            continue
+        print_tables(each.result.table, *each.result.further_tables)

@@ -14,7 +14,7 @@ from unprior.cli.model import TrustRemoteCode
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
-    from unprior.report.study_page import FinishedStudy
+    from unprior.studies.finished import FinishedStudy
     from unprior.studies.inputs import StudyInputs
     from unprior.studies.study import Study
 
@@ -70,7 +70,7 @@ def study(
     with errors.status("Drawing and writing …"):
         for each in finished:
             write_study(folder, each)
-        write_study_page(folder / PAGE, _title(inputs), finished, provenance_facts(inputs.table))
+        write_study_page(folder / PAGE, _title(inputs), finished, {inputs.model or "?": provenance_facts(inputs.table)})
     if as_json:
         print_json([_record(folder, each) for each in finished])
     else:
@@ -82,7 +82,7 @@ def study(
 
 def run_studies(chosen: Sequence[Study], inputs: StudyInputs, run: Path) -> list[FinishedStudy]:
     """Run every study whose needs are met, with progress."""
-    from unprior.report.study_page import FinishedStudy
+    from unprior.studies.finished import FinishedStudy
 
     finished = []
     limits = inputs.epsilon, inputs.wide_epsilon

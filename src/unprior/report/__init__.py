@@ -1,19 +1,7 @@
-"""Results as people and programs read them."""
+"""Pages and records of finished studies; the numbers and tables are those of the studies."""
 
-from unprior.report.method_tables import cost_table, methods_table
+from unprior.report.evaluation_record import evaluation_record
 from unprior.report.page import report_record, write_report
-from unprior.report.tables import attraction_table, changes_table, components_table, evaluation_record, metrics_table
-from unprior.tables.terminal import plain_table
+from unprior.report.study_page import write_study, write_study_page
 
-__all__ = [
-    "attraction_table",
-    "changes_table",
-    "components_table",
-    "cost_table",
-    "evaluation_record",
-    "methods_table",
-    "metrics_table",
-    "plain_table",
-    "report_record",
-    "write_report",
-]
+__all__ = ["evaluation_record", "report_record", "write_report", "write_study", "write_study_page"]

@@ -18,14 +18,14 @@ _SIDES = {"cf": "counterfactual", "cs": "commonsense"}
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ShownImage:
     """One image of a pair."""
 
     side: str | None
     name: str
     """Its side in words."""
-    image: str | None
-    """A data URI."""
+    uri: str | None
+    """The image itself, as a data URI."""
     missing: str | None
     """Why there is no image."""
 
@@ -41,24 +41,23 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """One question with its candidates."""
 
-    task: str
-    question: str
+    text: str
     options: tuple[Option, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPair:
     """A pair, or an image without a partner, with everything asked about it."""
 
     name: str
     category: str
     subcategory: str
     split: str
-    pictures: tuple[Picture, ...]
-    questions: tuple[Asked, ...]
+    images: tuple[ShownImage, ...]
+    questions: tuple[Question, ...]
     flaws: tuple[Flaw, ...]
 
 
@@ -107,30 +106,29 @@ def write_gallery(
     return len(shown)
 
 
-def _shown(examples: list[Example], card: Card | None) -> Shown:
+def _shown(examples: list[Example], card: Card | None) -> ShownPair:
     first = examples[0]
-    images = dict.fromkeys((example.side, example.image) for example in examples)
-    pictures = []
-    for side, path in images:
-        image, missing = embed_image(path, _IMAGE_SIDE, _IMAGE_QUALITY)
-        pictures.append(Picture(side, _SIDES.get(side or "", ""), image, missing))
-    return Shown(
+    images = [
+        ShownImage(side, _SIDES.get(side or "", ""), *embed_image(path, _IMAGE_SIDE, _IMAGE_QUALITY))
+        for side, path in dict.fromkeys((example.side, example.image) for example in examples)
+    ]
+    return ShownPair(
         name=first.image.name if first.pair_id is None else f"pair {first.pair_id}",
         category=first.category or "",
         subcategory=first.subcategory or "",
         split=first.split or "",
-        pictures=tuple(pictures),
+        images=tuple(images),
         questions=_questions(examples),
         flaws=() if card is None else card.flaws_of(first.pair_id),
     )
 
 
-def _questions(examples: list[Example]) -> tuple[Asked, ...]:
+def _questions(examples: list[Example]) -> tuple[Question, ...]:
     """Every question once, with the sides on which each candidate is right."""
     groups: dict[tuple[object, ...], list[Example]] = {}
     for example in examples:
         groups.setdefault((example.task, example.question, example.labels, example.texts), []).append(example)
-    asked = []
+    questions = []
     for members in groups.values():
         one = members[0]
         options = tuple(
@@ -141,5 +139,5 @@ def _questions(examples: list[Example]) -> tuple[Asked, ...]:
             )
             for place, label in enumerate(one.labels)
         )
-        asked.append(Asked(one.task, one.question, options))
-    return tuple(asked)
+        questions.append(Question(one.question, options))
+    return tuple(questions)

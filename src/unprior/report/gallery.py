@@ -46,15 +46,13 @@ class CandidateBars:
     text: str | None
     """What a letter stands for, where that is known."""
     correct: bool
-    original: bool
-    final: bool
     image: Bar
     prior: Bar
     corrected: Bar
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class GalleryCard:
     """One example as the gallery shows it."""
 
     outcome: str
@@ -80,24 +78,16 @@ class Card:
     """Where score 0 lies in the bars' field, in percent."""
     strength: float
     margin: float
-    range_low: float
-    range_high: float
+    stable_range: str
+    """The strengths for which the proposal stays first, in words."""
     explanation: str
-
-    @property
-    def range_text(self) -> str:
-        """The strengths for which the proposal stays first, in words."""
-        if math.isnan(self.range_low):
-            return "for no single λ"
-        high = f"{self.range_high:.2f}" if math.isfinite(self.range_high) else "∞"
-        return f"{self.range_low:.2f} to {high}"
 
 
 @dataclass(frozen=True, slots=True)
 class Gallery:
     """The cards, and of how many examples they were chosen."""
 
-    cards: tuple[Card, ...]
+    cards: tuple[GalleryCard, ...]
     totals: dict[str, int]
     """Examples of each outcome in the decisions, shown or not."""
 
@@ -151,7 +141,7 @@ def _spread(decisions: Decisions, members: BoolArray) -> list[int]:
     return [int(rows[row]) for turn in zip_longest(*groups) for row in turn if row is not None]
 
 
-def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Example]) -> Card:
+def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Example]) -> GalleryCard:
     table = decisions.table
     record = table.arrow.slice(row, 1).to_pylist()[0]
     example = examples.get(record["example_id"])
@@ -160,7 +150,7 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
     image, missing = (None, None) if example is None else embed_image(example.image, _IMAGE_SIDE, _IMAGE_QUALITY)
     answer = int(table.answer_positions[row])
     bars, zero = _bars(record["image_scores"], record["prior_scores"], decisions[row].corrected_scores)
-    return Card(
+    return GalleryCard(
         outcome=outcome,
         right=bool(decisions.final_positions[row] == answer),
         proposal_right=bool(decisions.proposal_positions[row] == answer),
@@ -175,25 +165,26 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
         final="no answer" if named.final is None else named.final,
         answer=named.candidates[answer],
         candidates=tuple(
-            CandidateBars(
-                label=label,
-                text=None if texts is None else texts[position],
-                correct=position == answer,
-                original=position == int(table.original_positions[row]),
-                final=position == int(decisions.final_positions[row]),
-                image=bars[0][position],
-                prior=bars[1][position],
-                corrected=bars[2][position],
-            )
-            for position, label in enumerate(labels)
+            CandidateBars(label, None if texts is None else texts[position], position == answer, *kinds)
+            for position, (label, *kinds) in enumerate(zip(labels, *bars, strict=True))
         ),
         zero=zero,
         strength=named.strength,
         margin=named.margin,
-        range_low=named.range_low,
-        range_high=named.range_high,
+        stable_range=range_text(named.range_low, named.range_high),
         explanation=named.explain(),
     )
+
+
+def range_text(low: float, high: float) -> str:
+    """The ends of a stable range in words.
+
+    >>> range_text(0.25, 1.5), range_text(0.5, math.inf), range_text(math.nan, math.nan)
+    ('0.25 to 1.50', '0.50 to ∞', 'for no single λ')
+    """
+    if math.isnan(low):
+        return "for no single λ"
+    return f"{low:.2f} to {f'{high:.2f}' if math.isfinite(high) else '∞'}"
 
 
 def _with_texts(decision: Decision, example: Example | None) -> Decision:
@@ -226,10 +217,8 @@ def _bars(*kinds: Sequence[float]) -> tuple[list[list[Bar]], float]:
     for scores in centred:
         best = int(np.argmax(scores))
         lengths = (100 * scores / span).tolist()
-        bars.append(
-            [
-                Bar(float(scores[place]), min(zero, zero + length), abs(length), place == best)
-                for place, length in enumerate(lengths)
-            ]
-        )
+        bars.append([
+            Bar(float(scores[place]), min(zero, zero + length), abs(length), place == best)
+            for place, length in enumerate(lengths)
+        ])  # fmt: skip
     return bars, zero

@@ -1,14 +1,23 @@
-"""The result in one sentence, and in four numbers."""
+"""The result in one sentence, and in four numbers, for every model of a page."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from unprior.embedded import NAME
 from unprior.evaluation import Evaluation, SideResult, TaskResult
-from unprior.report.figures import task_name
+from unprior.plots.display import task_name
+from unprior.studies.by_model import ByModel
+from unprior.studies.finished import FinishedStudy
+from unprior.studies.rq2.main_comparison import MainComparison
 from unprior.tables.format import format_p
 
+EMBEDDED_WARNING = (
+    "The embedded model is a petri dish: trained on drawings to believe its prior, so that the method can be watched "
+    "at work. These numbers say nothing about a useful model."
+)
 _SIDES = {"cf": "counterfactual images", "cs": "commonsense images"}
 
 
@@ -30,21 +39,73 @@ class Tile:
     """With its sign of comparison."""
 
 
-def headline(evaluation: Evaluation, *, abstains: bool = False) -> str:
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The main result of one model."""
+
+    model: str | None
+    """Its name where the page has several."""
+    method: str
+    """With version and ε."""
+    sentence: str
+    tiles: list[Tile]
+    level: str
+    """Of the intervals."""
+
+    @classmethod
+    def from_evaluation(
+        cls, evaluation: Evaluation, method: str, *, model: str | None = None, abstains: bool = False
+    ) -> Summary:
+        """The main result from an evaluation of the method that is named."""
+        sentence = headline(evaluation, method, abstains=abstains)
+        return cls(model, method, sentence, tiles(evaluation), f"{100 * evaluation.level:g} %")
+
+
+def summaries(finished: Sequence[FinishedStudy]) -> list[Summary]:
+    """The main result of every model, as far as the main comparison is among the studies.
+
+    >>> from unprior import synthesize
+    >>> from unprior.studies import StudyInputs, run_studies
+    >>> from unprior.studies.registry import STUDIES
+    >>> done = run_studies(list(STUDIES.values())[:3], [StudyInputs(synthesize(seed=seed)) for seed in (0, 1)])
+    >>> [summary.model for summary in summaries(done)]
+    ['synthetic (1)', 'synthetic (2)']
+    """
+    found = []
+    for each in finished:
+        results = each.result.results if isinstance(each.result, ByModel) else {None: each.result}
+        for model, result in results.items():
+            if isinstance(result, MainComparison):
+                found.append(Summary.from_evaluation(result.evaluation, each.method, model=model))
+    return found
+
+
+def is_embedded(model: str | None) -> bool:
+    """Whether a name, perhaps with a number behind it, is that of the model that comes with the package.
+
+    >>> is_embedded("embedded (2)"), is_embedded("my-embedded-vlm")
+    (True, False)
+    """
+    return model is not None and model.split(" (")[0] == NAME
+
+
+def headline(evaluation: Evaluation, method: str = "SPC", *, abstains: bool = False) -> str:
     """Say what the method did to accuracy on both kinds of images, in one sentence.
 
     >>> from unprior import SelectivePriorCalibrator, evaluate, synthesize
     >>> table = synthesize(seed=0)
     >>> decisions = SelectivePriorCalibrator().fit(table).predict(table.where(split="test"))
-    >>> print(headline(evaluate(decisions.table, decisions)))
-    On counterfactual images SPC raises accuracy from 51.7 % to 76.1 % (multiple choice) and from 57.8 % to 91.3 % \
-(yes/no questions), at −2.6 and −4.3 points on commonsense images.
+    >>> print(headline(evaluate(decisions.table, decisions), decisions.method))
+    On counterfactual images SPC (standard, ε = 0.04) raises accuracy from 51.7 % to 76.1 % (multiple choice) and from \
+57.8 % to 91.3 % (yes/no questions), at −2.6 and −4.3 points on commonsense images.
     """
     if abstains:
         return (
-            "No setting was feasible on the development data: the calibrator abstains, and every answer stays as the "
-            "model gave it."
+            f"{method}: no setting was feasible on the development data. The calibrator abstains, and every answer "
+            f"stays as the model gave it."
         )
+    if not any(side.change.changed for task in evaluation.tasks for side in (task.cf, task.cs)):
+        return f"{method} changes no answer."
     gains = [task.cf.change.delta for task in evaluation.tasks]
     verb = "raises" if min(gains) > 0 else "lowers" if max(gains) < 0 else "changes"
     spans = [
@@ -53,7 +114,8 @@ def headline(evaluation: Evaluation, *, abstains: bool = False) -> str:
     ]
     costs = " and ".join(_points(task.cs.change.delta) for task in evaluation.tasks)
     return (
-        f"On counterfactual images SPC {verb} accuracy {' and '.join(spans)}, at {costs} points on commonsense images."
+        f"On counterfactual images {method} {verb} accuracy {' and '.join(spans)}, at {costs} points on commonsense "
+        f"images."
     )
 
 

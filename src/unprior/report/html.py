@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import base64
 import io
+import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unprior._files import replacing
 from unprior.plots.style import DARK, LIGHT, FigureStyle
-from unprior.report.figures import task_name
+from unprior.report.glossary import GLOSSARY
+from unprior.report.section import data_uri
+from unprior.tables.html import typographic
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+_COMMAND = re.compile("`([^`]+)`")
 
 
 def write_page(path: Path, template: str, **values: Any) -> None:
     """Fill a template and write it as a page that needs nothing else; it appears whole or not at all."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    import unprior
 
     environment = Environment(
         loader=PackageLoader("unprior.report", "templates"),
@@ -24,9 +33,13 @@ def write_page(path: Path, template: str, **values: Any) -> None:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["task_name"] = task_name
-    themes = {"light": _colours(LIGHT), "dark": _colours(DARK)}
-    html = environment.get_template(template).render(themes=themes, **values)
+    environment.filters |= {"commands": _with_commands, "prose": _prose}
+    environment.globals |= {
+        "themes": {"light": _colours(LIGHT), "dark": _colours(DARK)},
+        "glossary": GLOSSARY,
+        "version": unprior.__version__,
+    }
+    html = environment.get_template(template).render(**values)
     with replacing(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
 
@@ -42,9 +55,22 @@ def embed_image(path: Path, side: int, quality: int) -> tuple[str | None, str | 
     image.thumbnail((side, side))
     stream = io.BytesIO()
     image.save(stream, "JPEG", quality=quality, optimize=True)
-    return "data:image/jpeg;base64," + base64.b64encode(stream.getvalue()).decode("ascii"), None
+    return data_uri("image/jpeg", stream.getvalue()), None
+
+
+def _with_commands(text: str) -> Markup:
+    """What stands in backticks is a command."""
+    from markupsafe import Markup, escape
+
+    return Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(text))))
+
+
+def _prose(text: str) -> str:
+    """Numbers as a page has them: a true minus sign, and no line break before a percent sign or within “ε = 0.04”."""
+    return (
+        typographic(text).replace(" %", "\N{NO-BREAK SPACE}%").replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    )
 
 
 def _colours(style: FigureStyle) -> dict[str, str]:
-    fields = asdict(style)
-    return {name: value for name, value in fields.items() if isinstance(value, str) and name != "name"}
+    return {name: value for name, value in asdict(style).items() if isinstance(value, str) and name != "name"}

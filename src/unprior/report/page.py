@@ -1,7 +1,8 @@
-"""The report as one HTML page that needs nothing else, and as a record for programs."""
+"""The report of one run as one HTML page that needs nothing else, and as a record for programs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,27 +10,25 @@ from typing import Any
 from unprior.benchmarks.schema import Benchmark
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.evaluation import Evaluation
+from unprior.report.evaluation_record import evaluation_record
 from unprior.report.gallery import OUTCOMES, choose_gallery
-from unprior.report.headline import headline, tiles
+from unprior.report.headline import Summary, headline
 from unprior.report.html import write_page
-from unprior.report.sections import figure_sections
-from unprior.report.tables import components_table, evaluation_record, metrics_table
+from unprior.report.section import make_section
 from unprior.scores import ScoreTable
-from unprior.studies.suite import Studies, run_studies
-from unprior.tables.html import from_terminal
+from unprior.studies.finished import FinishedStudy
 
 
 def write_report(
     path: str | Path,
     *,
-    table: ScoreTable,
     calibrator: SelectivePriorCalibrator,
     decisions: Decisions,
     evaluation: Evaluation,
+    studies: Sequence[FinishedStudy],
     benchmark: Benchmark | None = None,
-    studies: Studies | None = None,
     title: str | None = None,
-    note: str | None = None,
+    notes: Sequence[str] = (),
 ) -> None:
     """Write the report of one run as a page that opens without a network.
 
@@ -37,17 +36,15 @@ def write_report(
     ----------
     path
         The HTML file to write; it appears whole or not at all.
-    table
-        The score table; its rows with split ``dev`` are those the calibrator was fitted on.
     calibrator, decisions, evaluation
         The fitted calibrator, its decisions about the test rows, and their evaluation.
+    studies
+        What :func:`unprior.studies.run_studies` gave; each is a section.
     benchmark
         Where questions and images of the gallery come from, joined by ``example_id``; without it the gallery shows
         scores alone.
-    studies
-        What :func:`unprior.studies.run_studies` gave, if it is at hand.
-    title, note
-        A heading instead of “model on benchmark”, and a sentence for the reader below it.
+    title, notes
+        A heading instead of “model on benchmark”, and what the reader should know before the numbers.
 
     >>> import tempfile
     >>> from unprior import SelectivePriorCalibrator, evaluate, synthesize
@@ -57,22 +54,19 @@ def write_report(
     >>> evaluation = evaluate(decisions.table, decisions)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = Path(folder) / "report.html"
-    ...     write_report(page, table=table, calibrator=calibrator, decisions=decisions, evaluation=evaluation)
+    ...     write_report(page, calibrator=calibrator, decisions=decisions, evaluation=evaluation, studies=[])
     ...     page.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    found = studies or _run(table, calibrator, decisions)
     gallery = choose_gallery(decisions, benchmark)
+    abstains = calibrator.settings_ is None
     write_page(
         Path(path),
         "report.html.j2",
-        title=title or _default_title(decisions.table),
-        note=note,
-        sentence=headline(evaluation, abstains=calibrator.settings_ is None),
-        tiles=tiles(evaluation),
-        level=f"{100 * evaluation.level:g} %",
-        tables=[from_terminal(each) for each in (metrics_table(evaluation), components_table(found.components))],
-        sections=figure_sections(evaluation, found),
+        title=title or default_title(decisions.table),
+        notes=notes,
+        summary=Summary.from_evaluation(evaluation, decisions.method, abstains=abstains),
+        sections=[make_section(each, files=False) for each in studies],
         gallery=gallery,
         outcomes=OUTCOMES,
         subcategories=sorted({card.subcategory for card in gallery.cards if card.subcategory}),
@@ -87,7 +81,8 @@ def report_record(
     calibrator: SelectivePriorCalibrator,
     decisions: Decisions,
     evaluation: Evaluation,
-    studies: Studies | None = None,
+    studies: Sequence[FinishedStudy],
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """All numbers of the page as plain values for JSON; the arguments are those of :func:`write_report`.
 
@@ -96,20 +91,22 @@ def report_record(
     >>> calibrator = SelectivePriorCalibrator().fit(table)
     >>> decisions = calibrator.predict(table.where(split="test"))
     >>> evaluation = evaluate(decisions.table, decisions)
-    >>> record = report_record(table=table, calibrator=calibrator, decisions=decisions, evaluation=evaluation)
+    >>> record = report_record(
+    ...     table=table, calibrator=calibrator, decisions=decisions, evaluation=evaluation, studies=[]
+    ... )
     >>> sorted(record)[:6]
-    ['calibrator', 'date', 'evaluation', 'headline', 'provenance', 'reasons']
+    ['calibrator', 'date', 'evaluation', 'headline', 'notes', 'provenance']
     """
     import unprior
 
-    found = studies or _run(table, calibrator, decisions)
     settings = calibrator.settings_
     return {
         "unprior": unprior.__version__,
         "date": max(filter(None, (record.date for record in table.provenance)), default=None),
         "provenance": [record.record() for record in table.provenance],
-        "title": _default_title(decisions.table),
-        "headline": headline(evaluation, abstains=settings is None),
+        "title": default_title(decisions.table),
+        "headline": headline(evaluation, decisions.method, abstains=settings is None),
+        "notes": list(notes),
         "test_rows": len(decisions),
         "calibrator": {
             "epsilon_cs": calibrator.epsilon_cs,
@@ -120,24 +117,23 @@ def report_record(
         },
         "reasons": {str(reason): count for reason, count in decisions.count_reasons().items()},
         "evaluation": evaluation_record(evaluation),
-        "studies": found.records(),
+        "studies": {each.study.name: None if each.result is None else each.result.records() for each in studies},
     }
 
 
-def _run(table: ScoreTable, calibrator: SelectivePriorCalibrator, decisions: Decisions) -> Studies:
-    has_development = "dev" in table.column("split")
-    return run_studies(decisions, calibrator, table.where(split="dev") if has_development else None)
+def default_title(table: ScoreTable) -> str:
+    """Model and benchmark of a table, as the heading of a page.
 
-
-def _default_title(table: ScoreTable) -> str:
+    >>> from unprior import synthesize
+    >>> default_title(synthesize(seed=0))
+    'synthetic'
+    """
     names = [table.column(name)[0] for name in ("model", "benchmark")]
     return " on ".join(dict.fromkeys(name for name in names if name)) or "Score table"
 
 
 def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[tuple[str, str]]:
     """How the numbers came about, for the foot of the page."""
-    import unprior
-
     settings = calibrator.settings_
     chosen = "none was feasible; the calibrator abstains"
     if settings is not None:
@@ -151,7 +147,6 @@ def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[t
         ("Fitted on", f"{calibrator.development_rows_:,} development rows"),
         ("Tested on", f"{len(decisions):,} rows of {pairs:,} pairs"),
         *provenance_facts(decisions.table),
-        ("Report made by", f"unprior {unprior.__version__}"),
     ]
 
 

@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unprior._files import replacing
-from unprior.plots.style import DARK, LIGHT, FigureStyle, as_svg
+from unprior.plots.style import LIGHT, as_svg
+from unprior.report.headline import EMBEDDED_WARNING, is_embedded, summaries
 from unprior.report.html import write_page
-from unprior.studies.result import StudyResult
-from unprior.studies.study import QUESTIONS, Study
+from unprior.report.section import Section, latex_tables, make_section
+from unprior.studies.finished import FinishedStudy
+from unprior.studies.study import QUESTIONS
 from unprior.tables.csv import as_csv
-from unprior.tables.html import HtmlTable, from_records, from_terminal
-from unprior.tables.latex import as_latex
-from unprior.tables.terminal import as_rich
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE = "index.html"
 _PNG_DPI = 200
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedStudy:
-    """A study with its result, or with what it lacks."""
-
-    study: Study
-    result: StudyResult | None
-    lacks: str | None = None
-    """Why there is no result, and what to do about it."""
-    limits: tuple[float, float] = (0.04, 0.10)
-    """The primary and the wider limit of commonsense loss that it was computed with."""
-
-    @property
-    def how(self) -> str:
-        """How the numbers were computed, with these limits."""
-        return self.study.explained(*self.limits)
 
 
 def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
@@ -61,7 +42,7 @@ def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
     contents: dict[str, bytes] = {
         "csv": as_csv(result.records()).encode(),
         "json": (json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode(),
-        "tex": as_latex(result.table, study.latex_label).encode(),
+        "tex": latex_tables(study, result).encode(),
     }
     figure = result.figure(LIGHT)
     if figure is not None:
@@ -72,69 +53,55 @@ def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
     return tuple(f"{study.name}.{suffix}" for suffix in contents)
 
 
-def write_study_page(
-    path: Path, title: str, finished: Sequence[FinishedStudy], facts: Sequence[tuple[str, str]] = ()
-) -> None:
-    """Write all studies as one page that needs nothing else and reads like the results of a paper.
-
-    ``facts`` are names and values about how the scores were made, for the foot of the page.
-    """
-    chapters = [
-        _Chapter(name.upper(), question, [_entry(each) for each in finished if each.study.question == name])
-        for name, question in QUESTIONS.items()
-    ]
-    shown = [chapter for chapter in chapters if chapter.entries]
-    write_page(path, "study.html.j2", title=title, chapters=shown, facts=facts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    name: str
-    title: str
-    asks: str
-    how: str
-    sentences: tuple[str, ...]
-    table: HtmlTable | None
-    numbers: HtmlTable | None
-    light: str | None
-    dark: str | None
-    width: int
-    lacks: str | None
-
-
 @dataclass(frozen=True, slots=True)
 class _Chapter:
     name: str
     question: str
-    entries: list[_Entry]
+    sections: list[Section]
 
 
-def _entry(finished: FinishedStudy) -> _Entry:
-    study, result = finished.study, finished.result
-    common: dict[str, Any] = {"name": study.name, "title": study.title, "asks": study.asks, "how": finished.how}
-    if result is None:
-        return _Entry(**common, sentences=(), table=None, numbers=None, light=None, dark=None, width=0,
-                      lacks=finished.lacks)  # fmt: skip
-    light, width = _picture(result, LIGHT)
-    dark, _ = _picture(result, DARK)
-    return _Entry(
-        **common,
-        sentences=result.sentences,
-        table=from_terminal(as_rich(result.table)),
-        numbers=from_records(study.title, result.records()),
-        light=light,
-        dark=dark,
-        width=width,
-        lacks=None,
+def write_study_page(
+    path: Path,
+    title: str,
+    finished: Sequence[FinishedStudy],
+    facts: Mapping[str, Sequence[tuple[str, str]]] | None = None,
+    *,
+    files: bool = True,
+    notes: Sequence[str] = (),
+) -> None:
+    """Write studies of one or several models as one page that needs nothing else and reads like results of a paper.
+
+    Parameters
+    ----------
+    path
+        The HTML file; it appears whole or not at all.
+    title
+        The heading.
+    finished
+        The studies; those of several models have a block for each.
+    facts
+        How the scores of each model were made, for the foot of the page, see
+        :func:`unprior.report.page.provenance_facts`.
+    files
+        Whether :func:`write_study` writes its files beside the page, which then links to them.
+    notes
+        What the reader should know before the numbers.
+    """
+    chapters = [
+        _Chapter(name, question, [make_section(each, files=files) for each in finished if each.study.question == name])
+        for name, question in QUESTIONS.items()
+    ]
+    embedded = [EMBEDDED_WARNING] if any(map(is_embedded, facts or {})) else []
+    write_page(
+        path,
+        "study.html.j2",
+        title=title,
+        notes=list(dict.fromkeys([*notes, *embedded])),
+        summaries=summaries(finished),
+        lacking=[each for each in finished if each.lacks],
+        chapters=[chapter for chapter in chapters if chapter.sections],
+        facts=facts or {},
     )
-
-
-def _picture(result: StudyResult, style: FigureStyle) -> tuple[str | None, int]:
-    figure = result.figure(style)
-    if figure is None:
-        return None, 0
-    encoded = base64.b64encode(as_svg(figure).encode()).decode("ascii")
-    return f"data:image/svg+xml;base64,{encoded}", round(figure.get_size_inches()[0] * 110)
 
 
 def _drawn(figure: Figure, kind: str) -> bytes:

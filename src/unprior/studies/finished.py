@@ -13,6 +13,7 @@ from unprior.studies.by_model import ByModel
 from unprior.studies.inputs import NEEDS, StudyInputs
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
+from unprior.tables.format import format_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,14 @@ class FinishedStudy:
     """Why there is no result, or a part of it is absent, and what to do about it."""
     limits: tuple[float, float] = (0.04, 0.10)
     """The primary and the wider limit of commonsense loss that it was computed with."""
+    uncertainty: bool = False
+    """Whether the version under study was the uncertainty-aware one."""
+
+    @property
+    def method(self) -> str:
+        """The version under study as tables and sentences name it, such as ``SPC (standard, ε = 0.04)``."""
+        version = "uncertainty-aware" if self.uncertainty else "standard"
+        return f"SPC ({version}, ε = {format_limit(self.limits[0])})"
 
     @property
     def how(self) -> str:
@@ -54,18 +63,19 @@ def run_studies(
         results: dict[str, StudyResult] = {}
         lacking = []
         for name, inputs in zip(names, runs, strict=True):
+            named = f"{name}: " if len(runs) > 1 else ""
             missing = study.missing(inputs, wanted=True)
             if missing:
-                lacking.append(_lacks(study, missing, inputs))
+                lacking.append(named + _lacks(study, missing, inputs))
             if study.missing(inputs):
                 continue
             try:
                 results[name] = study.run(inputs)
             except UnpriorError as error:
-                lacking.append(f"{study.name}{f' of {name}' if len(runs) > 1 else ''}: {error}")
+                lacking.append(f"{named}{study.name}: {error}")
         result = next(iter(results.values()), None) if len(runs) == 1 else ByModel(results) if results else None
         limits = runs[0].epsilon, runs[0].wide_epsilon
-        finished.append(FinishedStudy(study, result, " ".join(lacking) or None, limits))
+        finished.append(FinishedStudy(study, result, " ".join(lacking) or None, limits, runs[0].uncertainty))
     return finished
 
 

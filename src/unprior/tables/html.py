@@ -1,4 +1,4 @@
-"""Tables of the terminal and records of the studies, made ready for the page."""
+"""Tables and records of the studies, made ready for pages and notebooks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
 
-from rich.table import Table
-from rich.text import Text
-
-from unprior.tables.model import Table as Model
+from unprior.tables.model import Table
 
 _MINUS = re.compile(r"(?<![\w.])-(?=\d)")
 
@@ -30,6 +27,8 @@ class HtmlRow(NamedTuple):
     cells: tuple[HtmlCell, ...]
     bold: bool
     last_of_section: bool
+    heading: bool = False
+    """Whether only the first cell has text, the name of the rows below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,57 +41,29 @@ class HtmlTable:
     rows: tuple[HtmlRow, ...]
 
 
-def from_terminal(table: Table) -> HtmlTable:
-    """The same table as in the terminal, so that both always say the same.
-
-    >>> table = Table("Task", title="Changes")
-    >>> table.add_row("-2.6")
-    >>> from_terminal(table).rows[0].cells[0].text
-    '−2.6'
-    """
-    right = [column.justify == "right" for column in table.columns]
-    columns = [list(column.cells) for column in table.columns]
-    rows = [
-        HtmlRow(
-            tuple(
-                HtmlCell(_typographic(str(cell)), flush, isinstance(cell, Text) and cell.style == "bold")
-                for cell, flush in zip(cells, right, strict=True)
-            ),
-            bold=row.style == "bold",
-            last_of_section=row.end_section,
-        )
-        for cells, row in zip(zip(*columns, strict=True), table.rows, strict=True)
-    ]
-    header = tuple(
-        HtmlCell(str(column.header).replace("/\n", "/").replace("\n", " "), flush)
-        for column, flush in zip(table.columns, right, strict=True)
-    )
-    return HtmlTable(str(table.title), str(table.caption) if table.caption else None, header, tuple(rows))
-
-
-def from_table(table: Model) -> HtmlTable:
+def from_table(table: Table) -> HtmlTable:
     """A table of the paper for the page.
 
-    >>> from_table(Model.plain("Changes", ("Task", "ΔCF"), [("MC", "-2.6")], "In points.")).rows[0].cells[1].text
+    >>> from_table(Table.plain("Changes", ("Task", "ΔCF"), [("MC", "-2.6")], "In points.")).rows[0].cells[1].text
     '−2.6'
     """
     words = table.text_columns
 
     def cells(texts: Sequence[str], bold: Sequence[int] = ()) -> tuple[HtmlCell, ...]:
-        return tuple(HtmlCell(_typographic(text), place >= words, place in bold) for place, text in enumerate(texts))
+        return tuple(HtmlCell(typographic(text), place >= words, place in bold) for place, text in enumerate(texts))
 
     rows: list[HtmlRow] = []
     for section in table.sections:
         if section.heading:
-            rows.append(HtmlRow(cells((section.heading, *[""] * (len(table.columns) - 1))), True, False))
+            rows.append(HtmlRow(cells((section.heading, *[""] * (len(table.columns) - 1))), True, False, heading=True))
         rows += [HtmlRow(cells(row.cells, row.bold_cells), row.bold, row is section.rows[-1]) for row in section.rows]
     return HtmlTable(table.title, table.caption or None, cells(table.columns), tuple(rows))
 
 
-def as_html(table: Model) -> str:
+def as_html(table: Table) -> str:
     """A table as plain HTML, for notebooks.
 
-    >>> as_html(Model.plain("Changes", ("Task", "ΔCF"), [("MC", "<2.6")], ""))[-59:]
+    >>> as_html(Table.plain("Changes", ("Task", "ΔCF"), [("MC", "<2.6")], ""))[-59:]
     ' style="text-align:right">&lt;2.6</td></tr></tbody></table>'
     """
     shown = from_table(table)
@@ -117,11 +88,11 @@ def from_records(title: str, records: Sequence[Mapping[str, Any]]) -> HtmlTable:
     >>> [cell.text for cell in table.header], [cell.text for cell in table.rows[0].cells]
     (['task', 'median', 'at cap'], ['mc', '0.512', '–'])
     """
-    names = list(records[0]) if records else []
-    numeric = {name: not any(isinstance(record[name], str | bool) for record in records) for name in names}
+    names = list(dict.fromkeys(name for record in records for name in record))
+    numeric = {name: not any(isinstance(record.get(name), str | bool) for record in records) for name in names}
     header = tuple(HtmlCell(name.replace("_", " "), numeric[name]) for name in names)
     rows = tuple(
-        HtmlRow(tuple(HtmlCell(_shown(record[name]), numeric[name]) for name in names), False, False)
+        HtmlRow(tuple(HtmlCell(_shown(record.get(name)), numeric[name]) for name in names), False, False)
         for record in records
     )
     return HtmlTable(title, None, header, rows)
@@ -134,10 +105,14 @@ def _shown(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         # A small p is not zero.
-        return _typographic(f"{value:.2g}" if 0.0 < abs(value) < 5e-4 else f"{value:.3f}")
-    return _typographic(str(value))
+        return typographic(f"{value:.2g}" if 0.0 < abs(value) < 5e-4 else f"{value:.3f}")
+    return typographic(str(value))
 
 
-def _typographic(text: str) -> str:
-    """A true minus sign before numbers, so that columns of + and − line up."""
+def typographic(text: str) -> str:
+    """A true minus sign before numbers, so that columns of + and − line up.
+
+    >>> typographic("-0.4 in 2-3 rows")
+    '−0.4 in 2-3 rows'
+    """
     return _MINUS.sub("−", text)

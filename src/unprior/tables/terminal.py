@@ -33,7 +33,7 @@ def as_rich(table: Table) -> RichTable:
     >>> as_rich(Table.plain("Changes", ("Task", "ΔCF"), [("MC", "+7.8")], "In points.")).row_count
     1
     """
-    shown = plain_table(table.title)
+    shown = plain_table()
     for place, name in enumerate(table.columns):
         words = place < table.text_columns
         longest = max((len(row.cells[place]) for row in table.rows), default=0)
@@ -50,7 +50,9 @@ def as_rich(table: Table) -> RichTable:
         for row in section.rows:
             last = row is section.rows[-1] and number < len(table.sections) - 1
             shown.add_row(*_cells(row), style="bold" if row.bold else None, end_section=last)
-    shown.caption = table.caption
+    # As text and not as markup: the name of a model may hold brackets.
+    shown.title = Text(table.title, style="bold")
+    shown.caption = Text(table.caption, style="table.caption") if table.caption else None
     return shown
 
 

@@ -1,0 +1,287 @@
+"""What a run gives: calibrator, decisions, evaluation and studies, in Python, in a notebook and as files."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unprior._files import replacing
+from unprior.baselines.answers import described_methods, read_answers, read_references
+from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.errors import UnpriorError, did_you_mean
+from unprior.evaluation import Evaluation, evaluate
+from unprior.progress import Report, silent
+from unprior.scores import ScoreTable, read_scores
+from unprior.scores.pairs import PairCheck, sound_pairs, warnings_about
+from unprior.studies.finished import FinishedStudy, run_studies
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.registry import PRESETS, STUDIES
+from unprior.studies.result import StudyResult
+from unprior.studies.rq2.main_comparison import MainComparison
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from unprior.benchmarks.schema import Benchmark
+    from unprior.scoring.run import Summary
+
+FILES = ("scores.parquet", "calibrator.json", "decisions.jsonl", "report.html", "report.json")
+"""What a run leaves in its folder."""
+BASELINES = "baselines.parquet"
+_LOST = re.compile(r"[\d,]+ answers of other methods are missing, so none is compared\. ?")
+
+
+@dataclass(frozen=True, repr=False)
+class RunResult:
+    """Everything that came out of a run; in a notebook it shows the main result.
+
+    >>> from unprior import synthesize
+    >>> result = RunResult.from_table(synthesize(seed=0))
+    >>> len(result.decisions), [task.task for task in result.evaluation.tasks]
+    (920, ['mc', 'qa'])
+    >>> result.study("attraction").table.title
+    'Prior attraction of wrong CF answers (%)'
+    """
+
+    table: ScoreTable
+    calibrator: SelectivePriorCalibrator
+    decisions: Decisions
+    """About the test rows."""
+    evaluation: Evaluation
+    studies: tuple[FinishedStudy, ...]
+    """Those of the preset ``run``, with or without a result; see :meth:`study`."""
+    cautions: tuple[str, ...] = ()
+    """What a reader should know before relying on the numbers, in sentences."""
+
+    @classmethod
+    def from_table(
+        cls,
+        table: ScoreTable,
+        *,
+        epsilon_cs: float = 0.04,
+        uncertainty: bool = False,
+        baselines: Path | None = None,
+        folder: Path | None = None,
+        report: Report = silent,
+    ) -> RunResult:
+        """Fit on the rows of split ``dev``, decide about and evaluate those of split ``test``, run the studies.
+
+        Parameters
+        ----------
+        table
+            Scores of one model on one benchmark, with both splits and both sides of every pair.
+        epsilon_cs, uncertainty
+            Parameters of the calibrator.
+        baselines
+            A file of answers of other methods to the test rows, which are then compared with SPC.
+        folder
+            The run folder, for the commands that make what a study lacks.
+        report
+            Is told which study is running.
+        """
+        _check_one_source(table)
+        sound, check = sound_pairs(table)
+        check_splits(sound.values_of("split"), sound.values_of("side"))
+        test = sound.where(split="test")
+        inputs = StudyInputs(
+            sound,
+            baselines=() if baselines is None else tuple(read_answers(baselines, test)),
+            costs={} if baselines is None else read_references(baselines),
+            epsilon=epsilon_cs,
+            wide_epsilon=0.10 if epsilon_cs < 0.10 else min(1.0, 2 * epsilon_cs),
+            uncertainty=uncertainty,
+            folder=folder,
+        )
+        calibrator = inputs.fitted()
+        decisions = calibrator.predict(test)
+        studies = run_studies([STUDIES[name] for name in PRESETS["run"]], [inputs], report=report)
+        cautions = (*_left_out(check), *warnings_about(inputs.development, epsilon_cs))
+        main = [each.result.evaluation for each in studies if isinstance(each.result, MainComparison)]
+        evaluation = main[0] if main else evaluate(test, decisions)
+        return cls(table, calibrator, decisions, evaluation, tuple(studies), cautions)
+
+    def study(self, name: str) -> StudyResult:
+        """The result of a study of the run by its name."""
+        found = {each.study.name: each for each in self.studies}
+        if name not in found:
+            raise UnpriorError(f"no study {name!r} in this run{did_you_mean(name, found)}; it has {', '.join(found)}")
+        result = found[name].result
+        if result is None:
+            raise UnpriorError(str(found[name].lacks))
+        return result
+
+    @property
+    def headline(self) -> str:
+        """The main result in one sentence, with the version of SPC and ε."""
+        from unprior.report.headline import headline
+
+        return headline(self.evaluation, self.decisions.method, abstains=self.calibrator.settings_ is None)
+
+    @property
+    def beyond_permitted_loss(self) -> str | None:
+        """A sentence for the reader when commonsense accuracy fell by more than ε on the test pairs."""
+        epsilon = self.calibrator.epsilon_cs
+        lost = [
+            f"{100 * -task.cs.change.delta:.1f} points on {task.task.upper()}"
+            for task in self.evaluation.tasks
+            if task.cs.change.delta < -epsilon
+        ]
+        if not lost:
+            return None
+        return (
+            f"Commonsense accuracy fell by {' and '.join(lost)}, more than ε = {100 * epsilon:g}: ε bounds the loss on "
+            f"the development pairs, and the test pairs may lose more."
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that a reader of the numbers should see first."""
+        from unprior.report.headline import EMBEDDED_WARNING, is_embedded
+
+        told = {
+            self.beyond_permitted_loss: self.beyond_permitted_loss is not None,
+            EMBEDDED_WARNING: any(is_embedded(task.model) for task in self.evaluation.tasks),
+        }
+        cautions = [f"{caution[0].upper()}{caution[1:]}." for caution in self.cautions]
+        return (*(note for note, holds in told.items() if note and holds), *cautions)
+
+    def __repr__(self) -> str:
+        """Model, benchmark and main result."""
+        from unprior.report.page import default_title
+
+        return f"RunResult({default_title(self.table)}: {self.headline})"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The evaluation as a data frame, a row for every task."""
+        return MainComparison(self.evaluation).to_pandas()
+
+    def _repr_html_(self) -> str:
+        """Headline, main table and notes, for notebooks."""
+        from html import escape
+
+        from unprior.tables.html import as_html
+
+        words = [f"<p>{escape(sentence)}</p>" for sentence in (self.headline, *self.notes)]
+        return words[0] + as_html(MainComparison(self.evaluation).table) + "".join(words[1:])
+
+    def write(self, folder: Path, benchmark: Benchmark | None = None, *, note: str | None = None) -> None:
+        """Write score table, calibrator, explained decisions and the report; each file whole or not at all.
+
+        ``note`` tells how the scores were made, see :func:`scoring_notes`; the result's own notes follow it.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        self.table.write(folder / "scores.parquet")
+        self.calibrator.save(folder / "calibrator.json")
+        self.decisions.write(folder / "decisions.jsonl", explanations=True)
+        self.write_report(folder, benchmark, note=note)
+
+    def write_report(self, folder: Path, benchmark: Benchmark | None = None, *, note: str | None = None) -> None:
+        """Write the report alone, as a page and as a record."""
+        from unprior.report import report_record, write_report
+
+        parts: dict[str, Any] = {
+            "calibrator": self.calibrator,
+            "decisions": self.decisions,
+            "evaluation": self.evaluation,
+            "studies": self.studies,
+            "notes": ([note] if note else []) + [own for own in self.notes if own not in (note or "")],
+        }
+        record = report_record(table=self.table, **parts)
+        with replacing(folder / "report.json") as temporary:
+            temporary.write_text(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+        write_report(folder / "report.html", benchmark=benchmark, **parts)
+
+
+def scoring_notes(summary: Summary, table: ScoreTable, lost_answers: int = 0) -> list[str]:
+    """What a reader should know about how the scores and the answers of other methods were made, in sentences."""
+    told = {
+        f"{len(summary.failures):,} of {summary.examples:,} examples could not be scored.": bool(summary.failures),
+        f"{summary.cut_off:,} answers were cut off while the model was thinking.": bool(summary.cut_off),
+        f"{summary.censored:,} examples have scores that are only bounds.": bool(table.is_bounded.any()),
+        f"{lost_answers:,} answers of other methods are missing, so none is compared.": bool(lost_answers),
+    }
+    return [note for note, holds in told.items() if holds]
+
+
+def rebuild_report(folder: Path, benchmark: Benchmark | None = None, *, report: Report = silent) -> RunResult:
+    """Write the report of a run folder again from its files, e.g. when answers of other methods were added.
+
+    Parameters
+    ----------
+    folder
+        The folder of a finished run; scores, calibrator and answers are read and stay as they are.
+    benchmark
+        What was asked, for the images of the gallery.
+    report
+        Is told which study is running.
+    """
+    for name in ("scores.parquet", "calibrator.json"):
+        if not (folder / name).exists():
+            raise UnpriorError(f"{folder}: there is no {name}; `unprior run --out {folder}` makes it")
+    table, calibrator = (
+        read_scores(folder / "scores.parquet"),
+        SelectivePriorCalibrator.load(folder / "calibrator.json"),
+    )
+    result = RunResult.from_table(
+        table,
+        epsilon_cs=calibrator.epsilon_cs,
+        uncertainty=calibrator.uncertainty,
+        baselines=fitting_baselines(folder, table),
+        folder=folder,
+        report=report,
+    )
+    earlier = [note for note in _earlier_notes(folder) if note not in result.notes]
+    result.write_report(folder, benchmark, note=_LOST.sub("", " ".join(earlier)).strip() or None)
+    return result
+
+
+def fitting_baselines(folder: Path, table: ScoreTable) -> Path | None:
+    """The file of answers of a run folder, if it is about the model and benchmark of the table."""
+    path = folder / BASELINES
+    model, benchmark = (str(table.column(name)[0]) for name in ("model", "benchmark"))
+    return path if path.exists() and described_methods(path, model=model, benchmark=benchmark) else None
+
+
+def check_splits(splits: set[str | None], sides: set[str | None]) -> None:
+    """Refuse rows that cannot be calibrated and evaluated; give the splits and sides that occur."""
+    for split, purpose in (("dev", "to fit on"), ("test", "to judge on")):
+        if split not in splits:
+            raise UnpriorError(
+                f"no example has split {split!r}, so there is nothing {purpose}; mark pairs of the benchmark as dev "
+                f"and test (`unprior score` alone needs no splits)"
+            )
+    if None in sides:
+        raise UnpriorError(
+            "the benchmark has examples that belong to no pair of a cf and a cs image; repair and retention are judged "
+            "on pairs (`unprior score` alone needs none)"
+        )
+
+
+def _check_one_source(table: ScoreTable) -> None:
+    """A run is about one model on one benchmark; a mixture would hide both."""
+    _, labels = table.codes("model", "benchmark")
+    if len(labels) > 1:
+        named = "; ".join(f"{model or '?'} on {benchmark or '?'}" for model, benchmark in labels)
+        raise UnpriorError(
+            f"the scores are of several models or benchmarks ({named}); choose one with "
+            f"table.where(model=..., benchmark=...) and make one report for each"
+        )
+
+
+def _left_out(check: PairCheck) -> list[str]:
+    """Pairs that lost a side, because an image of theirs could not be scored, tell nothing about the trade-off."""
+    if not check.total:
+        return []
+    return [f"{check.total:,} pairs are left out, the first because of {check.problems[0]}"]
+
+
+def _earlier_notes(folder: Path) -> list[str]:
+    """Notes of the report that is there; none of a report of version 0.1.0, or of a broken one."""
+    try:
+        record = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+        return [str(note) for note in record["notes"]]
+    except (OSError, ValueError, LookupError, TypeError):
+        return []
