@@ -25,6 +25,8 @@ from unprior.runs.result import RunResult
 from unprior.scores import ScoreTable
 from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
+from unprior.studies.rq1.attraction import Attraction
+from unprior.studies.rq3.components import Components
 
 
 def load_tower(folder: Path, recipe: Recipe) -> Tower:
@@ -79,8 +81,7 @@ def describe(run: RunResult) -> dict[str, Any]:
         for result, attraction in zip(run.evaluation.tasks, attraction_study.overall, strict=True)
     }
     components = {
-        row.label: {task.task: [task.cf.delta, task.cs.delta] for task in row.tasks}
-        for row in components_study.rows
+        row.label: {task.task: [task.cf.delta, task.cs.delta] for task in row.tasks} for row in components_study.rows
     }
     agreement = float(np.mean(fixed_strength_answers(test, 0.0) == test.original_positions))
     cells = [cell for cell in attraction_study.cells if cell.task == "mc"]

@@ -17,8 +17,8 @@ from unprior.evaluation.comparison import SideResult, TaskResult
 from unprior.evaluation.metrics import Change, Metrics, Share
 from unprior.evaluation.statistics import mcnemar
 from unprior.runs.result import RunResult
-from unprior.studies import MethodRow, Methods, study_methods
 from unprior.studies.rq2.changes import study_changes
+from unprior.studies.rq2.methods import MethodRow, Methods, study_methods
 
 BEFORE = Metrics(cf=Share(100, 200), cs=Share(190, 200), ccr=Share(90, 100), attraction=Share(80, 100))
 AFTER = Metrics(cf=Share(120, 200), cs=Share(188, 200), ccr=Share(60, 80), attraction=Share(40, 80))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,57 +35,6 @@ def task_name(task: str) -> str:
     'Multiple choice'
     """
     return {"mc": "Multiple choice", "qa": "Yes/no questions"}.get(task, task)
-
-
-def side_by_side(
-    draws: Sequence[Callable[[Axes], object]],
-    width: float,
-    height: float,
-    style: FigureStyle,
-    *,
-    same_scale: bool = False,
-) -> Figure:
-    """One figure with a panel for every drawing, each of the given size in inches.
-
-    A legend and names of rows that all panels have in common are there once; ``same_scale`` gives all panels the same
-    horizontal axis.
-    """
-    from matplotlib.figure import Figure
-
-    with style.applied():
-        figure = Figure(figsize=(width * len(draws), height), layout="constrained")
-        for axes, draw in zip(figure.subplots(1, len(draws), squeeze=False)[0], draws, strict=True):
-            draw(axes)
-        _share_legend(figure)
-    _share_names(figure)
-    if same_scale:
-        ends = [axes.get_xlim() for axes in figure.axes]
-        for axes in figure.axes:
-            axes.set_xlim(min(low for low, _ in ends), max(high for _, high in ends))
-    return figure
-
-
-def _share_legend(figure: Figure) -> None:
-    legends = [axes.get_legend() for axes in figure.axes]
-    said = [[] if legend is None else [text.get_text() for text in legend.get_texts()] for legend in legends]
-    if not said[0] or any(texts != said[0] for texts in said):
-        return
-    for legend in legends:
-        assert legend is not None  # every panel has the same one
-        legend.remove()
-    columns = min(len(said[0]), 4) if len(said[0]) <= 4 else 1 + len(figure.axes)
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns)
-
-
-def _share_names(figure: Figure) -> None:
-    from matplotlib.ticker import ScalarFormatter
-
-    if any(isinstance(axes.yaxis.get_major_formatter(), ScalarFormatter) for axes in figure.axes):
-        return  # numbers are no names
-    names = [[label.get_text() for label in axes.get_yticklabels()] for axes in figure.axes]
-    if names[0] and all(each == names[0] for each in names):
-        for axes in figure.axes[1:]:
-            axes.set_yticklabels([])
 
 
 def limits(values: Sequence[float]) -> tuple[float, float]:

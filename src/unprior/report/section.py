@@ -108,7 +108,7 @@ def _sentences(result: StudyResult) -> dict[str, tuple[str, ...]]:
 
 def latex_tables(study: Study, result: StudyResult) -> str:
     """All tables of a study for a paper; those after the first have numbered labels."""
-    label = study.latex_label.removeprefix("tab:")
+    label = study.latex_label
     first = as_latex(result.table, label)
     further = [as_latex(table, f"{label}-{number}") for number, table in enumerate(result.further_tables, start=2)]
     return "\n".join([first, *further])

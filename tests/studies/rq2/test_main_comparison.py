@@ -7,9 +7,8 @@ import pytest
 
 from small_tables import abstaining_calibrator, count_changes, hopeless_table, twelve_pairs
 from unprior import ScoreTable, SelectivePriorCalibrator, holm
-from unprior.studies import study_main_comparison
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.rq2.main_comparison import STUDY
+from unprior.studies.rq2.main_comparison import STUDY, study_main_comparison
 
 TABLE = twelve_pairs()
 TEST = TABLE.where(split="test")

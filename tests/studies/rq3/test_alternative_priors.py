@@ -9,9 +9,8 @@ from small_tables import Row, abstaining_calibrator, twelve_pairs
 from study_checks import counts, expected_counts, finals_row_by_row, is_plain
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError
 from unprior.plots.style import DARK
-from unprior.studies import AlternativePriors, study_alternative_priors
 from unprior.studies.common.variants import VariantsDisplay
-from unprior.studies.rq3.alternative_priors import LABELS
+from unprior.studies.rq3.alternative_priors import LABELS, AlternativePriors, study_alternative_priors
 
 
 def rows_with_views() -> list[Row]:

@@ -5,7 +5,9 @@ import pytest
 from small_tables import abstaining_calibrator, corrected_winner, count_changes, twelve_pairs
 from unprior import SelectivePriorCalibrator
 from unprior.evaluation import Change
-from unprior.studies import Components, SpcVariant, TradeOff, study_components
+from unprior.studies.common.trade_off import TradeOff
+from unprior.studies.common.variants import SpcVariant
+from unprior.studies.rq3.components import Components, study_components
 
 
 def test_every_row_against_plain_loops() -> None:

@@ -10,9 +10,9 @@ from unprior import ScoreTable, UnpriorError
 from unprior.benchmarks.splits import nested_development
 from unprior.evaluation import Change
 from unprior.plots.style import DARK
-from unprior.studies import DevelopmentSize, TradeOff, study_development_size
 from unprior.studies.common.resplit import outline
-from unprior.studies.rq3.development_size import SizeRun, SizesDisplay
+from unprior.studies.common.trade_off import TradeOff
+from unprior.studies.rq3.development_size import DevelopmentSize, SizeRun, SizesDisplay, study_development_size
 
 
 @pytest.fixture(scope="module")

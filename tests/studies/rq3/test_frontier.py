@@ -13,9 +13,9 @@ from unprior.baselines.controls import STRENGTHS, run_controls
 from unprior.calibration import Constant
 from unprior.evaluation import Change
 from unprior.plots.style import DARK, LIGHT, FigureStyle
-from unprior.studies import Frontier, TradeOff, study_frontier
+from unprior.studies.common.trade_off import TradeOff
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.rq3.frontier import EPSILONS, STUDY, FrontierDisplay, FrontierPoint
+from unprior.studies.rq3.frontier import EPSILONS, STUDY, Frontier, FrontierDisplay, FrontierPoint, study_frontier
 
 
 def test_every_point_against_plain_loops() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 from small_tables import twelve_pairs
 from study_checks import counts, expected_counts, finals_row_by_row, is_plain, with_other_answers
 from unprior import SelectivePriorCalibrator
-from unprior.studies import JointFitting, study_joint_fitting
 from unprior.studies.common.variants import VariantsDisplay
+from unprior.studies.rq3.joint_fitting import JointFitting, study_joint_fitting
 
 TABLE = twelve_pairs()
 DEVELOPMENT, TEST = TABLE.where(split="dev"), TABLE.where(split="test")

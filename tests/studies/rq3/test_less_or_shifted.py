@@ -9,9 +9,9 @@ from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.baselines.controls import run_controls
 from unprior.benchmarks.splits import nested_development
 from unprior.evaluation import Change
-from unprior.studies import LessOrShifted, TradeOff, study_less_or_shifted
 from unprior.studies.common.resplit import outline
-from unprior.studies.rq3.less_or_shifted import METHODS, SHIFTED, ShiftRun
+from unprior.studies.common.trade_off import TradeOff
+from unprior.studies.rq3.less_or_shifted import METHODS, SHIFTED, LessOrShifted, ShiftRun, study_less_or_shifted
 
 CONTROL = "learned-rule-fixed"
 

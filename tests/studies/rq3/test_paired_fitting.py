@@ -5,7 +5,7 @@ import pytest
 from small_tables import hopeless_table, twelve_pairs
 from study_checks import counts, expected_counts, finals_row_by_row, is_plain, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator, synthesize
-from unprior.studies import study_paired_fitting
+from unprior.studies.rq3.paired_fitting import study_paired_fitting
 
 TABLE = twelve_pairs()
 DEVELOPMENT, TEST = TABLE.where(split="dev"), TABLE.where(split="test")

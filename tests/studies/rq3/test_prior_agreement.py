@@ -6,8 +6,7 @@ from small_tables import Row, example
 from study_checks import is_plain
 from unprior import ScoreTable
 from unprior.plots.style import DARK
-from unprior.studies import PriorAgreement, study_prior_agreement
-from unprior.studies.rq3.prior_agreement import PriorAgreementDisplay
+from unprior.studies.rq3.prior_agreement import PriorAgreement, PriorAgreementDisplay, study_prior_agreement
 
 YES, NO, TIE = [-0.1, -2.0], [-2.0, -0.1], [-0.7, -0.7]
 FIRST, THIRD = [-0.1, -2.0, -3.0], [-3.0, -2.0, -0.1]

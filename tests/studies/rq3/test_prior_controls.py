@@ -7,9 +7,8 @@ from small_tables import corrected_winner, count_changes, hopeless_table, twelve
 from study_checks import finals_row_by_row, is_plain, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, mcnemar, synthesize
 from unprior.plots.style import DARK
-from unprior.studies import PriorControls, study_prior_controls
 from unprior.studies.rq3.prior_control import CONTROLS, PriorControl
-from unprior.studies.rq3.prior_controls import PriorControlsDisplay
+from unprior.studies.rq3.prior_controls import PriorControls, PriorControlsDisplay, study_prior_controls
 
 TABLE = twelve_pairs()
 DEVELOPMENT, TEST = TABLE.where(split="dev"), TABLE.where(split="test")

@@ -9,7 +9,7 @@ from random_tables import random_rows
 from small_tables import abstaining_calibrator, hand_made_table, twelve_pairs
 from study_checks import is_plain
 from unprior import Decisions, ScoreTable, SelectivePriorCalibrator
-from unprior.studies import study_repairs
+from unprior.studies.rq3.repairs import study_repairs
 
 TABLE = twelve_pairs()
 

@@ -11,8 +11,8 @@ from small_tables import corrected_winner, count_changes, few_pairs, hopeless_ta
 from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.baselines.controls import CONTROLS, fixed_strength_answers, guided_answers, run_controls
 from unprior.evaluation import Change, Share
-from unprior.studies import RevisionRules, TradeOff, study_revision_rules
-from unprior.studies.rq3.revision_rules import PAPER
+from unprior.studies.common.trade_off import TradeOff
+from unprior.studies.rq3.revision_rules import PAPER, RevisionRules, study_revision_rules
 
 
 @pytest.fixture(scope="module")

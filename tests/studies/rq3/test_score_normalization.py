@@ -5,7 +5,7 @@ import pytest
 from small_tables import Row, corrected_winner, twelve_pairs
 from study_checks import counts, expected_counts, finals_row_by_row, is_plain, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator
-from unprior.studies import ScoreNormalization, study_score_normalization
+from unprior.studies.rq3.score_normalization import ScoreNormalization, study_score_normalization
 
 
 def rows_with_lengths(*lengths: int) -> list[Row]:

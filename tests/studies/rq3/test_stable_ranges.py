@@ -14,9 +14,8 @@ from small_tables import abstaining_calibrator, few_pairs, twelve_pairs
 from unprior import Decisions, SelectivePriorCalibrator
 from unprior.calibration import Constant
 from unprior.plots.style import DARK, LIGHT, FigureStyle
-from unprior.studies import Ranges, study_ranges
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.rq3.stable_ranges import SHOWN_UP_TO, STUDY, RangesDisplay, TaskRanges
+from unprior.studies.rq3.stable_ranges import SHOWN_UP_TO, STUDY, Ranges, RangesDisplay, TaskRanges, study_ranges
 
 
 @pytest.fixture(scope="module")

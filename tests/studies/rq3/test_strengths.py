@@ -9,8 +9,7 @@ import pytest
 from small_tables import abstaining_calibrator, twelve_pairs
 from unprior import SelectivePriorCalibrator
 from unprior.plots.style import DARK, LIGHT, FigureStyle
-from unprior.studies import Strengths, study_strengths
-from unprior.studies.rq3.strengths import StrengthGroup, StrengthsDisplay
+from unprior.studies.rq3.strengths import StrengthGroup, Strengths, StrengthsDisplay, study_strengths
 
 
 def test_groups_against_plain_loops() -> None:

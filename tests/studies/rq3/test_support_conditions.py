@@ -5,9 +5,8 @@ from small_tables import hopeless_table, twelve_pairs
 from study_checks import counts, expected_counts, is_plain, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.calibration.gate import Condition
-from unprior.studies import study_support_conditions
 from unprior.studies.common.variants import VariantsDisplay
-from unprior.studies.rq3.support_conditions import AGAIN, KEPT, allow
+from unprior.studies.rq3.support_conditions import AGAIN, KEPT, allow, study_support_conditions
 
 # Without any structure every kind of proposal occurs, also those that meet no condition.
 DEVELOPMENT = ScoreTable.from_rows(random_rows(seed=46, pairs=12))

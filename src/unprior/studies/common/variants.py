@@ -47,7 +47,7 @@ class Variants(StudyResult):
     """Variants that are evaluated on the same test rows; studies add the title and the sentences.
 
     >>> from unprior import synthesize
-    >>> from unprior.studies import study_joint_fitting
+    >>> from unprior.studies.rq3.joint_fitting import study_joint_fitting
     >>> table = synthesize(seed=0)
     >>> result = study_joint_fitting(table.where(split="dev"), table.where(split="test"))
     >>> result.tasks, result.best("mc"), result.method
@@ -124,7 +124,7 @@ class VariantsDisplay(Display):
     """One task: ΔCF and ΔCS of every variant on a common scale.
 
     >>> from unprior import synthesize
-    >>> from unprior.studies import study_joint_fitting
+    >>> from unprior.studies.rq3.joint_fitting import study_joint_fitting
     >>> table = synthesize(seed=0)
     >>> results = study_joint_fitting(table.where(split="dev"), table.where(split="test"))
     >>> VariantsDisplay.from_results(results, task="mc").rows

@@ -19,7 +19,6 @@ from unprior.studies.common.trade_off import TradeOff, changes_by_task, trade_of
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import (
-    format_changes,
     format_limit,
     format_list,
     format_name,
