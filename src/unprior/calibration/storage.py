@@ -17,7 +17,7 @@ from unprior._validation import describe_validation_error
 from unprior.calibration.features import FEATURE_NAMES
 from unprior.calibration.file_parts import (
     FEATURE_COUNT,
-    LARGEST_COUNT,
+    MAX_COUNT,
     CandidateCounts,
     Count,
     Covariance,
@@ -115,7 +115,7 @@ class _Sparse(Part):
     shape: list[Annotated[int, Field(gt=0)]]
     places: list[Count]
     """Where it is not zero, in the flattened array."""
-    values: list[Annotated[int, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT)]]
+    values: list[Annotated[int, Field(ge=-MAX_COUNT, le=MAX_COUNT)]]
 
     @model_validator(mode="after")
     def _fits(self) -> _Sparse:
