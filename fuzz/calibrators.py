@@ -12,7 +12,9 @@ from fuzz.case import Case, Target, require
 from fuzz.commands import command
 from fuzz.mutate import changed_bytes, changed_json, dumps
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, synthesize
-from unprior.calibration import Grid
+from unprior.calibration import IMAGE_FEATURES, Constant, Fixed, Grid
+
+_VERSION_1 = Path(__file__).parent.parent / "tests" / "calibration" / "version_1"
 
 
 def make(folder: Path) -> Target:
@@ -32,6 +34,9 @@ class _Calibrators:
             SelectivePriorCalibrator(uncertainty=True).fit(table),
             SelectivePriorCalibrator(uncertainty=True, grid=small).fit(table),
             SelectivePriorCalibrator(epsilon_cs=0.0).fit(table.where(task="qa")),
+            SelectivePriorCalibrator(strength=Fixed(0.8), conditions=None).fit(table),
+            SelectivePriorCalibrator(strength=Constant(), uncertainty=True, grid=small, select_on="cf").fit(table),
+            SelectivePriorCalibrator(features=IMAGE_FEATURES, fit_on="cf").fit(table),
         ]
         self.files = []
         for number, calibrator in enumerate(fitted):
@@ -40,6 +45,8 @@ class _Calibrators:
             self.files.append((path.read_bytes(), _decided(SelectivePriorCalibrator.load(path), self.table)))
             document = json.loads(path.read_bytes())
             require(document["checksum"] == _checksum(document), "the checksum is not computed as it used to be")
+        for path in sorted(_VERSION_1.glob("*.json")):
+            self.files.append((path.read_bytes(), _decided(SelectivePriorCalibrator.load(path), self.table)))
 
     def run(self, case: Case) -> bool:
         random = case.random
@@ -70,6 +77,10 @@ class _Calibrators:
         loaded.save(case.folder / "again.json")
         again = SelectivePriorCalibrator.load(case.folder / "again.json")
         require(_decided(again, self.table) == found, "saved and loaded, a calibrator decides otherwise")
+        try:
+            _sensible(_decided(loaded.reselect(random.choice((0.0, 0.1, 1.0))), self.table))
+        except UnpriorError:
+            require(json.loads(content)["version"] == 1, "settings cannot be chosen again")
         self._apply(case, path, found)
         return True
 

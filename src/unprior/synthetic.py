@@ -23,7 +23,7 @@ def synthesize(seed: int = 0, *, repeats: int = 1) -> ScoreTable:
     Every pair has an ordinary answer that the prior p favours. The commonsense image supports it with
     visual evidence v, the counterfactual image supports another candidate. The image score is
     v + α p + ε, where the prior's influence α differs from example to example: it grows with the
-    sharpness of the prior and shrinks with the clarity of the picture, so the scores reveal part of it.
+    sharpness of the prior and shrinks with the clarity of the image, so the scores reveal part of it.
     The original answer is the best image-scored candidate, read by a noisy decoder.
 
     Parameters

@@ -19,7 +19,13 @@ def truncate(text: str) -> str:
 
 def tamper(text: str) -> str:
     document = json.loads(text)
-    document["features"]["bias"]["theta"] += 0.125
+    document["fits"][0]["theta"][0] += 0.125
+    return json.dumps(document)
+
+
+def no_number(text: str) -> str:
+    document = json.loads(text)
+    document["parameters"]["epsilon_cs"] = "small"
     return json.dumps(document)
 
 
@@ -86,10 +92,10 @@ def test_fit_explains_wrong_options(run: Callable, files: Any, old: Path, option
         (truncate, ["may be truncated", "unprior fit"]),
         (lambda _: "", ["may be truncated", "unprior fit"]),
         (tamper, ["changed after the file was saved", "unprior fit"]),
-        (replace_in_json(version=2), ["calibrator version 2, this unprior reads version 1", "Fit it again"]),
+        (replace_in_json(version=3), ["calibrator version 3, this unprior reads versions 1 to 2", "Fit it again"]),
         (replace_in_json(version=None), ["calibrator version None"]),
         (replace_in_json(checksum=None), ["checksum does not match"]),
-        (replace_in_json(epsilon_cs="small"), ["epsilon_cs: must be a number", "unprior fit"]),
+        (no_number, ["parameters.epsilon_cs: must be a number", "unprior fit"]),
         (replace_in_json(note="hello"), ["there is no field note"]),
         (replace_in_json(format="other"), ["not a calibrator", "unprior fit SCORES"]),
         (lambda _: "[1, 2]", ["not a calibrator"]),

@@ -53,7 +53,7 @@ class SelectivePriorCalibrator:
     fit_on
         Whether the strength is fitted on both sides of the pairs (``both``) or on counterfactual images alone (``cf``).
     select_on
-        Whether settings are judged on both sides or on counterfactual images alone. With ``cf``, ΔCS has no part in
+        Whether settings are chosen on both sides or on counterfactual images alone. With ``cf``, ΔCS has no part in
         the choice: a setting is feasible when ΔCF ≥ 0, and the best one has the largest mean ΔCF, then the most tasks
         with ΔCF > 0, then the fewest changed answers.
 

@@ -13,15 +13,17 @@ from unprior.calibration.selection import Grid, Selection, TaskChange
 from unprior.errors import UnpriorError
 from unprior.scores.table import FloatArray
 
-LARGEST_WEIGHT = 1e9
+MAX_WEIGHT = 1e9
 """Beyond it, strengths are no longer numbers; a fit comes nowhere near."""
+MAX_COUNT = 2**53
+"""Of rows; more could not be counted exactly."""
 FEATURE_COUNT = len(FEATURE_NAMES)
 _ROUNDING = 1e-8
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Weight = Annotated[float, Field(ge=-LARGEST_WEIGHT, le=LARGEST_WEIGHT)]
-Count = Annotated[int, Field(ge=0)]
+Weight = Annotated[float, Field(ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
+Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Vector = Annotated[list[Finite], Field(min_length=FEATURE_COUNT, max_length=FEATURE_COUNT)]
 Covariance = Annotated[list[Vector], Field(min_length=FEATURE_COUNT, max_length=FEATURE_COUNT)]
 Precision = Annotated[list[list[Finite]], Field(min_length=FEATURE_COUNT - 1, max_length=FEATURE_COUNT - 1)]

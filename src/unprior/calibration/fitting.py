@@ -28,7 +28,7 @@ def fit_state(parameters: Parameters, table: ScoreTable, split: str | None) -> F
     parameters.check()
     development = development_rows(table, split)
     fitted_on = _of_sides(development, parameters.fit_on)
-    judged_on = _of_sides(development, parameters.select_on)
+    selected_on = _of_sides(development, parameters.select_on)
     grid, rule = parameters.searched_grid, parameters.strength
     blocks, observations = _observe(fitted_on)
     features = np.concatenate([observation.features for observation in observations])
@@ -50,8 +50,8 @@ def fit_state(parameters: Parameters, table: ScoreTable, split: str | None) -> F
     )
     counts = tuple(sorted({block.candidate_count for block in blocks}))
     if parameters.select_on != parameters.fit_on:
-        blocks, observations = _observe(judged_on)
-    outcomes = _count(parameters, [fit.model for fit in fits], judged_on, blocks, observations, limits)
+        blocks, observations = _observe(selected_on)
+    outcomes = _count(parameters, [fit.model for fit in fits], selected_on, blocks, observations, limits)
     return FittedState(
         parameters=parameters,
         fits=fits,
@@ -76,14 +76,14 @@ def _observe(rows: ScoreTable) -> tuple[list[Block], list[Observation]]:
 def _count(
     parameters: Parameters,
     models: Sequence[StrengthModel],
-    judged_on: ScoreTable,
+    selected_on: ScoreTable,
     blocks: Sequence[Block],
     observations: Sequence[Observation],
     limits: tuple[float, ...],
 ) -> Outcomes:
-    """What every setting would do to the rows that settings are judged by."""
+    """What every setting would do to the rows that settings are chosen on."""
     grid = parameters.searched_grid
-    groups = Groups.from_table(judged_on, np.concatenate([block.rows for block in blocks]))
+    groups = Groups.from_table(selected_on, np.concatenate([block.rows for block in blocks]))
     histograms: list[Histogram] = []
     for model in models:
         prepared = [model.prepare(observation) for observation in observations]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +17,7 @@ from unprior._validation import describe_validation_error
 from unprior.calibration.features import FEATURE_NAMES
 from unprior.calibration.file_parts import (
     FEATURE_COUNT,
+    MAX_COUNT,
     CandidateCounts,
     Count,
     Covariance,
@@ -113,11 +115,11 @@ class _Sparse(Part):
     shape: list[Annotated[int, Field(gt=0)]]
     places: list[Count]
     """Where it is not zero, in the flattened array."""
-    values: list[int]
+    values: list[Annotated[int, Field(ge=-MAX_COUNT, le=MAX_COUNT)]]
 
     @model_validator(mode="after")
     def _fits(self) -> _Sparse:
-        if len(self.places) != len(self.values) or max(self.places, default=0) >= np.prod(self.shape):
+        if len(self.places) != len(self.values) or max(self.places, default=0) >= math.prod(self.shape):
             raise ValueError("places and values must be equally many, and places must lie within the shape")
         return self
 
@@ -128,7 +130,7 @@ class _Sparse(Part):
         return {"shape": list(array.shape), "places": places.tolist(), "values": flat[places].tolist()}
 
     def build(self) -> IntArray:
-        array = np.zeros(int(np.prod(self.shape)), dtype=np.int64)
+        array = np.zeros(math.prod(self.shape), dtype=np.int64)
         array[self.places] = self.values
         return array.reshape(self.shape)
 
@@ -143,14 +145,15 @@ class _Outcomes(Part):
     changed: _Sparse
     """Changed answers by the same, without the side."""
 
-    def build(self, grid: Grid) -> Outcomes:
+    def build(self, parameters: Parameters) -> Outcomes:
+        grid, uncertainty = parameters.searched_grid, parameters.uncertainty
         runs, conditions, sides = len(grid.rho) * len(grid.max_strength), len(CONDITIONS), 2 * len(self.tasks)
-        support, distance = (len(grid.support), len(grid.distance_quantile)) if self.distance_limits else (1, 1)
+        support, distance = (len(grid.support), len(grid.distance_quantile)) if uncertainty else (1, 1)
         bins = [support + 1, len(grid.min_margin) + 1, distance + 1]
         wanted = ([runs, conditions, sides, *bins], [runs, conditions, *bins])
-        if (self.net.shape, self.changed.shape) != wanted or len(self.totals) != sides:
+        if (self.net.shape, self.changed.shape) != wanted or len(self.totals) != sides or 0 in self.totals[::2]:
             raise UnpriorError("the counted outcomes do not belong to the grid and the tasks of the file")
-        if len(self.distance_limits) not in (0, len(grid.distance_quantile)):
+        if len(self.distance_limits) != (distance if uncertainty else 0):
             raise UnpriorError("the distance limits do not belong to the grid of the file")
         groups = Groups(tuple(self.tasks), np.zeros(0, dtype=np.int64), np.array(self.totals, dtype=np.int64))
         pairs = zip(self.net.build(), self.changed.build(), strict=True)
@@ -227,7 +230,7 @@ class CalibratorFile(Part):
                 for fit in self.fits
             ),
             selection=self.selection.build(self.settings),
-            outcomes=None if self.outcomes is None else self.outcomes.build(grid),
+            outcomes=None if self.outcomes is None else self.outcomes.build(parameters),
             candidate_counts=tuple(self.candidate_counts),
             development_rows=self.development_rows,
             model_name=self.model,

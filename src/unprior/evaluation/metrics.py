@@ -110,9 +110,9 @@ def _positions(table: ScoreTable, labels: list[Any]) -> IntArray:
     except pa.ArrowException:
         raise UnpriorError("answers are of several types; give labels (text, or None for no answer)") from None
     found = position_in_row(column, table.candidate_lists)
-    strangers = np.flatnonzero(found < -1)
-    if len(strangers):
-        row = int(strangers[0])
+    unknown = np.flatnonzero(found < -1)
+    if len(unknown):
+        row = int(unknown[0])
         raise UnpriorError(
             f"answer {labels[row]!r} of row {row} is not one of its candidates "
             f"({', '.join(table.candidate_lists[row].as_py())})"

@@ -198,16 +198,16 @@ def _row(example: Example, text: str | None, benchmark: str, thinking: bool) -> 
 def _task(table: ScoreTable, task: str, thinking: bool) -> TaskAnswers:
     right = correct(table, table.original_positions)
     binary = all(set(labels) == set(YES_NO) for labels in table.column("candidates"))
-    said, true = table.column("original"), table.column("answer")
+    given, true = table.column("original"), table.column("answer")
     cut_off = sum(text is not None and is_cut_off(text, thinking=thinking) for text in table.column("original_text"))
-    yes = Share(said.count("yes"), len(said)) if binary else None
+    yes = Share(given.count("yes"), len(given)) if binary else None
     return TaskAnswers(
         task=task,
         right=Share(int(right.sum()), len(table)),
         unparsed=int((table.original_positions < 0).sum()) - cut_off,
         cut_off=cut_off,
         metrics=measure(table, table.original_positions) if table.is_paired.all() else None,
-        f1=_f1(said, true) if binary else None,
+        f1=_f1(given, true) if binary else None,
         said_yes=yes,
         groups=tuple(_group(table, str(label[0] or "–"), rows) for label, rows in _in_order(table)),
     )
@@ -228,8 +228,8 @@ def _group(table: ScoreTable, name: str, rows: Any) -> Group:
     return Group(name, share(np.ones(len(rows), dtype=np.bool_)), share(cf & paired), share(~cf & paired))
 
 
-def _f1(said: Sequence[str | None], true: Sequence[str | None]) -> float:
+def _f1(given: Sequence[str | None], true: Sequence[str | None]) -> float:
     """F1 with yes as the positive answer; NaN when nobody says yes and nothing is."""
-    hits = sum(one == other == "yes" for one, other in zip(said, true, strict=True))
-    total = sum(one == "yes" for one in said) + sum(one == "yes" for one in true)
+    hits = sum(one == other == "yes" for one, other in zip(given, true, strict=True))
+    total = sum(one == "yes" for one in given) + sum(one == "yes" for one in true)
     return 2 * hits / total if total else float("nan")

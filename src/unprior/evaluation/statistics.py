@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr
 
 from unprior.errors import UnpriorError
 from unprior.scores.table import FloatArray
@@ -34,6 +33,8 @@ def mcnemar(repairs: int, harms: int) -> McNemarResult:
     >>> mcnemar(21, 3).p_value.__round__(6)
     0.000277
     """
+    from scipy.special import bdtr  # scipy takes as long to import as all the rest
+
     if repairs != int(repairs) or harms != int(harms) or repairs < 0 or harms < 0:
         raise UnpriorError(f"repairs ({repairs}) and harms ({harms}) must be counts: whole numbers, not negative")
     tail = float(bdtr(min(repairs, harms), repairs + harms, 0.5))

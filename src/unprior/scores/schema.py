@@ -17,7 +17,7 @@ SIDES = ("cf", "cs")
 TASKS = ("mc", "qa")
 
 _INT64 = 2**63
-LARGEST_SCORE = 1e6
+MAX_SCORE = 1e6
 """Beyond it, centring would lose the differences between scores."""
 
 
@@ -312,12 +312,12 @@ def _bad_scores(values: pa.Array) -> BoolArray:
     Nulls inside a list arrive as NaN and are as wrong as one.
     """
     scores = values.to_numpy(zero_copy_only=False).astype(np.float64)
-    return np.asarray(~(np.abs(scores) <= LARGEST_SCORE))
+    return np.asarray(~(np.abs(scores) <= MAX_SCORE))
 
 
 def _score_complaint(scores: list[float | None]) -> str:
     if all(score is not None and math.isfinite(score) for score in scores):
-        return f"has a value beyond ±{LARGEST_SCORE:g}, which is no log-probability"
+        return f"has a value beyond ±{MAX_SCORE:g}, which is no log-probability"
     return "has a value that is not a finite number"
 
 

@@ -11,7 +11,7 @@ from unprior.benchmarks.schema import Example
 from unprior.prompts import is_cut_off, parse_answer, thinks
 from unprior.scores import ScoreTable
 from unprior.scores.provenance import Provenance
-from unprior.scores.schema import LARGEST_SCORE
+from unprior.scores.schema import MAX_SCORE
 from unprior.scoring.plan import Part, ScoringPlan
 from unprior.scoring.store import ScoreStore
 
@@ -150,7 +150,7 @@ def _is_result(value: Any, candidates: int, answered: bool) -> bool:
     if not isinstance(value, dict) or (answered and not _is_text(value.get("text"))):
         return False
     tests: dict[str, Callable[[Any], bool]] = {
-        "scores": lambda entry: type(entry) in (int, float) and -LARGEST_SCORE <= entry <= _MAX_LIKELY,
+        "scores": lambda entry: type(entry) in (int, float) and -MAX_SCORE <= entry <= _MAX_LIKELY,
         "token_counts": lambda entry: type(entry) is int and 0 <= entry < 2**31,
         "censored": lambda entry: type(entry) is bool,
     }

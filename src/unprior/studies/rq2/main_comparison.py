@@ -39,18 +39,18 @@ class MainComparison(StudyResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Gain, loss, and what becomes of the gap between the sides."""
-        said = []
+        sentences = []
         for task in self.evaluation.tasks:
             changes = f"{_moves(task.cf, 'CF', ' repairs/harms')} and {_moves(task.cs, 'CS')}"
-            said.append(f"On {task.task.upper()} {self.evaluation.method} {changes}.")
+            sentences.append(f"On {task.task.upper()} {self.evaluation.method} {changes}.")
             before, after = task.original, task.method
             measures = [
                 ("CS minus CF accuracy", before.cfad, after.cfad),
                 ("CCR", before.ccr.value, after.ccr.value),
             ]
             trends = [f"{name} {_trend(one, other)}" for name, one, other in measures if not math.isnan(one + other)]
-            said.append(f"There {format_list(trends)}.")
-        return tuple(said)
+            sentences.append(f"There {format_list(trends)}.")
+        return tuple(sentences)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per task."""
