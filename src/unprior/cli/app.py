@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import Annotated, NoReturn
+from typing import Annotated, ClassVar, NoReturn
 
 import typer
 
@@ -22,30 +22,26 @@ _TERMINATED = 128 + signal.SIGTERM
 class Commands(LazyGroup):
     """All commands; the module of one is imported when it is called."""
 
-    listed = {
+    listed: ClassVar[Mapping[str, Sequence[Command]]] = {
         "Start here": (
-            Command("run", "run:run", "Score a model, calibrate it and evaluate it: the whole way in one command."),
-            Command("ask", "ask:ask", "Ask a model one question about one image, and calibrate the answer."),
+            Command("run", "run:run", "Score, calibrate and evaluate a model in one command."),
+            Command("ask", "ask:ask", "Ask one question about one image; calibrate the answer."),
         ),
         "Data and scores": (
             Command("data", "data:app", "List, download, check and show benchmarks."),
             Command("score", "score:score", "Score every question of a benchmark.", cls="distributed:RayCommand"),
-            Command("synth", "tables:synth", "Write a synthetic score table, to try the method without a model."),
+            Command("synth", "tables:synth", "Write a synthetic score table, to try without a model."),
             Command("convert", "tables:convert", "Convert score files to one table, or merge them."),
         ),
         "Calibrate": (
             Command("fit", "calibrate:fit", "Fit a calibrator on development rows."),
             Command("apply", "calibrate:apply", "Decide for every row of a score table."),
             Command("evaluate", "calibrate:evaluate", "Compare decisions with the original answers."),
-            Command(
-                "evaluate-answers",
-                "answers:evaluate_answers",
-                "Evaluate what a model answered in its own words.",
-            ),
+            Command("evaluate-answers", "evaluate_answers:evaluate_answers", "Evaluate a file of raw answers."),
         ),
         "Research": (
             Command("baseline", "baseline:baseline", "Let other methods answer the same questions."),
-            Command("study", "study:study", "Compute the experiments of the paper for one run or several."),
+            Command("study", "study:study", "Compute the paper's experiments for one or several runs."),
             Command("reproduce", "reproduce:reproduce", "Recompute the paper's tables from its score files."),
         ),
         "Engines": (Command("doctor", "doctor:doctor", "Check whether a model can be scored on this machine."),),
