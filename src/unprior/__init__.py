@@ -52,7 +52,7 @@ _PLACES = {
     "runs.run": ("run",),
     "runs.study": ("StudyResults", "study"),
     "scores": ("ScoreRow", "ScoreTable", "read_scores"),
-    "scoring.score": ("score",),
+    "scoring.benchmark": ("score",),
     "synthetic": ("synthesize",),
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}

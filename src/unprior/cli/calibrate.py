@@ -150,7 +150,9 @@ def apply(
 )
 def evaluate(
     scores: Scores,
-    decisions: Annotated[Path, typer.Argument(help="Decisions made from this table by `unprior apply`.")],
+    decisions: Annotated[
+        Path, typer.Argument(metavar="DECISIONS", help="Decisions made from this table by `unprior apply`.")
+    ],
     split: Annotated[
         str, typer.Option(help="Rows to evaluate; 'all' for every row.", rich_help_panel="Input")
     ] = "test",

@@ -44,7 +44,7 @@ def examples(*lines: str) -> Callable[[Function], Function]:
     >>> @examples("unprior synth --out scores.jsonl", "unprior synth --out scores.jsonl --seed 7")
     ... def synth() -> None: ...
     >>> epilog(synth).splitlines()[-1]
-    '  unprior synth --out scores.jsonl --seed 7'
+    '[dim]$[/dim] unprior synth --out scores.jsonl --seed 7'
     """
 
     def add(function: Function) -> Function:
@@ -57,7 +57,7 @@ def examples(*lines: str) -> Callable[[Function], Function]:
 def epilog(function: Callable[..., Any]) -> str | None:
     """The examples of a command, as they stand below its options."""
     lines: Sequence[str] = getattr(function, "examples", ())
-    shown = [f"  {line}".replace("[", r"\[") for line in lines]
+    shown = ["[dim]$[/dim] " + line.replace("[", r"\[") for line in lines]
     return "\n".join(["[bold]Examples[/bold]", *shown]) if lines else None
 
 

@@ -96,7 +96,10 @@ def _write_published(tables: list[ScoreTable], folder: Path) -> None:
     "unprior convert dev.jsonl test.jsonl --out scores.parquet --model my-model --prior median3",
 )
 def convert(
-    files: Annotated[list[Path], typer.Argument(help="Score tables or published per-example files, in order.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE…", help="Score tables or published per-example files, in order."),
+    ],
     out: Annotated[Path, TableOut],
     split: Annotated[str | None, typer.Option(help="Set the split of every row.", rich_help_panel="Columns")] = None,
     model: Annotated[str | None, typer.Option(help="Set the model of every row.", rich_help_panel="Columns")] = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from unprior._files import replacing
 from unprior.plots.style import DARK, LIGHT, FigureStyle, as_svg
 from unprior.report.html import write_page
+from unprior.studies.finished import FinishedStudy
 from unprior.studies.result import StudyResult
-from unprior.studies.study import QUESTIONS, Study
+from unprior.studies.study import QUESTIONS
 from unprior.tables.csv import as_csv
 from unprior.tables.html import HtmlTable, from_records, from_terminal
 from unprior.tables.latex import as_latex
@@ -25,23 +26,6 @@ if TYPE_CHECKING:
 
 PAGE = "index.html"
 _PNG_DPI = 200
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedStudy:
-    """A study with its result, or with what it lacks."""
-
-    study: Study
-    result: StudyResult | None
-    lacks: str | None = None
-    """Why there is no result, and what to do about it."""
-    limits: tuple[float, float] = (0.04, 0.10)
-    """The primary and the wider limit of commonsense loss that it was computed with."""
-
-    @property
-    def how(self) -> str:
-        """How the numbers were computed, with these limits."""
-        return self.study.explained(*self.limits)
 
 
 def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
@@ -73,18 +57,27 @@ def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
 
 
 def write_study_page(
-    path: Path, title: str, finished: Sequence[FinishedStudy], facts: Sequence[tuple[str, str]] = ()
+    path: Path,
+    title: str,
+    finished: Sequence[FinishedStudy],
+    facts: Mapping[str, Sequence[tuple[str, str]]] | None = None,
 ) -> None:
     """Write all studies as one page that needs nothing else and reads like the results of a paper.
 
-    ``facts`` are names and values about how the scores were made, for the foot of the page.
+    ``facts`` say how the scores of each model were made, for the foot of the page.
     """
     chapters = [
         _Chapter(name.upper(), question, [_entry(each) for each in finished if each.study.question == name])
         for name, question in QUESTIONS.items()
     ]
     shown = [chapter for chapter in chapters if chapter.entries]
-    write_page(path, "study.html.j2", title=title, chapters=shown, facts=facts)
+    write_page(
+        path,
+        "study.html.j2",
+        title=title,
+        chapters=shown,
+        facts=[fact for each in (facts or {}).values() for fact in each],
+    )
 
 
 @dataclass(frozen=True, slots=True)
