@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from unprior.progress import Progress
     from unprior.studies.finished import FinishedStudy
     from unprior.studies.inputs import StudyInputs
+    from unprior.studies.result import StudyResult
 
 _RUN, _SEVERAL = Path("unprior-run"), Path("unprior-study")
 
@@ -141,7 +142,6 @@ def _print_list(folders: Sequence[Path], as_json: bool) -> None:
 def _print_results(finished: Sequence[FinishedStudy]) -> None:
     from rich.padding import Padding
 
-    from unprior.studies.by_model import ByModel
     from unprior.tables.terminal import as_rich, fitting
 
     for each in finished:
@@ -150,12 +150,22 @@ def _print_results(finished: Sequence[FinishedStudy]) -> None:
             for table in (result.table, *result.further_tables):
                 for part in fitting(table, output.width - 1):
                     output.print(as_rich(part))
-            between = "\n" if isinstance(result, ByModel) else " "
-            output.print(Padding(between.join(result.sentences), (0, 0, 1, 0)))
+            output.print(Padding("\n".join(_paragraphs(result)), (0, 0, 1, 0)))
         if each.lacks:
             kind = "left out" if result is None else "not complete"
             errors.print(f"{kind}: {each.lacks}", style="yellow", soft_wrap=True)
             errors.print()
+
+
+def _paragraphs(result: StudyResult) -> list[str]:
+    """The sentences: one paragraph for each model, and one about all of them."""
+    from unprior.studies.by_model import ByModel
+
+    if not isinstance(result, ByModel):
+        return [" ".join(result.sentences)]
+    by_model = [f"{name}: {' '.join(each.sentences)}" for name, each in result.results.items()]
+    about_all = result.sentences[sum(len(each.sentences) for each in result.results.values()) :]
+    return [*by_model, *([" ".join(about_all)] if about_all else [])]
 
 
 def _record(folder: Path, finished: FinishedStudy) -> dict[str, Any]:
