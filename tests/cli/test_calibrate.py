@@ -389,3 +389,19 @@ def test_halves_of_pairs_are_not_evaluated(run: Callable, rewrite: Callable, fil
         "2 pairs are not sound", "line 1: pair 6 (qa): has no commonsense (cs) side"
     )
     run("evaluate", scores, decisions, "--skip-invalid").refused("no sound pair is left")
+
+
+def test_evaluate_by_subcategory(run: Callable, files: Any) -> None:
+    told = run("evaluate", files.scores, files.decisions, "--by", "subcategory", "--resamples", 200)
+    assert told.code == 0
+    table = read_scores(files.scores).where(split="test")
+    names = sorted(str(name) for name in table.values_of("subcategory"))
+    for name in names:
+        assert name.split()[0] in told.out
+    record = run("evaluate", files.scores, files.decisions, "--by", "subcategory", "--resamples", 200, "--json").json
+    groups = [task["group"] for task in record["tasks"] if task["task"] == "mc"]
+    assert sorted(groups) == names
+    for task in record["tasks"]:
+        rows = table.where(subcategory=task["group"], task=task["task"], side="cf")
+        assert task["cf"]["total"] == len(rows)
+    run("evaluate", files.scores, files.decisions, "--by", "nonsense").refused("nonsense")

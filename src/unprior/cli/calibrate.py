@@ -197,8 +197,8 @@ def evaluate(
     judged, rows = sound_rows(table, rows, scores, skip_invalid=skip_invalid)
     final = read_final_answers(decisions, table, rows.nonzero()[0])
     _check_origin(decisions, judged, force=force)
-    statistics = {"resamples": resamples, "seed": seed}
-    groups = {} if by is None else {"by": by}
+    statistics: dict[str, Any] = {"resamples": resamples, "seed": seed}
+    groups: dict[str, Any] = {} if by is None else {"by": by}
     evaluation = evaluate_answers(judged, final, **statistics, **groups)
     methods = None
     if baselines is not None:
@@ -228,7 +228,7 @@ def _compare_methods(
     baselines: Path,
     development: ScoreTable | None,
     epsilon_cs: float,
-    statistics: dict[str, int],
+    statistics: dict[str, Any],
 ) -> Methods:
     from unprior.baselines.answers import read_answers, read_references
     from unprior.baselines.controls import run_controls

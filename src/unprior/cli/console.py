@@ -20,6 +20,8 @@ from unprior.errors import UnpriorError, UnpriorWarning
 if TYPE_CHECKING:
     from rich.status import Status
 
+    from unprior.tables.model import Table
+
 # What moves the cursor, colours or renames the terminal (ESC, C0, DEL, C1), and what turns the direction of writing.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _IN_PYTHON_AND_COMMANDS = re.compile(r"[\w.]+(?:=\w+|\([^)]*\)) \(command line: ([^)]*)\)")
@@ -89,6 +91,16 @@ def print_json(record: Any) -> None:
 def print_json_text(text: str) -> None:
     """Print a JSON document that is text already; controls that JSON permits in strings are escaped."""
     print(_NOT_ESCAPED_BY_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def print_tables(*tables: Table) -> None:
+    """Print tables to standard output, each in parts that fit the terminal."""
+    from unprior.tables.terminal import as_rich, fitting
+
+    for table in tables:
+        for part in fitting(table, output.width - 1):
+            output.print(as_rich(part))
+        output.print()
 
 
 def warn(message: str) -> None:

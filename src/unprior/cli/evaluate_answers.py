@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, look_up
-from unprior.cli.console import AsJson, output, print_json, warn
+from unprior.cli.console import AsJson, print_json, print_tables, warn
 from unprior.cli.lazy import examples
 
 
@@ -47,7 +47,6 @@ def evaluate_answers(
     """Parse what a model wrote and print the original-model block of the main table, by subcategory, too."""
     from unprior.evaluation import raw_answers
     from unprior.scores.checked import warn_about_cut_off
-    from unprior.tables.terminal import as_rich
 
     questions = look_up(benchmark, seed, variant, data_dir)
     if split is None:
@@ -65,6 +64,4 @@ def evaluate_answers(
     if as_json:
         print_json(result.record())
         return
-    output.print(as_rich(result.table))
-    output.print()
-    output.print(as_rich(result.groups_table))
+    print_tables(result.table, result.groups_table)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unprior.cli.console import AsJson, errors, output, print_json
+from unprior.cli.console import AsJson, errors, output, print_json, print_tables
 from unprior.cli.lazy import examples
 from unprior.cli.model import TrustRemoteCode
 
@@ -142,14 +142,10 @@ def _print_list(folders: Sequence[Path], as_json: bool) -> None:
 def _print_results(finished: Sequence[FinishedStudy]) -> None:
     from rich.padding import Padding
 
-    from unprior.tables.terminal import as_rich, fitting
-
     for each in finished:
         result = each.result
         if result is not None:
-            for table in (result.table, *result.further_tables):
-                for part in fitting(table, output.width - 1):
-                    output.print(as_rich(part))
+            print_tables(result.table, *result.further_tables)
             output.print(Padding("\n".join(_paragraphs(result)), (0, 0, 1, 0)))
         if each.lacks:
             kind = "left out" if result is None else "not complete"
