@@ -11,7 +11,7 @@ BASE ?= c9ee599
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against same-results train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against same-results train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -64,7 +64,10 @@ engines: $(ENGINES)/vllm.stamp  ## A virtual environment with a real vLLM, for t
 test-engines: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The engines against a real vLLM on this machine.
 	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python $(BIN)/pytest -rP -m engines tests/engines
 
-bench: bench-core bench-engine bench-baselines bench-studies bench-client bench-against  ## Measure speed side by side with the straightforward way; updates README and docs.
+bench: bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-against  ## Measure speed side by side with the straightforward way; updates README and docs.
+
+bench-startup: $(VENV)/dev.stamp  ## How long commands take to start, beside bare scripts of the same libraries.
+	$(BIN)/python bench/startup.py --update README.md
 
 bench-core: $(VENV)/dev.stamp  ## The calibration core against a row-by-row implementation.
 	$(BIN)/python bench/core.py --update README.md

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from unprior.benchmarks import registry
-from unprior.benchmarks.check import check_benchmark
+from unprior.benchmarks.check import check_folder
 from unprior.benchmarks.entry import Entry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +40,7 @@ def test_the_example_works(entry: Entry, tmp_path: Path, monkeypatch: pytest.Mon
     assert benchmark.counts() == dict(entry.card.counts)
     moved = registry.load_benchmark("odd-clocks", tmp_path, data_dir=tmp_path, variant="order-3210")
     assert [example.answer for example in moved][:2] == ["A", "D"]
-    result = check_benchmark(entry, folder)
+    result = check_folder(entry, folder)
     assert len(result.missing) == 80
     differing = {count.name: count.found for count in result.counts if count.published != count.found}
     assert differing == {"images": 0}

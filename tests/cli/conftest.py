@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import unprior
 from unprior import SelectivePriorCalibrator, synthesize
 from unprior.benchmarks.microworld.benchmark import microworld
 from unprior.benchmarks.schema import Example
@@ -88,6 +89,7 @@ def run_command() -> Callable[..., Result]:
     def run_there(*arguments: object, **environment: str) -> Result:
         command = [str(Path(sys.executable).parent / "unprior"), *(str(argument) for argument in arguments)]
         variables = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"} | environment
+        variables["PYTHONPATH"] = str(Path(unprior.__file__).parents[1])  # what is tested here runs there
         done = subprocess.run(command, capture_output=True, env=variables, timeout=60, check=False)
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 

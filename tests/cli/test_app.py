@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import unprior
+from unprior.cli.app import Commands
 from unprior.tables.format import format_p
 
+HEAVY = ("numpy", "scipy", "pyarrow", "pydantic", "matplotlib", "jinja2", "torch", "rich.progress", "rich.markdown",
+         "unprior.scores", "unprior.studies", "unprior.cli.calibrate", "unprior.cli.run")  # fmt: skip
 ANSI = re.compile(r"\x1b\[")
 
 
@@ -16,13 +22,76 @@ def test_version(run: Callable) -> None:
     assert (result.code, result.out, result.err) == (0, f"unprior {unprior.__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["run", "score", "ask", "synth", "convert", "fit", "apply", "evaluate"])
+LISTED = [command for commands in Commands.listed.values() for command in commands]
+SINGLE = [command.name for command in LISTED if command.name != "data"]
+WITH_EXAMPLES = {"synth", "convert", "fit", "apply", "evaluate", "evaluate-answers", "study", "reproduce"}
+IN_DATA = ["list", "show", "get", "check", "gallery"]
+
+
+@pytest.mark.parametrize("command", SINGLE)
 def test_every_command_has_help(run: Callable, command: str) -> None:
-    assert command in run("--help").out
     result = run(command, "--help")
     assert result.code == 0
     assert f" {command} [OPTIONS]" in result.out
     assert "--json" in result.out
+
+
+@pytest.mark.parametrize("command", [*sorted(WITH_EXAMPLES), *(f"data {name}" for name in IN_DATA)])
+@pytest.mark.parametrize("width", [80, 100])
+def test_help_ends_with_two_calls_that_are_understood(
+    run: Callable, command: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = run(*command.split(), "--help").out
+    _, _, tail = shown.partition(" Examples ")
+    calls = [call.split() for call in " ".join(tail.split()).split("$ ")[1:]]
+    assert len(calls) == 2
+    assert "Output" in shown
+    for call in calls:
+        assert call[: 1 + len(command.split())] == ["unprior", *command.split()]
+        known = run(*command.split(), "--help").out
+        for option in (word for word in call if word.startswith("--")):
+            assert option in known
+
+
+def test_help_lists_every_command_under_its_heading(run: Callable) -> None:
+    shown = run("--help").out
+    for heading, commands in Commands.listed.items():
+        _, _, below = shown.partition(f"─ {heading} ─")
+        panel = below.partition("╰")[0]
+        for command in commands:
+            assert f"│ {command.name} " in panel
+            assert command.summary in panel
+    assert run().code == 2
+    assert "Start here" in run().out
+
+
+def test_help_imports_no_command_and_nothing_heavy() -> None:
+    code = (
+        "import sys; from unprior.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        f"print(*[name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.split() == []
+    assert "evaluate-answers" in done.stdout
+
+
+def test_a_command_imports_only_itself(files: Any) -> None:
+    code = (
+        "import sys; from unprior.cli import main\n"
+        f"try: main(['fit', {str(files.scores)!r}, '--out', 'cal.json'])\nexcept SystemExit: pass\n"
+        "print(*[name for name in sys.modules if name.startswith('unprior.')], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stderr.split()
+    assert "unprior.cli.calibrate" in loaded
+    for absent in ("unprior.cli.study", "unprior.cli.run", "unprior.studies", "unprior.report", "unprior.engines"):
+        assert absent not in loaded
+
+
+def test_a_slip_in_a_command_is_recognised(run: Callable) -> None:
+    run("evalute").refused("No such command 'evalute'. Did you mean 'evaluate'")
 
 
 @pytest.mark.parametrize(

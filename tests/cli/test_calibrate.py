@@ -11,7 +11,6 @@ import pytest
 
 from row_changes import Rows, edit, edit_all, only, read_lines
 from unprior import SelectivePriorCalibrator, evaluate, read_scores
-from unprior.report import evaluation_record
 
 DECISION_FIELDS = {
     "pair_id", "side", "task", "original", "final", "proposal", "strength", "margin", "revised", "reason",
@@ -60,7 +59,7 @@ def test_pipeline_agrees_with_the_python_api(run: Callable, ending: str, uncerta
     assert sum(applied.json["reasons"].values()) == 1200
     evaluated = run("evaluate", scores, decided, "--json")
     test = table.mask(split="test")
-    record = evaluation_record(evaluate(table.take(test), expected.final_positions[test]))
+    record = evaluate(table.take(test), expected.final_positions[test]).record()
     assert evaluated.json == record | {"bounds": 0, "warnings": []}
     assert [task["cf"]["total"] for task in evaluated.json["tasks"]] == [230, 230]
 
@@ -344,7 +343,7 @@ def test_evaluate_options(run: Callable, files: Any) -> None:
     table = read_scores(files.scores)
     final = SelectivePriorCalibrator.load(files.calibrator).predict(table).final_positions
     result = run("evaluate", files.scores, files.decisions, "--split", "all", "--resamples", 50, "--seed", 4, "--json")
-    expected = evaluation_record(evaluate(table, final, resamples=50, seed=4))
+    expected = evaluate(table, final, resamples=50, seed=4).record()
     assert result.json == expected | {"bounds": 0, "warnings": []}
     assert (result.json["resamples"], result.json["seed"], result.json["holm_family"]) == (50, 4, 4)
     development = run("evaluate", files.scores, files.decisions, "--split", "dev", "--json").json
@@ -389,3 +388,19 @@ def test_halves_of_pairs_are_not_evaluated(run: Callable, rewrite: Callable, fil
         "2 pairs are not sound", "line 1: pair 6 (qa): has no commonsense (cs) side"
     )
     run("evaluate", scores, decisions, "--skip-invalid").refused("no sound pair is left")
+
+
+def test_evaluate_by_subcategory(run: Callable, files: Any) -> None:
+    told = run("evaluate", files.scores, files.decisions, "--by", "subcategory", "--resamples", 200)
+    assert told.code == 0
+    table = read_scores(files.scores).where(split="test")
+    names = sorted(str(name) for name in table.values_of("subcategory"))
+    for name in names:
+        assert name.split()[0] in told.out
+    record = run("evaluate", files.scores, files.decisions, "--by", "subcategory", "--resamples", 200, "--json").json
+    groups = [task["group"] for task in record["tasks"] if task["task"] == "mc"]
+    assert sorted(groups) == names
+    for task in record["tasks"]:
+        rows = table.where(subcategory=task["group"], task=task["task"], side="cf")
+        assert task["cf"]["total"] == len(rows)
+    run("evaluate", files.scores, files.decisions, "--by", "nonsense").refused("nonsense")

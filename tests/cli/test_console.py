@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.text import Text
 
-from unprior import UnpriorError
+from unprior import UnpriorError, errors
 from unprior.benchmarks.download import Fetched
 from unprior.cli import console
-from unprior.cli.console import PlainConsole, print_json, refuse_overwriting, warn
+from unprior.cli.console import PlainConsole, print_json, refuse_overwriting, showing_warnings, warn
 from unprior.cli.data_display import download_progress
 from unprior.cli.progress import progress
 from unprior.scoring.run import Progress
@@ -33,6 +35,29 @@ def test_warnings_go_to_standard_error_as_they_are(capsys: pytest.CaptureFixture
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == "warning: [bold]model[/bold] " + "x" * 200 + "\n"
+
+
+@pytest.mark.parametrize("action", ["error", "ignore", "once"])
+def test_every_warning_of_the_library_is_shown_each_time(action: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter(action)
+        with showing_warnings():
+            for _ in range(3):
+                errors.warn("few pairs; see split=None (command line: --split all)")
+        assert capsys.readouterr().err == 3 * "warning: few pairs; see --split all\n"
+        with warnings.catch_warnings(record=True) as others:
+            warnings.simplefilter("always")
+            with showing_warnings():
+                warnings.warn("something else", DeprecationWarning, stacklevel=1)
+    assert [str(other.message) for other in others] == ["something else"]
+    assert capsys.readouterr().err == ""
+
+
+def test_outside_of_the_command_line_a_warning_is_a_warning() -> None:
+    with showing_warnings():
+        pass
+    with pytest.warns(errors.UnpriorWarning, match="few pairs"):
+        errors.warn("few pairs")
 
 
 def controls(text: str) -> set[str]:

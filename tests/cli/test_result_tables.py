@@ -10,8 +10,8 @@ from made_up_methods import COSTS, made_up
 from unprior import Evaluation, ScoreTable, SelectivePriorCalibrator, evaluate
 from unprior.baselines.answers import Cost
 from unprior.cli.baseline import print_comparison
-from unprior.cli.calibrate import print_evaluation, print_methods
-from unprior.cli.console import output
+from unprior.cli.calibrate import print_methods
+from unprior.cli.console import output, print_tables
 from unprior.cli.run import print_run
 from unprior.evaluation.comparison import SideResult, TaskResult
 from unprior.evaluation.metrics import Change, Metrics, Share
@@ -29,6 +29,10 @@ TASK = TaskResult("llava", "cdh", "mc", BEFORE, AFTER, CF, CS)
 
 def evaluation(*tasks: TaskResult) -> Evaluation:
     return Evaluation(tasks or (TASK,), level=0.95, resamples=10_000, seed=3)
+
+
+def show(evaluation: Evaluation) -> None:
+    print_tables(evaluation.table, evaluation.changes_table)
 
 
 class Terminal:
@@ -52,7 +56,7 @@ def terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 
 
 def test_metrics_before_and_after_and_tests(terminal: Terminal) -> None:
-    print_evaluation(evaluation())
+    show(evaluation())
     seen = terminal.lines()
     assert "llava on cdh" in seen
     assert any(line.startswith("MC Original 0.500 0.950 0.450 0.474 0.900") for line in seen)
@@ -65,7 +69,7 @@ def test_metrics_before_and_after_and_tests(terminal: Terminal) -> None:
 
 
 def test_several_models_are_named(terminal: Terminal) -> None:
-    print_evaluation(evaluation(TASK, dataclasses.replace(TASK, task="qa"), dataclasses.replace(TASK, model=None)))
+    show(evaluation(TASK, dataclasses.replace(TASK, task="qa"), dataclasses.replace(TASK, model=None)))
     seen = terminal.lines()
     assert seen.count("llava on cdh") == seen.count("? on cdh") == 2
     assert "Holm's adjustment covers all 6 of them" in " ".join(seen)
@@ -73,14 +77,14 @@ def test_several_models_are_named(terminal: Terminal) -> None:
 
 @pytest.mark.parametrize("model", ["llava[v1.5]", "[bold]m", "x[/INST]"])
 def test_a_model_name_with_brackets_is_shown_as_it_is(terminal: Terminal, model: str) -> None:
-    print_evaluation(evaluation(TASK, dataclasses.replace(TASK, model=model)))
+    show(evaluation(TASK, dataclasses.replace(TASK, model=model)))
     assert terminal.lines().count(f"{model} on cdh") == 2
 
 
 def test_what_is_undefined_is_a_dash(terminal: Terminal) -> None:
     nothing_wrong = Metrics(cf=Share(5, 5), cs=Share(0, 5), ccr=Share(0, 0), attraction=Share(0, 0))
     side = dataclasses.replace(CS, low=float("nan"), high=float("nan"))
-    print_evaluation(evaluation(dataclasses.replace(TASK, method=nothing_wrong, cs=side)))
+    show(evaluation(dataclasses.replace(TASK, method=nothing_wrong, cs=side)))
     text = " ".join(terminal.lines())
     assert "SPC 1.000 0.000 -1.000 – – +10.0/-1.0 [+6.2, +13.8] – 21/1 1/3" in text
     assert "nan" not in text
@@ -92,7 +96,7 @@ def test_no_number_is_lost_in_eighty_columns(terminal: Terminal) -> None:
     shown = []
     for width in (80, 200):
         terminal.resize(width)
-        print_evaluation(several)
+        show(several)
         lines = terminal.lines()
         assert "…" not in " ".join(lines)
         shown.append({word for line in lines for word in line.split() if "0." in word or "/" in word})

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import tiny_models
+import unprior
 from hand_questions import write_benchmark
-from unprior import read_scores, synthesize
+from unprior import Progress, UnpriorError, synthesize
 from unprior.studies.inputs import NEEDS
 from unprior.studies.registry import STUDIES
 from unprior.studies.study import QUESTIONS
@@ -97,6 +98,71 @@ def test_a_broken_file_is_left_aside(run: Callable, scored: Path) -> None:
     assert told.err.count("left aside") == 3
     (scored / "scores.parquet").write_bytes(b"broken")
     run("study", "main-comparison", "--run", scored).refused("scores.parquet", "not a Parquet file")
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path) -> tuple[Path, Path]:
+    """Score tables of two models."""
+    folders = tmp_path / "a", tmp_path / "b"
+    for seed, folder in enumerate(folders):
+        synthesize(seed=seed).with_columns(model=f"model-{seed}", benchmark="worlds").write(folder / "scores.parquet")
+    return folders
+
+
+def test_several_runs_stand_side_by_side(run: Callable, two_runs: tuple[Path, Path], tmp_path: Path) -> None:
+    runs = [argument for folder in two_runs for argument in ("--run", folder)]
+    shown = run("study", "components", "claim-order", *runs)
+    assert shown.code == 0
+    assert shown.out.count("model-0") >= 2  # over its rows, and before its sentences
+    assert f"Results: {Path('unprior-study', 'index.html')}" in shown.out
+    for folder in two_runs:
+        assert f"`unprior study claim-order --run {folder} --prepare`" in shown.err
+        assert not (folder / "study").exists()
+    together = json.loads((tmp_path / "unprior-study" / "components.json").read_text())
+    for seed, folder in enumerate(two_runs):
+        (alone,) = run("study", "components", "--run", folder, "--json").json
+        own = [record for record in together["records"] if record["model"] == f"model-{seed}"]
+        assert own == [{"model": f"model-{seed}"} | record for record in alone["records"]]
+        assert {f"model-{seed}: {sentence}" for sentence in alone["sentences"]} <= set(together["sentences"])
+    page = (tmp_path / "unprior-study" / "index.html").read_text(encoding="utf-8")
+    assert "model-0 and model-1 on worlds" in page
+    ready = {row["name"]: row["ready"] for row in run("study", "list", *runs, "--json").json}
+    assert ready["components"] is True
+    assert ready["claim-order"] is False
+
+
+def test_mistakes_of_several_runs_are_named(run: Callable, two_runs: tuple[Path, Path], tmp_path: Path) -> None:
+    one, _ = two_runs
+    run("study", "main", "--run", one, "--run", one / ".." / "a").refused("is given twice")
+    run("study", "main", "--run", one, "--run", tmp_path / "none").refused("none: there is no scores.parquet")
+
+
+def test_python_gets_the_same_results(two_runs: tuple[Path, Path], tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    results = unprior.study(["components", "claim-order"], two_runs, out=tmp_path / "out", report=seen.append)
+    assert list(results) == ["components", "claim-order"]
+    assert len(results) == 2
+    frame = results.to_pandas("components")
+    assert frame["model"].unique().tolist() == ["model-0", "model-1"]
+    record = json.loads((tmp_path / "out" / "components.json").read_text())
+    assert frame["variant"].tolist() == [row["variant"] for row in record["records"]]
+    with pytest.raises(UnpriorError, match="claim-order needs"):
+        results.to_pandas("claim-order")
+    shown = results._repr_html_()
+    assert "model-1" in shown
+    assert "--prepare" in shown
+    assert [(each.done, each.total) for each in seen[:2]] == [(0, 2), (1, 2)]
+    alone = unprior.study("components", two_runs[0])
+    assert not (two_runs[0] / "study").exists()
+    assert alone.title == "model-0 on worlds"
+
+
+def test_runs_of_one_model_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    folders = [tmp_path / "x" / "run", tmp_path / "y" / "run", tmp_path / "z"]
+    for seed, folder in enumerate(folders):
+        synthesize(seed=seed).write(folder / "scores.parquet")
+    names = set(unprior.study("components", folders).to_pandas("components")["model"])
+    assert names == {f"synthetic ({folders[0]})", f"synthetic ({folders[1]})", "synthetic (z)"}
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])

@@ -54,7 +54,7 @@ class CheckResult:
         return counts and not (self.missing or self.unreadable or self.changed or self.pairs.problems)
 
 
-def check_benchmark(entry: Entry, folder: Path, report: Callable[[int, int], None] | None = None) -> CheckResult:
+def check_folder(entry: Entry, folder: Path, report: Callable[[int, int], None] | None = None) -> CheckResult:
     """Load a benchmark from a folder, open every image, and compare with what was published; nothing is written there.
 
     Images that a dataset holds packed, and have not been unpacked yet, are opened in a temporary folder.

@@ -51,7 +51,7 @@ def find_entry(name: str) -> Entry:
 
 def load_benchmark(
     name: str,
-    folder: Path,
+    folder: Path | None = None,
     seed: int = 0,
     *,
     variant: str | None = None,
@@ -65,7 +65,7 @@ def load_benchmark(
     name
         A name of ``BENCHMARKS``, or the path of a file of questions.
     folder
-        Where pictures of a drawn benchmark go.
+        Where images of a drawn benchmark go; by default in the data directory.
     seed
         Which world to draw; other benchmarks have none.
     variant
@@ -97,28 +97,19 @@ def load_benchmark(
     if entry is None:
         benchmark = read_questions(Path(name))
     else:
-        place = folder if entry.drawn else data_directory(data_dir) / name
+        place = folder if entry.drawn and folder is not None else data_directory(data_dir) / _folder(name, entry, seed)
         benchmark = entry.load(place, seed, report=report)
     if change is None:
         return benchmark
     return replace(change.make(benchmark), name=f"{benchmark.name}-{variant}")
 
 
-def open_benchmark(
-    name: str,
-    seed: int = 0,
-    *,
-    variant: str | None = None,
-    data_dir: Path | None = None,
-    report: Report | None = None,
-) -> Benchmark:
-    """A benchmark to look at: a drawn one is drawn into the data directory, the others are read where they are."""
-    base = f"{name}-{variant}" if f"{name}-{variant}" in BENCHMARKS else name
-    place = Path()
-    if base in BENCHMARKS and BENCHMARKS[base].drawn:
-        family = base.partition("-")[0]  # the variants of a world show the same pictures
-        place = data_directory(data_dir) / (f"{family}-seed-{seed}" if seed else family)
-    return load_benchmark(name, place, seed, variant=variant, data_dir=data_dir, report=report)
+def _folder(name: str, entry: Entry, seed: int) -> str:
+    """Where a benchmark lies in the data directory; the variants of a drawn world show the same images."""
+    if not entry.drawn:
+        return name
+    family = name.partition("-")[0]
+    return f"{family}-seed-{seed}" if seed else family
 
 
 def variants_of(entry: Entry | None) -> dict[str, Variant]:

@@ -2,52 +2,65 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import Annotated, NoReturn
+from typing import Annotated, ClassVar, NoReturn
 
 import typer
 
-from unprior.cli import answers, ask, baseline, calibrate, data, doctor, reproduce, run, score, study, tables
-from unprior.cli.console import errors
-from unprior.cli.distributed import RayCommand
+from unprior.cli.console import errors, in_commands, showing_warnings
+from unprior.cli.lazy import Command, LazyGroup
 from unprior.errors import UnpriorError
 
-_BOTH = re.compile(r"[\w.]+(?:=\w+|\([^)]*\)) \(command line: ([^)]*)\)")
 _TERMINATED = 128 + signal.SIGTERM
+
+
+class Commands(LazyGroup):
+    """All commands; the module of one is imported when it is called."""
+
+    listed: ClassVar[Mapping[str, Sequence[Command]]] = {
+        "Start here": (
+            Command("run", "run:run", "Score, calibrate and evaluate a model in one command."),
+            Command("ask", "ask:ask", "Ask one question about one image; calibrate the answer."),
+        ),
+        "Data and scores": (
+            Command("data", "data:app", "List, download, check and show benchmarks."),
+            Command("score", "score:score", "Score every question of a benchmark.", cls="distributed:RayCommand"),
+            Command("synth", "tables:synth", "Write a synthetic score table, to try without a model."),
+            Command("convert", "tables:convert", "Convert score files to one table, or merge them."),
+        ),
+        "Calibrate": (
+            Command("fit", "calibrate:fit", "Fit a calibrator on development rows."),
+            Command("apply", "calibrate:apply", "Decide for every row of a score table."),
+            Command("evaluate", "calibrate:evaluate", "Compare decisions with the original answers."),
+            Command("evaluate-answers", "evaluate_answers:evaluate_answers", "Evaluate a file of raw answers."),
+        ),
+        "Research": (
+            Command("baseline", "baseline:baseline", "Let other methods answer the same questions."),
+            Command("study", "study:study", "Compute the paper's experiments for one or several runs."),
+            Command("reproduce", "reproduce:reproduce", "Recompute the paper's tables from its score files."),
+        ),
+        "Engines": (Command("doctor", "doctor:doctor", "Check whether a model can be scored on this machine."),),
+    }
+
 
 app = typer.Typer(
     name="unprior",
-    help="Selective Prior Calibration: make vision-language models believe their eyes.",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("run")(run.run)
-app.add_typer(data.app, name="data")
-app.command("synth")(tables.synth)
-app.command("convert")(tables.convert)
-app.command("fit")(calibrate.fit)
-app.command("apply")(calibrate.apply)
-app.command("evaluate")(calibrate.evaluate)
-app.command("evaluate-answers")(answers.evaluate_answers)
-app.command("score", cls=RayCommand)(score.score)
-app.command("ask")(ask.ask)
-app.command("doctor")(doctor.doctor)
-app.command("baseline")(baseline.baseline)
-app.command("study")(study.study)
-app.command("reproduce")(reproduce.reproduce)
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from unprior import __version__
+        from unprior._version import __version__
 
         print(f"unprior {__version__}")
         raise typer.Exit
@@ -92,15 +105,6 @@ def _terminated_like_interrupted() -> Iterator[None]:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _in_commands(message: str) -> str:
-    """A message in the words of the command line, where it also has those of Python.
-
-    >>> _in_commands("For all rows: split=None (command line: --split all).")
-    'For all rows: --split all.'
-    """
-    return _BOTH.sub(r"\1", message)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; a user's mistake ends with its message and exit code 2, without a traceback."""
     for stream in (sys.stdout, sys.stderr):
@@ -108,10 +112,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(errors="replace")
     try:
         _refuse_broken_text(sys.argv[1:] if arguments is None else arguments)
-        with _terminated_like_interrupted():
+        with _terminated_like_interrupted(), showing_warnings():
             app(args=None if arguments is None else list(arguments))
     except UnpriorError as error:
-        _fail(_in_commands(str(error)))
+        _fail(in_commands(str(error)))
     except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
         sys.stderr.close()
         sys.exit(1)

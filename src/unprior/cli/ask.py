@@ -28,7 +28,6 @@ from unprior.cli.model import (
     TrustRemoteCode,
 )
 from unprior.cli.provenance import Force, tell_differences
-from unprior.cli.thinking import warn_about_cut_off
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
@@ -96,6 +95,8 @@ def ask(
             )
         warn("a candidate is not among the tokens that the server shows; its score is only an upper bound")
     original = final = parse_answer(answered.text, labels)
+    from unprior.scores.checked import warn_about_cut_off
+
     warn_about_cut_off(int(is_cut_off(answered.text)), 1)
     decision = None
     if fitted is not None:

@@ -21,8 +21,8 @@ from unprior.cli.benchmarks import (
     prepare,
     report_missing_images,
 )
-from unprior.cli.calibrate import print_methods, print_tables, warn_about_abstaining
-from unprior.cli.console import AsJson, errors, output, print_json, warn
+from unprior.cli.calibrate import print_methods
+from unprior.cli.console import AsJson, errors, output, print_json, print_tables, warn, warn_about_abstaining
 from unprior.cli.model import (
     Attention,
     BatchSize,

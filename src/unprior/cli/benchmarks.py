@@ -55,10 +55,10 @@ def prepare(
 
 def look_up(benchmark: str, seed: int, variant: str | None, data_dir: Path | None) -> Benchmark:
     """Load a benchmark from the data directory, to read or look at."""
-    from unprior.benchmarks.registry import open_benchmark
+    from unprior.benchmarks.registry import load_benchmark
 
     with _drawing() as report:
-        return open_benchmark(benchmark, seed, variant=variant, data_dir=data_dir, report=report)
+        return load_benchmark(benchmark, None, seed, variant=variant, data_dir=data_dir, report=report)
 
 
 @contextmanager

@@ -3,42 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from unprior.cli.console import AsJson, SkipInvalid, output, print_json, refuse_overwriting, warn
+from unprior.cli.console import AsJson, SkipInvalid, output, print_json, print_tables, refuse_overwriting, warn
+from unprior.cli.lazy import examples
 from unprior.cli.model import AllowCensored
 from unprior.cli.provenance import Force, tell_differences
-from unprior.cli.tables import labelled_rows, read_table, skipped_record, whole_pairs
+from unprior.cli.tables import skipped_record
 from unprior.errors import UnpriorError
-from unprior.scores.files import table_format
-from unprior.tables.terminal import plain_table
 
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator
-    from unprior.evaluation import Evaluation, TaskResult
     from unprior.scores import ScoreTable
+    from unprior.scores.schema import IntArray
     from unprior.studies.rq2.methods import Methods
-    from unprior.tables.model import Table
 
 Scores = Annotated[
     Path, typer.Argument(metavar="SCORES", help="Score table (.jsonl or .parquet, or a published per-example file).")
 ]
-Model = Annotated[str | None, typer.Option(help="Use only the rows of this model.")]
+Model = Annotated[str | None, typer.Option(help="Use only the rows of this model.", rich_help_panel="Input")]
 
 
+@examples(
+    "unprior fit scores.parquet --out calibrator.json",
+    "unprior fit scores.parquet --out calibrator.json --uncertainty --epsilon-cs 0.1",
+)
 def fit(
     scores: Scores,
-    out: Annotated[Path, typer.Option("--out", help="Calibrator file to write (.json).")],
-    split: Annotated[str, typer.Option(help="Rows to fit on; 'all' for every row.")] = "dev",
+    out: Annotated[Path, typer.Option("--out", help="Calibrator file to write (.json).", rich_help_panel="Output")],
+    split: Annotated[str, typer.Option(help="Rows to fit on; 'all' for every row.", rich_help_panel="Input")] = "dev",
     epsilon_cs: Annotated[
-        float, typer.Option(help="Largest loss of commonsense accuracy to accept on a development task.")
+        float,
+        typer.Option(
+            help="Largest loss of commonsense accuracy to accept on a development task.", rich_help_panel="Method"
+        ),
     ] = 0.04,
-    uncertainty: Annotated[bool, typer.Option("--uncertainty", help="Fit the uncertainty-aware version.")] = False,
+    uncertainty: Annotated[
+        bool, typer.Option("--uncertainty", help="Fit the uncertainty-aware version.", rich_help_panel="Method")
+    ] = False,
     model: Model = None,
     allow_censored: AllowCensored = False,
     force: Force = False,
@@ -48,14 +54,15 @@ def fit(
     """Learn the correction strength and choose the gate on development rows."""
     from unprior.calibration import SelectivePriorCalibrator
     from unprior.calibration.development import refuse_unfit
+    from unprior.scores.checked import labelled_rows, read_checked, sound_rows
     from unprior.scores.pairs import pairs_by_task, refuse_too_few, warnings_about
     from unprior.scores.provenance import Differences, mixed_provenance
 
     refuse_overwriting(out, scores)
-    table = read_table(scores, skip_invalid=skip_invalid)
+    table = read_checked(scores, skip_invalid=skip_invalid)
     rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
     refuse_unfit(table.take(rows))
-    development, rows = whole_pairs(table, rows, scores, skip_invalid=skip_invalid)
+    development, rows = sound_rows(table, rows, scores, skip_invalid=skip_invalid)
     bounds = int(table.is_bounded[rows].sum())
     if bounds and not allow_censored:
         raise UnpriorError(
@@ -81,41 +88,53 @@ def fit(
     _print_fit(calibrator, out)
 
 
+@examples(
+    "unprior apply calibrator.json scores.parquet --out decisions.jsonl",
+    "unprior apply calibrator.json scores.parquet --out decisions.jsonl --explain",
+)
 def apply(
     calibrator_file: Annotated[Path, typer.Argument(metavar="CALIBRATOR", help="File made by `unprior fit`.")],
     scores: Scores,
-    out: Annotated[Path, typer.Option("--out", help="Decisions to write (.jsonl or .parquet), one per row.")],
-    explain: Annotated[bool, typer.Option("--explain", help="Add a sentence that explains each decision.")] = False,
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="Decisions to write (.jsonl or .parquet), one per row.", rich_help_panel="Output"),
+    ],
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Add a sentence that explains each decision.", rich_help_panel="Output"),
+    ] = False,
     force: Force = False,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
 ) -> None:
     """Decide for every row of a score table; rows need no correct answer."""
     from unprior.calibration import SelectivePriorCalibrator
+    from unprior.scores.checked import read_checked
+    from unprior.scores.files import table_format
+    from unprior.tables.terminal import plain_table
 
     refuse_overwriting(out, scores, calibrator_file)
     table_format(out)
     calibrator = SelectivePriorCalibrator.load(calibrator_file)
-    table = read_table(scores, skip_invalid=skip_invalid)
+    table = read_checked(scores, skip_invalid=skip_invalid)
     differences = calibrator.differences(table.provenance, table.values_of("model"))
     told = f"{scores}: not made like the scores that {calibrator_file} was fitted on"
     tell_differences(told, differences, force=force)
     decisions = calibrator.predict(table)
     decisions.write(out, explanations=explain)
-    reasons = decisions.count_reasons()
+    reasons, revised = decisions.count_reasons(), int(decisions.revised.sum())
     if as_json:
-        counts = {str(reason): count for reason, count in reasons.items()}
         print_json(
             {
                 "rows": len(decisions),
-                "revised": int(decisions.revised.sum()),
-                "reasons": counts,
+                "revised": revised,
+                "reasons": {str(reason): count for reason, count in reasons.items()},
                 "skipped": skipped_record(table),
                 "out": str(out),
             }
         )
         return
-    output.print(f"{int(decisions.revised.sum()):,} of {len(decisions):,} answers revised → {out}", soft_wrap=True)
+    output.print(f"{revised:,} of {len(decisions):,} answers revised → {out}", soft_wrap=True)
     overview = plain_table()
     overview.add_column("Reason")
     overview.add_column("Rows", justify="right")
@@ -125,46 +144,65 @@ def apply(
     output.print(overview)
 
 
+@examples(
+    "unprior evaluate scores.parquet decisions.jsonl",
+    "unprior evaluate scores.parquet decisions.jsonl --by subcategory --json",
+)
 def evaluate(
     scores: Scores,
-    decisions: Annotated[Path, typer.Argument(help="Decisions made from this table by `unprior apply`.")],
-    split: Annotated[str, typer.Option(help="Rows to evaluate; 'all' for every row.")] = "test",
+    decisions: Annotated[
+        Path, typer.Argument(metavar="DECISIONS", help="Decisions made from this table by `unprior apply`.")
+    ],
+    split: Annotated[
+        str, typer.Option(help="Rows to evaluate; 'all' for every row.", rich_help_panel="Input")
+    ] = "test",
     model: Model = None,
     baselines: Annotated[
-        Path | None, typer.Option(help="Answers of other methods, made by `unprior baseline`, to compare with.")
+        Path | None,
+        typer.Option(
+            help="Answers of other methods, made by `unprior baseline`, to compare with.", rich_help_panel="Input"
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Evaluate the rows of each value of this column apart, such as subcategory.",
+            rich_help_panel="Statistics",
+        ),
     ] = None,
     epsilon_cs: Annotated[
-        float, typer.Option(help="Limit of the controls beside --baselines, chosen on the dev rows of the table.")
+        float,
+        typer.Option(
+            help="Limit of the controls beside --baselines, chosen on the dev rows of the table.",
+            rich_help_panel="Statistics",
+        ),
     ] = 0.04,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples of pairs.", min=1)] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", min=0)] = 20260712,
+    resamples: Annotated[
+        int, typer.Option(help="Bootstrap resamples of pairs.", min=1, rich_help_panel="Statistics")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", min=0, rich_help_panel="Statistics")] = 20260712,
     force: Force = False,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare decisions with the original answers, and with other methods: accuracy, intervals, exact tests."""
-    from unprior.baselines.answers import read_answers, read_references
-    from unprior.baselines.controls import run_controls
-    from unprior.evaluation import evaluate as compare
+    from unprior.evaluation import evaluate as evaluate_answers
     from unprior.evaluation.answers import read_final_answers
-    from unprior.report import evaluation_record
+    from unprior.scores.checked import labelled_rows, read_checked, sound_rows
     from unprior.scores.pairs import warnings_about
-    from unprior.studies.rq2.methods import compare_methods
 
-    table = read_table(scores, skip_invalid=skip_invalid)
+    table = read_checked(scores, skip_invalid=skip_invalid)
     rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
-    judged, rows = whole_pairs(table, rows, scores, skip_invalid=skip_invalid)
-    final = read_final_answers(decisions, table, np.flatnonzero(rows))
+    judged, rows = sound_rows(table, rows, scores, skip_invalid=skip_invalid)
+    final = read_final_answers(decisions, table, rows.nonzero()[0])
     _check_origin(decisions, judged, force=force)
-    evaluation = compare(judged, final, resamples=resamples, seed=seed)
+    statistics: dict[str, Any] = {"resamples": resamples, "seed": seed}
+    groups: dict[str, Any] = {} if by is None else {"by": by}
+    evaluation = evaluate_answers(judged, final, **statistics, **groups)
     methods = None
     if baselines is not None:
-        development = table.mask(model=model, split="dev") if split == "test" else np.zeros(len(table), dtype=np.bool_)
-        controls = run_controls(table.take(development), judged, epsilon_cs=epsilon_cs) if development.any() else []
-        methods = compare_methods(
-            judged, final, read_answers(baselines, judged), controls=controls,
-            references=read_references(baselines), resamples=resamples, seed=seed,
-        )  # fmt: skip
+        development = table.where(model=model, split="dev") if split == "test" else None
+        methods = _compare_methods(judged, final, baselines, development, epsilon_cs, statistics)
     bounds = int(judged.is_bounded.sum())
     if bounds:
         warn(_bounds(bounds, len(judged)))
@@ -172,14 +210,31 @@ def evaluate(
     warn_about(cautions)
     if as_json:
         print_json(
-            evaluation_record(evaluation)
+            evaluation.record()
             | {"bounds": bounds, "warnings": cautions}
             | ({} if methods is None else {"methods": methods.records()})
         )
         return
-    print_evaluation(evaluation)
+    print_tables(evaluation.table, evaluation.changes_table)
     if methods is not None:
         print_methods(methods)
+
+
+def _compare_methods(
+    judged: ScoreTable,
+    final: IntArray,
+    baselines: Path,
+    development: ScoreTable | None,
+    epsilon_cs: float,
+    statistics: dict[str, Any],
+) -> Methods:
+    from unprior.baselines.answers import read_answers, read_references
+    from unprior.baselines.controls import run_controls
+    from unprior.studies.rq2.methods import compare_methods
+
+    controls = run_controls(development, judged, epsilon_cs=epsilon_cs) if development else []
+    answers, references = read_answers(baselines, judged), read_references(baselines)
+    return compare_methods(judged, final, answers, controls=controls, references=references, **statistics)
 
 
 def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> None:
@@ -197,48 +252,11 @@ def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> None:
 
 
 def print_methods(methods: Methods) -> None:
-    """All methods beside each other, and what they cost."""
-    from unprior.studies.rq2.cost import Costs, MethodCost
+    """All methods beside each other, and what they cost where that was measured."""
+    from unprior.studies.rq2.cost import Costs
 
-    measured = [MethodCost(row.name, row.label, row.cost) for row in methods.rows if row.cost is not None]
-    if methods.original_cost is not None:
-        measured.insert(0, MethodCost("original", "Original answer", methods.original_cost))
-    print_tables(methods.table, *([Costs(tuple(measured)).table] if measured else []))
-
-
-def print_evaluation(evaluation: Evaluation) -> None:
-    """The main comparison and its tests, with a block for every model and benchmark where there are several."""
-    from unprior.studies.by_model import ByModel
-    from unprior.studies.rq2.main_comparison import MainComparison
-    from unprior.studies.rq2.significance import Comparison, Family, Significance
-
-    sources: dict[str, list[TaskResult]] = {}
-    for task in evaluation.tasks:
-        sources.setdefault(f"{task.model or '?'} on {task.benchmark or '?'}", []).append(task)
-    main = {name: MainComparison(replace(evaluation, tasks=tuple(tasks))) for name, tasks in sources.items()}
-    families = tuple(
-        Family(
-            name,
-            tuple(
-                Comparison(task.task, side, result.change, result.test.p_value, result.holm_p)
-                for task in tasks
-                for side, result in (("cf", task.cf), ("cs", task.cs))
-            ),
-        )
-        for name, tasks in sources.items()
-    )
-    covers = f"Exact two-sided McNemar tests; Holm's adjustment covers all {evaluation.family} of them."
-    print_tables(ByModel(main).table, replace(Significance(families).table, caption=covers))
-
-
-def print_tables(*tables: Table) -> None:
-    """Tables in parts that fit the terminal."""
-    from unprior.tables.terminal import as_rich, fitting
-
-    for table in tables:
-        for part in fitting(table, output.width - 1):
-            output.print(as_rich(part))
-        output.print()
+    costs = Costs.from_methods(methods)
+    print_tables(methods.table, *([costs.table] if costs.rows else []))
 
 
 def warn_about(cautions: Iterable[str]) -> None:
@@ -285,6 +303,8 @@ def _fit_record(calibrator: SelectivePriorCalibrator, out: Path) -> dict[str, An
 
 
 def _print_fit(calibrator: SelectivePriorCalibrator, out: Path) -> None:
+    from unprior.tables.terminal import plain_table
+
     selection, settings = calibrator.selection_, calibrator.settings_
     version = "uncertainty-aware" if calibrator.uncertainty else "standard"
     output.print(

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.status import Status
 from rich.text import Text
 
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, UnpriorWarning
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from unprior.tables.model import Table
 
 # What moves the cursor, colours or renames the terminal (ESC, C0, DEL, C1), and what turns the direction of writing.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_IN_PYTHON_AND_COMMANDS = re.compile(r"[\w.]+(?:=\w+|\([^)]*\)) \(command line: ([^)]*)\)")
 _NOT_ESCAPED_BY_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -55,30 +62,24 @@ class PlainConsole(Console):
 
     def status(self, status: RenderableType, **options: Any) -> Status:
         """A spinner with a text beside it."""
-        return _PlainStatus(status, console=self, **options)
+        from unprior.cli.status import PlainStatus
 
-
-class _PlainStatus(Status):
-    """A spinner takes a string for markup, on whatever console."""
-
-    def __init__(self, status: RenderableType, **options: Any) -> None:
-        super().__init__(_as_text(status), **options)
-
-    def update(self, status: RenderableType | None = None, **options: Any) -> None:
-        super().update(None if status is None else _as_text(status), **options)
-
-
-def _as_text(status: RenderableType) -> RenderableType:
-    return Text(status) if isinstance(status, str) else status
+        return PlainStatus(status, console=self, **options)
 
 
 output = PlainConsole()
 errors = PlainConsole(stderr=True)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON, for programs.", rich_help_panel="Output")
+]
 SkipInvalid = Annotated[
     bool,
-    typer.Option("--skip-invalid", help="Leave invalid rows out and list them, instead of refusing the file."),
+    typer.Option(
+        "--skip-invalid",
+        help="Leave invalid rows out and list them, instead of refusing the file.",
+        rich_help_panel="Input",
+    ),
 ]
 
 
@@ -92,9 +93,48 @@ def print_json_text(text: str) -> None:
     print(_NOT_ESCAPED_BY_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
+def print_tables(*tables: Table) -> None:
+    """Print tables to standard output, each in parts that fit the terminal."""
+    from unprior.tables.terminal import as_rich, fitting
+
+    for table in tables:
+        for part in fitting(table, output.width - 1):
+            output.print(as_rich(part))
+        output.print()
+
+
 def warn(message: str) -> None:
     """Say something that a person should act on."""
     errors.print(f"warning: {message}", style="yellow", soft_wrap=True)
+
+
+def in_commands(message: str) -> str:
+    """A message of the library in the words of the command line, where it has those of Python, too.
+
+    >>> in_commands("For all rows: split=None (command line: --split all).")
+    'For all rows: --split all.'
+    """
+    return _IN_PYTHON_AND_COMMANDS.sub(r"\1", message)
+
+
+@contextmanager
+def showing_warnings() -> Iterator[None]:
+    """Print every warning of the library as the commands print theirs, each time it is given."""
+    with warnings.catch_warnings():  # puts back what is changed here
+        show_others = warnings.showwarning
+
+        def show(
+            message: Warning | str, category: type[Warning], filename: str, lineno: int,
+            file: TextIO | None = None, line: str | None = None,
+        ) -> None:  # fmt: skip
+            if issubclass(category, UnpriorWarning):
+                warn(in_commands(str(message)))
+            else:
+                show_others(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", UnpriorWarning)
+        yield
 
 
 def refuse_overwriting(out: Path, *inputs: Path) -> None:

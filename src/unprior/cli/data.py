@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,15 +10,28 @@ import typer
 
 from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, look_up, prepare
 from unprior.cli.console import AsJson, errors, output, print_json, warn
-from unprior.cli.data_display import card_record, download_progress, flaw_records, print_card, print_check
+from unprior.cli.data_display import card_record, check_record, download_progress, print_card, print_check
+from unprior.cli.lazy import Function, epilog, examples
 from unprior.errors import UnpriorError
 
-app = typer.Typer(help="Benchmarks: what there is, how to get it, and a look at it.", no_args_is_help=True)
+app = typer.Typer(
+    help="Benchmarks: what there is, how to get it, and a look at it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A benchmark of `unprior data list`.")]
 
 
-@app.command("list")
+def _command(name: str) -> Callable[[Function], Function]:
+    """Register a command with its examples."""
+    return lambda function: app.command(name, epilog=epilog(function))(function)
+
+
+@_command("list")
+@examples("unprior data list", "unprior data list --data-dir /data/benchmarks --json")
 def list_benchmarks(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """List the benchmarks that have a name, and which of them are on this machine."""
     from unprior.benchmarks.check import presence
@@ -40,8 +54,9 @@ def list_benchmarks(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     output.print(table)
 
 
-@app.command("show")
-def show_benchmark(
+@_command("show")
+@examples("unprior data show cdh-bench", "unprior data show cdh-bench --variant qa-relabelled")
+def show(
     name: Name, variant: VariantName = None, seed: WorldSeed = 0, data_dir: DataDir = None, as_json: AsJson = False
 ) -> None:
     """Tell all about a benchmark: source, licence, counts, split, variants, a sample, and its known flaws."""
@@ -64,11 +79,15 @@ def show_benchmark(
         warn(absent)
 
 
-@app.command("get")
-def get_benchmark(
+@_command("get")
+@examples("unprior data get cdh-bench", "unprior data get microworld --seed 3 --out worlds/")
+def get(
     name: Name,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for its files; by default one of its name in the data directory.")
+        Path | None,
+        typer.Option(
+            help="Folder for its files; by default one of its name in the data directory.", rich_help_panel="Output"
+        ),
     ] = None,
     seed: WorldSeed = 0,
     data_dir: DataDir = None,
@@ -97,23 +116,24 @@ def get_benchmark(
         benchmark = entry.load(folder)
     questions = folder / "questions.jsonl"
     write_questions(questions, benchmark)
-    pictures, missing = len(benchmark.images()), len(benchmark.missing_images())
+    images, missing = len(benchmark.images()), len(benchmark.missing_images())
     if as_json:
         print_json(
-            {"benchmark": benchmark.name, "examples": len(benchmark), "images": pictures, "missing": missing,
+            {"benchmark": benchmark.name, "examples": len(benchmark), "images": images, "missing": missing,
              "out": str(questions)}
         )  # fmt: skip
         return
-    output.print(f"{len(benchmark):,} questions about {pictures:,} pictures → {questions}", soft_wrap=True)
+    output.print(f"{len(benchmark):,} questions about {images:,} pictures → {questions}", soft_wrap=True)
     if missing:
-        warn(f"{missing:,} of {pictures:,} pictures are still missing; `unprior data check {name} {folder}` names them")
+        warn(f"{missing:,} of {images:,} pictures are still missing; `unprior data check {name} {folder}` names them")
         return
     first = benchmark.examples[0]
     output.print(f"Try: unprior ask {first.image} {first.question!r}" + _options(first.texts), soft_wrap=True)
 
 
-@app.command("check")
-def check_benchmark(
+@_command("check")
+@examples("unprior data check cdh-bench", "unprior data check questions.jsonl --json")
+def check(
     name: Name,
     path: Annotated[
         Path | None,
@@ -126,7 +146,7 @@ def check_benchmark(
 
     A file of questions is checked, too: its lines, images and pairs.
     """
-    from unprior.benchmarks import check
+    from unprior.benchmarks.check import check_file, check_folder
     from unprior.benchmarks.data_dir import data_directory
     from unprior.benchmarks.registry import BENCHMARKS, find_entry
 
@@ -145,30 +165,21 @@ def check_benchmark(
         def report(done: int, total: int) -> None:
             status.update(f"Opening images: {done:,} of {total:,} …")
 
-        result = check.check_file(Path(name), report) if entry is None else check.check_benchmark(entry, place, report)
+        result = check_file(Path(name), report) if entry is None else check_folder(entry, place, report)
     if as_json:
-        print_json(
-            {
-                "sound": result.sound,
-                "counts": {count.name: {"published": count.published, "found": count.found} for count in result.counts},
-                "missing": [str(image) for image in result.missing],
-                "unreadable": list(result.unreadable),
-                "changed": list(result.changed),
-                "pairs": [str(problem) for problem in result.pairs.problems],
-                "flaws": [] if entry is None else flaw_records(entry),
-            }
-        )
+        print_json(check_record(entry, result))
     else:
         print_check(entry, result)
     if not result.sound:
         raise typer.Exit(1)
 
 
-@app.command("gallery")
+@_command("gallery")
+@examples("unprior data gallery microworld", "unprior data gallery questions.jsonl --out pairs.html --limit 20")
 def gallery(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A benchmark, or a file of questions.")],
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("gallery.html"),
-    limit: Annotated[int | None, typer.Option(help="Only the first pairs.", min=1)] = None,
+    out: Annotated[Path, typer.Option(help="The page to write.", rich_help_panel="Output")] = Path("gallery.html"),
+    limit: Annotated[int | None, typer.Option(help="Only the first pairs.", min=1, rich_help_panel="Output")] = None,
     variant: VariantName = None,
     seed: WorldSeed = 0,
     data_dir: DataDir = None,

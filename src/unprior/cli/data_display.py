@@ -40,6 +40,19 @@ def card_record(entry: Entry, benchmark: Benchmark | None) -> dict[str, Any]:
     }
 
 
+def check_record(entry: Entry | None, result: CheckResult) -> dict[str, Any]:
+    """What a check found, for programs."""
+    return {
+        "sound": result.sound,
+        "counts": {count.name: {"published": count.published, "found": count.found} for count in result.counts},
+        "missing": [str(image) for image in result.missing],
+        "unreadable": list(result.unreadable),
+        "changed": list(result.changed),
+        "pairs": [str(problem) for problem in result.pairs.problems],
+        "flaws": [] if entry is None else flaw_records(entry),
+    }
+
+
 def print_card(entry: Entry, benchmark: Benchmark | None, variants: dict[str, str]) -> None:
     """What is known of a benchmark, a sample of what was found, its variants and its flaws."""
     from rich.text import Text
@@ -119,17 +132,17 @@ def print_check(entry: Entry | None, result: CheckResult) -> None:
 def download_progress() -> Iterator[Callable[[Fetched], None]]:
     """A bar in a terminal, a plain line now and then elsewhere."""
     if not errors.is_terminal:
-        said = [time.monotonic()]
+        printed = [time.monotonic()]
 
-        def say(fetched: Fetched) -> None:
-            if time.monotonic() - said[0] >= _PLAIN_SECONDS:
-                said[0] = time.monotonic()
+        def print_line(fetched: Fetched) -> None:
+            if time.monotonic() - printed[0] >= _PLAIN_SECONDS:
+                printed[0] = time.monotonic()
                 errors.print(
                     f"file {fetched.number:,} of {fetched.files:,}: {fetched.file} ({fetched.done:,} bytes)",
                     soft_wrap=True,
                 )
 
-        yield say
+        yield print_line
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from unprior.scores.provenance import Differences
 
 Force = Annotated[
-    bool, typer.Option("--force", help="Go on although the scores were made otherwise than the calibrator's.")
+    bool,
+    typer.Option(
+        "--force",
+        help="Go on although the scores were made otherwise than the calibrator's.",
+        rich_help_panel="Input",
+    ),
 ]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, output, print_json, warn
-from unprior.cli.tables import list_skipped
+from unprior.cli.lazy import examples
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
@@ -23,26 +23,37 @@ if TYPE_CHECKING:
 _STYLES = {"equal": "green", "close": "yellow", "differs": "red"}
 
 
+@examples(
+    "unprior reproduce scores/",
+    "unprior reproduce scores/ --table tab:main --table tab:controlled --out cells.csv",
+)
 def reproduce(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the published per-example score files.")],
     table: Annotated[
-        list[str] | None, typer.Option("--table", help="LaTeX label of a table, such as tab:main; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--table", help="LaTeX label of a table, such as tab:main; may be repeated.", rich_help_panel="Input"
+        ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Only this model of the paper.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write all cells to this file (.csv or .json).")] = None,
+    model: Annotated[str | None, typer.Option(help="Only this model of the paper.", rich_help_panel="Input")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write all cells to this file (.csv or .json).", rich_help_panel="Output"),
+    ] = None,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
 ) -> None:
     """Recompute the paper's tables from its score files: ours, the paper's, the difference, a verdict."""
     from unprior.reproduction import find_scores
     from unprior.reproduction import reproduce as recompute
+    from unprior.scores.checked import warn_about_skipped
 
     if out is not None and out.suffix not in (".csv", ".json"):
         raise UnpriorError(f"{out}: cannot tell the format; the name must end in .csv or .json")
     found = _of_model(find_scores(folder, skip_invalid=skip_invalid), model)
     for scores in found.values():
         for path, problems in scores.skipped.items():
-            list_skipped(path, problems, len(scores.table))
+            warn_about_skipped(path, problems, len(scores.table))
     result = recompute({name: scores.table for name, scores in found.items()}, labels=table)
     if any("synthetic" in scores.table.column("benchmark") for scores in found.values()):
         warn("these scores are synthetic: their numbers say nothing about the paper's models")

@@ -44,7 +44,6 @@ from unprior.cli.model import (
     TrustRemoteCode,
 )
 from unprior.cli.progress import progress
-from unprior.cli.thinking import warn_about_cut_off
 from unprior.errors import UnpriorError
 from unprior.runs.folder import RunRecord
 
@@ -224,6 +223,8 @@ def write_run(run: ScoringRun | DistributedRun, whole: Benchmark, path: Path, do
             for part in StoredRows(run.plan.of(whole), run.store, allow_censored=run.rows.allow_censored).parts():
                 if table := part.table():
                     written.add(table)
+    from unprior.scores.checked import warn_about_cut_off
+
     warn_about_cut_off(summary.cut_off, summary.examples - len(summary.failures))
     if run.store.damaged:
         warn(f"{run.store.path}: {len(run.store.damaged):,} stored results were damaged and have been computed again")

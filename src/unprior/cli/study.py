@@ -9,128 +9,117 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unprior.cli.console import AsJson, errors, output, print_json, warn
+from unprior.cli.console import AsJson, errors, output, print_json, print_tables
+from unprior.cli.lazy import examples
 from unprior.cli.model import TrustRemoteCode
-from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
+    from unprior.progress import Progress
     from unprior.studies.finished import FinishedStudy
     from unprior.studies.inputs import StudyInputs
-    from unprior.studies.study import Study
+    from unprior.studies.result import StudyResult
 
-_RUN = Path("unprior-run")
+_RUN, _SEVERAL = Path("unprior-run"), Path("unprior-study")
 
 
+@examples(
+    "unprior study all --run unprior-run --prepare", "unprior study rq1 rq2 --run run-a --run run-b --out compared"
+)
 def study(
     names: Annotated[
         list[str],
         typer.Argument(metavar="NAME…", help="Studies, rq1 … rq5, or all; `list` shows them.", show_default=False),
     ],
-    run: Annotated[Path, typer.Option("--run", help="Folder of a run, made by `unprior run`.")] = _RUN,
-    out: Annotated[Path | None, typer.Option(help="Folder for the results; by default `study` in the run.")] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--run",
+            help="Folder of a run, made by `unprior run`; given several times, models stand side by side.",
+            show_default=str(_RUN),
+            rich_help_panel="Input",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"Folder for the results; by default `study` in the run, or {_SEVERAL} for several runs.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
     prepare: Annotated[
         bool,
-        typer.Option("--prepare", help="First ask the model what the studies lack: orders, forms, views, methods."),
+        typer.Option(
+            "--prepare",
+            help="First ask the model what the studies lack: orders, forms, views, methods.",
+            rich_help_panel="Preparing",
+        ),
     ] = False,
-    epsilon_cs: Annotated[float, typer.Option(help="The primary limit of commonsense loss.")] = 0.04,
-    wide_epsilon_cs: Annotated[float, typer.Option(help="The second, wider limit.")] = 0.10,
+    epsilon_cs: Annotated[
+        float, typer.Option(help="The primary limit of commonsense loss.", rich_help_panel="Method")
+    ] = 0.04,
+    wide_epsilon_cs: Annotated[float, typer.Option(help="The second, wider limit.", rich_help_panel="Method")] = 0.10,
     revis_data: Annotated[
-        Path | None, typer.Option("--revis-data", help="What REVIS learns from, to prepare with another model.")
+        Path | None,
+        typer.Option(
+            "--revis-data",
+            help="What REVIS learns from, to prepare with another model.",
+            rich_help_panel="Preparing",
+        ),
     ] = None,
-    batch_size: Annotated[int, typer.Option(help="Questions in one pass while preparing.", min=1)] = 16,
+    batch_size: Annotated[
+        int, typer.Option(help="Questions in one pass while preparing.", min=1, rich_help_panel="Preparing")
+    ] = 16,
     trust_remote_code: TrustRemoteCode = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the experiments of the paper for a scored model: tables, figures, sentences, LaTeX, one page.
+    """Compute the experiments of the paper for scored models: tables, figures, sentences, LaTeX, one page.
 
     Every study needs the scores of a run; some need more, which --prepare computes. What is lacking is named, and the
-    other studies go on.
+    other studies go on. Several runs are compared: a block of rows for each model, tests adjusted over all of them.
     """
-    from unprior.report.page import provenance_facts
-    from unprior.report.study_page import PAGE, write_study, write_study_page
-    from unprior.studies.inputs import StudyInputs
-    from unprior.studies.registry import choose_studies
+    from unprior.runs.study import study as compute
 
+    folders = run or [_RUN]
     if names == ["list"]:
-        _print_list(run, as_json)
+        _print_list(folders, as_json)
         return
-    chosen = choose_studies(names)
-    folder = out or run / "study"
-    settings = {"epsilon": epsilon_cs, "wide_epsilon": wide_epsilon_cs}
-    inputs = StudyInputs.from_run(run, **settings)
-    _refuse_other_tables(inputs, run)
-    if prepare:
-        from unprior.runs.prepare import prepare_inputs
+    folder = out or (folders[0] / "study" if len(folders) == 1 else _SEVERAL)
+    with errors.status("Reading the scores …") as status:
 
-        prepare_inputs(run, chosen, revis_data=revis_data, batch_size=batch_size, trust_remote_code=trust_remote_code)
-        inputs = StudyInputs.from_run(run, **settings)
-    for problem in inputs.problems:
-        warn(f"left aside: {problem}")
-    finished = run_studies(chosen, inputs, run)
-    with errors.status("Drawing and writing …"):
-        for each in finished:
-            write_study(folder, each)
-        write_study_page(folder / PAGE, _title(inputs), finished, {inputs.model or "?": provenance_facts(inputs.table)})
+        def report(progress: Progress) -> None:
+            done = f" {progress.done:,} of {progress.total:,} done" if progress.total else ""
+            status.update(f"{progress.doing} …{done}")
+
+        results = compute(
+            names, folders, prepare=prepare, epsilon_cs=epsilon_cs, wide_epsilon_cs=wide_epsilon_cs,
+            revis_data=revis_data, batch_size=batch_size, trust_remote_code=trust_remote_code, report=report,
+        )  # fmt: skip
+        status.update("Drawing and writing …")
+        page = results.write(folder)
     if as_json:
-        print_json([_record(folder, each) for each in finished])
+        print_json([_record(folder, each) for each in results.finished])
     else:
-        _print_results(finished)
-        output.print(f"Results: {folder / PAGE}", soft_wrap=True)
-    if all(each.result is None for each in finished):
+        _print_results(results.finished)
+        output.print(f"Results: {page}", soft_wrap=True)
+    if all(each.result is None for each in results.finished):
         raise typer.Exit(1)
 
 
-def run_studies(chosen: Sequence[Study], inputs: StudyInputs, run: Path) -> list[FinishedStudy]:
-    """Run every study whose needs are met, with progress."""
-    from unprior.studies.finished import FinishedStudy
-
-    finished = []
-    limits = inputs.epsilon, inputs.wide_epsilon
-    with errors.status("") as status:
-        for number, each in enumerate(chosen, start=1):
-            status.update(f"{number} of {len(chosen)}: {each.title} …")
-            lacking = each.missing(inputs)
-            if lacking:
-                finished.append(FinishedStudy(each, None, _lacks(each, lacking, inputs, run), limits))
-                continue
-            try:
-                finished.append(FinishedStudy(each, each.run(inputs), None, limits))
-            except UnpriorError as error:
-                finished.append(FinishedStudy(each, None, str(error), limits))
-    return finished
-
-
-def _refuse_other_tables(inputs: StudyInputs, run: Path) -> None:
-    """Every study is about pairs in two splits; without them there is nothing to do."""
-    lacking = inputs.missing("scores")
-    if lacking:
-        raise UnpriorError(
-            f"{run}: the score table lacks {' and '.join(lacking)}; studies fit on development pairs and judge on test "
-            f"pairs of a cf and a cs image. Mark them in the benchmark and score it again."
-        )
-
-
-def _lacks(study: Study, needs: Sequence[str], inputs: StudyInputs, run: Path) -> str:
-    from unprior.studies.inputs import NEEDS
-
-    named = "; ".join(f"{NEEDS[need].about} ({', '.join(inputs.missing(need))})" for need in needs)
-    return f"{study.name} needs {named}: `unprior study {study.name} --run {run} --prepare` makes it."
-
-
-def _print_list(run: Path, as_json: bool) -> None:
+def _print_list(folders: Sequence[Path], as_json: bool) -> None:
     from unprior.studies.inputs import NEEDS, StudyInputs
     from unprior.studies.registry import STUDIES
     from unprior.tables.terminal import plain_table
 
     # Without a run there is still a list to show, unless somebody asked for one that is not there.
-    inputs = StudyInputs.from_run(run) if (run / "scores.parquet").exists() or run != _RUN else None
-    rows = [
+    absent = folders == [_RUN] and not (_RUN / "scores.parquet").exists()
+    runs: list[StudyInputs] = [] if absent else [StudyInputs.from_run(folder) for folder in folders]
+    rows: list[dict[str, Any]] = [
         {
             "name": each.name,
             "question": each.question,
             "title": each.title,
             "needs": list(each.needs),
-            "ready": None if inputs is None else not each.missing(inputs),
+            "ready": not any(each.missing(inputs) for inputs in runs) if runs else None,
         }
         for each in STUDIES.values()
     ]
@@ -138,14 +127,14 @@ def _print_list(run: Path, as_json: bool) -> None:
         print_json(rows)
         return
     table = plain_table("Studies")
-    for name in ("", "Study", "Title", "Needs", *(["Ready"] if inputs else [])):
+    for name in ("", "Study", "Title", "Needs", *(["Ready"] if runs else [])):
         table.add_column(name, no_wrap=name in ("", "Study"))
     seen = ""
     for row in rows:
-        question = "" if row["question"] == seen else str(row["question"]).upper()
-        seen = str(row["question"])
-        ready = [] if inputs is None else ["yes" if row["ready"] else "–"]
-        table.add_row(question, str(row["name"]), str(row["title"]), ", ".join(row["needs"]), *ready)  # type: ignore[arg-type]
+        question = "" if row["question"] == seen else row["question"].upper()
+        seen = row["question"]
+        ready = ["yes" if row["ready"] else "–"] if runs else []
+        table.add_row(question, row["name"], row["title"], ", ".join(row["needs"]), *ready)
     output.print(table)
     output.print("; ".join(f"{name}: {need.about}" for name, need in NEEDS.items()), soft_wrap=False)
 
@@ -153,16 +142,26 @@ def _print_list(run: Path, as_json: bool) -> None:
 def _print_results(finished: Sequence[FinishedStudy]) -> None:
     from rich.padding import Padding
 
-    from unprior.tables.terminal import as_rich, fitting
-
     for each in finished:
-        if each.result is None:
-            errors.print(f"left out: {each.lacks}", style="yellow", soft_wrap=True)
+        result = each.result
+        if result is not None:
+            print_tables(result.table, *result.further_tables)
+            output.print(Padding("\n".join(_paragraphs(result)), (0, 0, 1, 0)))
+        if each.lacks:
+            kind = "left out" if result is None else "not complete"
+            errors.print(f"{kind}: {each.lacks}", style="yellow", soft_wrap=True)
             errors.print()
-            continue
-        for part in fitting(each.result.table, output.width - 1):
-            output.print(as_rich(part))
-        output.print(Padding(" ".join(each.result.sentences), (0, 0, 1, 0)))
+
+
+def _paragraphs(result: StudyResult) -> list[str]:
+    """The sentences: one paragraph for each model, and one about all of them."""
+    from unprior.studies.by_model import ByModel
+
+    if not isinstance(result, ByModel):
+        return [" ".join(result.sentences)]
+    by_model = [f"{name}: {' '.join(each.sentences)}" for name, each in result.results.items()]
+    about_all = result.sentences[sum(len(each.sentences) for each in result.results.values()) :]
+    return [*by_model, *([" ".join(about_all)] if about_all else [])]
 
 
 def _record(folder: Path, finished: FinishedStudy) -> dict[str, Any]:
@@ -170,8 +169,3 @@ def _record(folder: Path, finished: FinishedStudy) -> dict[str, Any]:
         return {"name": finished.study.name, "lacks": finished.lacks}
     record: dict[str, Any] = json.loads((folder / f"{finished.study.name}.json").read_text(encoding="utf-8"))
     return record
-
-
-def _title(inputs: StudyInputs) -> str:
-    names = [inputs.table.column(name)[0] for name in ("model", "benchmark")]
-    return " on ".join(dict.fromkeys(str(name) for name in names if name)) or "Score table"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Metrics, Share, correct, measure
 from unprior.prompts import YES_NO, is_cut_off, parse_answer, thinks
 from unprior.scores import ScoreTable
+from unprior.tables.html import as_html
+from unprior.tables.model import Table
 
 _SHOWN = 5
 
@@ -64,6 +67,59 @@ class AnswersEvaluation:
     """Lines whose own ``answer`` is not the benchmark's right answer."""
     other_tasks: int = 0
     """Lines that answer questions of a task that the benchmark (or its variant) does not have; left out."""
+
+    @property
+    def table(self) -> Table:
+        """Accuracy of every task: CF, CS, CFAD, RPD and CCR for pairs, accuracy and F1 otherwise."""
+        paired = all(task.metrics is not None for task in self.tasks)
+        names = ("CF acc", "CS acc", "CFAD ↓", "RPD ↓", "CCR ↓") if paired else ("Accuracy", "F1 (yes)", "Says yes")
+        rows = [(task.task.upper(), *(_paired_cells if paired else _unpaired_cells)(task)) for task in self.tasks]
+        return Table.plain("Original answers", ("Task", *names), rows, self._caption())
+
+    @property
+    def groups_table(self) -> Table:
+        """Right answers by subcategory."""
+        columns = {
+            f"{task.task.upper()} {side.upper()}" if task.metrics else task.task.upper(): (task, side)
+            for task in self.tasks
+            for side in (("cf", "cs") if task.metrics else ("right",))
+        }
+        rows = []
+        for name in dict.fromkeys(group.name for task in self.tasks for group in task.groups):
+            cells = []
+            for task, side in columns.values():
+                group = next((group for group in task.groups if group.name == name), None)
+                cells.append("–" if group is None else _count(getattr(group, side)))
+            rows.append((name, *cells))
+        return Table.plain("Right answers by subcategory", ("Subcategory", *columns), rows, "")
+
+    def record(self) -> dict[str, Any]:
+        """Everything in the tables, for programs; what is undefined is None."""
+        tasks = []
+        for task in self.tasks:
+            record = asdict(task)
+            if task.metrics is not None:
+                del record["metrics"]["attraction"]  # needs scores
+                values = {"cfad": task.metrics.cfad, "rpd": task.metrics.rpd}
+                record["metrics"] |= {name: None if math.isnan(value) else value for name, value in values.items()}
+            if task.f1 is not None and math.isnan(task.f1):
+                record["f1"] = None
+            tasks.append(record)
+        return asdict(self) | {"tasks": tasks}
+
+    def _repr_html_(self) -> str:
+        """Both tables, for notebooks."""
+        return as_html(self.table) + as_html(self.groups_table)
+
+    def _caption(self) -> str:
+        where = f"{self.benchmark}, split {self.split}" if self.split else self.benchmark
+        asked = " and ".join(f"{task.right.total:,} {task.task.upper()}" for task in self.tasks)
+        unparsed = sum(task.unparsed for task in self.tasks)
+        caption = f"{where}: {asked} answers; {unparsed or 'none'} without a candidate in it (counted as wrong)"
+        if any(task.cut_off for task in self.tasks):
+            cut_off = " and ".join(f"{task.cut_off:,} {task.task.upper()}" for task in self.tasks)
+            caption += f"; {cut_off} answers cut off while thinking (not read, counted as wrong)"
+        return caption
 
 
 def evaluate_answers(
@@ -233,3 +289,27 @@ def _f1(given: Sequence[str | None], true: Sequence[str | None]) -> float:
     hits = sum(one == other == "yes" for one, other in zip(given, true, strict=True))
     total = sum(one == "yes" for one in given) + sum(one == "yes" for one in true)
     return 2 * hits / total if total else float("nan")
+
+
+def _paired_cells(task: TaskAnswers) -> tuple[str, ...]:
+    metrics = task.metrics
+    assert metrics is not None
+    cfad, rpd = _number(metrics.cfad), _number(metrics.rpd)
+    return _accuracy(metrics.cf), _accuracy(metrics.cs), cfad, rpd, _accuracy(metrics.ccr)
+
+
+def _unpaired_cells(task: TaskAnswers) -> tuple[str, ...]:
+    f1 = "–" if task.f1 is None else _number(task.f1)
+    return _accuracy(task.right), f1, "–" if task.said_yes is None else _number(task.said_yes.value)
+
+
+def _accuracy(share: Share) -> str:
+    return f"{_number(share.value)} ({share.count}/{share.total})"
+
+
+def _count(share: Share) -> str:
+    return f"{share.count}/{share.total}" if share.total else "–"
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3f}"

@@ -10,7 +10,6 @@ from typing import Any
 from unprior.benchmarks.schema import Benchmark
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.evaluation import Evaluation
-from unprior.report.evaluation_record import evaluation_record
 from unprior.report.gallery import OUTCOMES, choose_gallery
 from unprior.report.headline import Summary, headline
 from unprior.report.html import write_page
@@ -116,7 +115,7 @@ def report_record(
             "settings": None if settings is None else asdict(settings),
         },
         "reasons": {str(reason): count for reason, count in decisions.count_reasons().items()},
-        "evaluation": evaluation_record(evaluation),
+        "evaluation": evaluation.record(),
         "studies": {each.study.name: None if each.result is None else each.result.records() for each in studies},
     }
 

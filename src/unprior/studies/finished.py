@@ -56,7 +56,7 @@ def run_studies(
     >>> [each.lacks is None for each in run_studies(choose_studies(["rq1"]), [StudyInputs(synthesize(seed=0))])]
     [True]
     """
-    names = _names(runs)
+    names = name_runs(runs)
     finished = []
     for number, study in enumerate(chosen):
         report(Progress(study.title, number, len(chosen)))
@@ -79,14 +79,16 @@ def run_studies(
     return finished
 
 
-def _names(runs: Sequence[StudyInputs]) -> list[str]:
+def name_runs(runs: Sequence[StudyInputs]) -> list[str]:
     """A different name for every run: its model, and its folder where two have the same model."""
     models = [inputs.model or "?" for inputs in runs]
-    count = Counter(models)
-    return [
-        model if count[model] == 1 else f"{model} ({inputs.folder or number})"
-        for number, (model, inputs) in enumerate(zip(models, runs, strict=True), start=1)
-    ]
+    folders = [str(number) if inputs.folder is None else inputs.folder.name for number, inputs in enumerate(runs, 1)]
+    same_model, same_name = Counter(models), Counter(folders)
+    names = []
+    for model, folder, inputs in zip(models, folders, runs, strict=True):
+        place = folder if same_name[folder] == 1 else str(inputs.folder)
+        names.append(model if same_model[model] == 1 else f"{model} ({place})")
+    return names
 
 
 def _lacks(study: Study, needs: Sequence[str], inputs: StudyInputs) -> str:

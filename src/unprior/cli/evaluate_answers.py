@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, look_up
-from unprior.cli.calibrate import print_tables
-from unprior.cli.console import AsJson, print_json, warn
-from unprior.cli.thinking import warn_about_cut_off
+from unprior.cli.console import AsJson, print_json, print_tables, warn
+from unprior.cli.lazy import examples
 
 
+@examples(
+    "unprior evaluate-answers cdh-bench answers.jsonl",
+    "unprior evaluate-answers questions.jsonl answers.jsonl --split all --skip-missing",
+)
 def evaluate_answers(
     benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="A benchmark, or a file of questions.")],
     answers: Annotated[
@@ -22,19 +25,28 @@ def evaluate_answers(
         ),
     ],
     split: Annotated[
-        str | None, typer.Option(help="Examples to evaluate; 'all' for every one. By default test, where there is one.")
+        str | None,
+        typer.Option(
+            help="Examples to evaluate; 'all' for every one. By default test, where there is one.",
+            rich_help_panel="Input",
+        ),
     ] = None,
     variant: VariantName = None,
     seed: WorldSeed = 0,
     data_dir: DataDir = None,
     skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Leave out examples that have no answer, instead of refusing.")
+        bool,
+        typer.Option(
+            "--skip-missing",
+            help="Leave out examples that have no answer, instead of refusing.",
+            rich_help_panel="Input",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Parse what a model wrote and print the original-model block of the main table, by subcategory, too."""
     from unprior.evaluation import raw_answers
-    from unprior.report.answers import answers_record, answers_table, groups_table
+    from unprior.scores.checked import warn_about_cut_off
 
     questions = look_up(benchmark, seed, variant, data_dir)
     if split is None:
@@ -50,6 +62,6 @@ def evaluate_answers(
         warn(f"{len(result.missing):,} examples have no answer and are left out")
     warn_about_cut_off(sum(task.cut_off for task in result.tasks), sum(task.right.total for task in result.tasks))
     if as_json:
-        print_json(answers_record(result))
+        print_json(result.record())
         return
-    print_tables(answers_table(result), groups_table(result))
+    print_tables(result.table, result.groups_table)

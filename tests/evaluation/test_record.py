@@ -12,7 +12,6 @@ from unprior import Evaluation
 from unprior.evaluation.comparison import SideResult, TaskResult
 from unprior.evaluation.metrics import Change, Metrics, Share
 from unprior.evaluation.statistics import mcnemar
-from unprior.report import evaluation_record
 
 BEFORE = Metrics(cf=Share(100, 200), cs=Share(190, 200), ccr=Share(90, 100), attraction=Share(80, 100))
 AFTER = Metrics(cf=Share(120, 200), cs=Share(188, 200), ccr=Share(60, 80), attraction=Share(40, 80))
@@ -29,19 +28,19 @@ NOTHING_WRONG = Metrics(cf=Share(5, 5), cs=Share(0, 5), ccr=Share(0, 0), attract
 
 
 def test_what_is_undefined_is_null() -> None:
-    record = evaluation_record(evaluation(dataclasses.replace(TASK, method=NOTHING_WRONG)))["tasks"][0]["method"]
+    record = evaluation(dataclasses.replace(TASK, method=NOTHING_WRONG)).record()["tasks"][0]["method"]
     assert record["ccr"] == {"count": 0, "total": 0, "value": None}
     assert (record["rpd"], record["cfad"]) == (None, -1.0)
 
 
 def test_an_undefined_interval_is_null() -> None:
     side = dataclasses.replace(CS, low=math.nan, high=math.nan)
-    record = evaluation_record(evaluation(dataclasses.replace(TASK, cs=side)))["tasks"][0]["cs"]
+    record = evaluation(dataclasses.replace(TASK, cs=side)).record()["tasks"][0]["cs"]
     assert (record["low"], record["high"]) == (None, None)
 
 
 def test_the_record_holds_everything_and_is_strict_json() -> None:
-    record = evaluation_record(evaluation())
+    record = evaluation().record()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     assert record == {
         "level": 0.95,

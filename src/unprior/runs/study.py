@@ -1,0 +1,169 @@
+"""The experiments of the paper, computed for one finished run or for several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from unprior.errors import UnpriorError, warn
+from unprior.progress import Progress, Report, silent
+from unprior.studies.finished import FinishedStudy, name_runs, run_studies
+from unprior.studies.inputs import StudyInputs
+from unprior.studies.registry import choose_studies
+from unprior.tables.format import format_list
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RUN = Path("unprior-run")
+"""Where `unprior run` leaves its files unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class StudyResults(Mapping[str, FinishedStudy]):
+    """Finished studies by name, in the order of the paper."""
+
+    runs: tuple[StudyInputs, ...]
+    finished: tuple[FinishedStudy, ...]
+
+    def __getitem__(self, name: str) -> FinishedStudy:
+        """The study of this name."""
+        found = {each.study.name: each for each in self.finished}
+        return found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the studies."""
+        return (each.study.name for each in self.finished)
+
+    def __len__(self) -> int:
+        """How many studies were asked for; some may have no result."""
+        return len(self.finished)
+
+    @property
+    def title(self) -> str:
+        """Models and benchmarks, as the heading of the page."""
+        named = [
+            list(dict.fromkeys(str(name) for each in self.runs for name in each.table.column(column)[:1] if name))
+            for column in ("model", "benchmark")
+        ]
+        return " on ".join(dict.fromkeys(format_list(names) for names in named if names)) or "Score table"
+
+    def to_pandas(self, name: str) -> pd.DataFrame:
+        """The records of a study as a data frame; those of several runs say their model."""
+        finished = self[name]
+        if finished.result is None:
+            raise UnpriorError(finished.lacks or f"{name} has no result")
+        return finished.result.to_pandas()
+
+    def write(self, folder: str | PathLike[str]) -> Path:
+        """Write every study as CSV, JSON, LaTeX and figures, and all of them as one page; returns the page."""
+        from unprior.report.page import provenance_facts
+        from unprior.report.study_page import PAGE, write_study, write_study_page
+
+        page = Path(folder) / PAGE
+        for each in self.finished:
+            write_study(page.parent, each)
+        named = zip(name_runs(self.runs), self.runs, strict=True)
+        write_study_page(page, self.title, self.finished, {name: provenance_facts(each.table) for name, each in named})
+        return page
+
+    def _repr_html_(self) -> str:
+        """Every study, for notebooks."""
+        return "".join(each._repr_html_() for each in self.finished)
+
+
+def study(
+    names: str | Sequence[str] = "all",
+    run: str | PathLike[str] | Sequence[str | PathLike[str]] = RUN,
+    *,
+    out: str | PathLike[str] | None = None,
+    prepare: bool = False,
+    epsilon_cs: float = 0.04,
+    wide_epsilon_cs: float = 0.10,
+    revis_data: Path | None = None,
+    batch_size: int = 16,
+    trust_remote_code: bool = False,
+    report: Report = silent,
+) -> StudyResults:
+    """Compute experiments of the paper for one run, or for several with a block of rows for each.
+
+    A study whose needs are not met has no result; its ``lacks`` says what is missing and which command makes it.
+
+    Parameters
+    ----------
+    names
+        Studies, research questions (``rq1`` … ``rq5``), or ``all``; see ``unprior.studies.registry.STUDIES``.
+    run
+        The folder of a run, made by `unprior run`, or several of them.
+    out
+        Folder to write the results to; without it nothing is written.
+    prepare
+        First ask the model of every run what the studies lack: option orders, question forms, views, other methods.
+    epsilon_cs, wide_epsilon_cs
+        The primary and the wider limit of commonsense loss.
+    revis_data, batch_size, trust_remote_code
+        For ``prepare``: what REVIS learns from, questions in one pass, and leave to run the model's own code.
+    report
+        Told how far the studies are.
+
+    >>> import tempfile
+    >>> from unprior import synthesize
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for seed in (0, 1):
+    ...         synthesize(seed=seed).write(Path(folder, f"run-{seed}", "scores.parquet"))
+    ...     results = study("components", [Path(folder, "run-0"), Path(folder, "run-1")])
+    >>> [section.heading for section in results["components"].result.table.sections]
+    ['synthetic (run-0)', 'synthetic (run-1)']
+    >>> results.to_pandas("components").columns.tolist()[:3]
+    ['model', 'variant', 'label']
+    """
+    chosen = choose_studies([names] if isinstance(names, str) else names)
+    folders = as_folders(run)
+    limits = {"epsilon": epsilon_cs, "wide_epsilon": wide_epsilon_cs}
+    inputs = [_open(folder, limits) for folder in folders]
+    if prepare:
+        from unprior.runs.prepare import prepare_inputs
+
+        for folder in folders:
+            prepare_inputs(
+                folder, chosen, revis_data=revis_data, batch_size=batch_size, trust_remote_code=trust_remote_code
+            )
+        inputs = [_open(folder, limits) for folder in folders]
+    for problem in (problem for each in inputs for problem in each.problems):
+        warn(f"left aside: {problem}")
+    results = StudyResults(tuple(inputs), tuple(run_studies(chosen, inputs, report=report)))
+    if out is not None:
+        report(Progress("Drawing and writing"))
+        results.write(out)
+    return results
+
+
+def as_folders(run: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
+    """The folders of runs, each once.
+
+    >>> as_folders(["a", "b", "./a"])
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: a is given twice as a run; give every run once
+    """
+    folders = [Path(each) for each in ([run] if isinstance(run, str | PathLike) else run)]
+    places = [folder.resolve() for folder in folders]
+    for number, place in enumerate(places):
+        if place in places[:number]:
+            raise UnpriorError(f"{folders[number]} is given twice as a run; give every run once")
+    return folders
+
+
+def _open(folder: Path, limits: Mapping[str, float]) -> StudyInputs:
+    """Every study is about pairs in two splits; without them there is nothing to do."""
+    inputs = StudyInputs.from_run(folder, **limits)
+    lacking = inputs.missing("scores")
+    if lacking:
+        raise UnpriorError(
+            f"{folder}: the score table lacks {' and '.join(lacking)}; studies fit on development pairs and judge on "
+            f"test pairs of a cf and a cs image. Mark them in the benchmark and score it again."
+        )
+    return inputs
