@@ -12,7 +12,7 @@ import pytest
 import tiny_models
 import unprior
 from hand_questions import write_benchmark
-from unprior import Progress, UnpriorError, synthesize
+from unprior import Progress, UnpriorError, read_scores, synthesize
 from unprior.studies.inputs import NEEDS
 from unprior.studies.registry import STUDIES
 from unprior.studies.study import QUESTIONS
