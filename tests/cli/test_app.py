@@ -86,7 +86,7 @@ def test_a_command_imports_only_itself(files: Any) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stderr.split()
     assert "unprior.cli.calibrate" in loaded
-    for absent in ("unprior.cli.study", "unprior.cli.run", "unprior.studies", "unprior.report", "unprior.engines"):
+    for absent in ("unprior.cli.study", "unprior.cli.run", "unprior.studies", "unprior.report", "unprior.scoring"):
         assert absent not in loaded
 
 

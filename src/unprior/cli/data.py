@@ -11,7 +11,7 @@ import typer
 from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, look_up, prepare
 from unprior.cli.console import AsJson, errors, output, print_json, warn
 from unprior.cli.data_display import card_record, check_record, download_progress, print_card, print_check
-from unprior.cli.lazy import Function, epilog, examples
+from unprior.cli.lazy import Function, epilog, examples, help_text
 from unprior.errors import UnpriorError
 
 app = typer.Typer(
@@ -27,7 +27,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A benchmark of `unpri
 
 def _command(name: str) -> Callable[[Function], Function]:
     """Register a command with its examples."""
-    return lambda function: app.command(name, epilog=epilog(function))(function)
+    return lambda function: app.command(name, help=help_text(function), epilog=epilog(function))(function)
 
 
 @_command("list")

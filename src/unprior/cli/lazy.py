@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -32,7 +33,7 @@ class Command:
         else:
             alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
             cls: type[TyperCommand] = TyperCommand if self.cls is None else _find(self.cls)
-            alone.command(self.name, cls=cls, epilog=epilog(found))(found)
+            alone.command(self.name, cls=cls, help=help_text(found), epilog=epilog(found))(found)
             made = typer.main.get_command(alone)
         made.name = self.name
         return made
@@ -44,7 +45,7 @@ def examples(*lines: str) -> Callable[[Function], Function]:
     >>> @examples("unprior synth --out scores.jsonl", "unprior synth --out scores.jsonl --seed 7")
     ... def synth() -> None: ...
     >>> epilog(synth).splitlines()[-1]
-    '[dim]$[/dim] unprior synth --out scores.jsonl --seed 7'
+    '[dim]$[/dim] [cyan]unprior synth --out scores.jsonl --seed 7[/cyan]'
     """
 
     def add(function: Function) -> Function:
@@ -57,8 +58,14 @@ def examples(*lines: str) -> Callable[[Function], Function]:
 def epilog(function: Callable[..., Any]) -> str | None:
     """The examples of a command, as they stand below its options."""
     lines: Sequence[str] = getattr(function, "examples", ())
-    shown = ["[dim]$[/dim] " + line.replace("[", r"\[") for line in lines]
+    shown = [f"[dim]$[/dim] [cyan]{line}[/cyan]" for line in lines]
     return "\n".join(["[bold]Examples[/bold]", *shown]) if lines else None
+
+
+def help_text(function: Callable[..., Any]) -> str:
+    """The description of a command; its lines end where the terminal does, not where the source does."""
+    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+    return "\n\n".join(" ".join(each.split()) for each in paragraphs)
 
 
 class LazyGroup(TyperGroup):
