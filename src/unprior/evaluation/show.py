@@ -59,7 +59,7 @@ def changes_table(evaluation: Evaluation) -> Table:
     columns = ("Side", "Δ", f"{100 * evaluation.level:g} % interval", "Repairs/harms", "Changed", "p", "Holm p")
     caption = (
         f"{evaluation.resamples:,} bootstrap resamples of pairs, seed {evaluation.seed}; exact two-sided McNemar "
-        f"tests, Holm over {evaluation.family} tests"
+        f"tests, Holm over {evaluation.family} tests."
     )
 
     def rows(task: TaskResult, names: tuple[str, ...]) -> tuple[Row, ...]:
@@ -97,7 +97,7 @@ def _table(evaluation: Evaluation, title: str, columns: tuple[str, ...], rows: A
             sections.append(Section(heading, tuple(found)))
             heading = None
     if evaluation.left_out:
-        caption += f". Left out, because one side is missing: {', '.join(evaluation.left_out)}"
+        caption += f" Left out, because one side is missing: {', '.join(evaluation.left_out)}."
     return Table(title, (*first, *columns), tuple(sections), caption, text_columns=len(first) + 1)
 
 
