@@ -20,7 +20,7 @@ from unprior.benchmarks.microworld.pairs import SIDES
 from unprior.benchmarks.microworld.world import CONCEPTS
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.images import open_image
-from unprior.runs.run import Run
+from unprior.runs.result import RunResult
 from unprior.scores import ScoreTable
 from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
@@ -47,7 +47,7 @@ def measure_model(model: Path, tower: Tower, recipe: Recipe, seeds: Sequence[int
                 run = ScoringRun(engine, microworld(folder, seed, variant=variant), store, batch_size=16)
                 run.run()
                 tables[variant] = run.table()
-        record = {"model": engine.name, "seed": seed} | describe(Run.of(tables["standard"]))
+        record = {"model": engine.name, "seed": seed} | describe(RunResult.from_table(tables["standard"]))
         presence = tables["presence"]
         record["presence"] = float(np.mean(presence.original_positions == presence.answer_positions))
         record["errors"] = split_errors(tables["standard"], seen_states(tower, recipe, folder, seed))
@@ -56,7 +56,7 @@ def measure_model(model: Path, tower: Tower, recipe: Recipe, seeds: Sequence[int
     return records
 
 
-def describe(run: Run) -> dict[str, Any]:
+def describe(run: RunResult) -> dict[str, Any]:
     """The figures of a run that the dial is about, from the test pairs."""
     test = run.decisions.table
     tasks = {

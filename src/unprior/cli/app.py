@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from unprior.cli import answers, ask, baseline, calibrate, data, doctor, reproduce, run, score, study, tables
-from unprior.cli.console import errors
+from unprior.cli.console import errors, showing_warnings
 from unprior.cli.distributed import RayCommand
 from unprior.errors import UnpriorError
 
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(errors="replace")
     try:
         _refuse_broken_text(sys.argv[1:] if arguments is None else arguments)
-        with _terminated_like_interrupted():
+        with _terminated_like_interrupted(), showing_warnings():
             app(args=None if arguments is None else list(arguments))
     except UnpriorError as error:
         _fail(_in_commands(str(error)))

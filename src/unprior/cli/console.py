@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +16,7 @@ from rich.segment import Segment
 from rich.status import Status
 from rich.text import Text
 
-from unprior.errors import UnpriorError
+from unprior.errors import FailedExamplesWarning, UnpriorError, UnpriorNote, UnpriorWarning
 
 # What moves the cursor, colours or renames the terminal (ESC, C0, DEL, C1), and what turns the direction of writing.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -95,6 +97,28 @@ def print_json_text(text: str) -> None:
 def warn(message: str) -> None:
     """Say something that a person should act on."""
     errors.print(f"warning: {message}", style="yellow", soft_wrap=True)
+
+
+@contextmanager
+def showing_warnings() -> Iterator[None]:
+    """Print what the library warns about, in the words of the command line, as it comes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UnpriorWarning)
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if isinstance(message, FailedExamplesWarning):
+                for name, reason in message.failures:
+                    errors.print(f"  failed: {name}: {reason}", soft_wrap=True)
+            elif isinstance(message, UnpriorNote):
+                errors.print(str(message), soft_wrap=True)
+            elif isinstance(message, UnpriorWarning):
+                warn(str(message))
+            else:
+                others(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def refuse_overwriting(out: Path, *inputs: Path) -> None:

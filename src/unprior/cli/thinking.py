@@ -1,12 +1,10 @@
-"""What people are told about answers that were cut off while the model was thinking."""
+"""Counts answers that were cut off while the model was thinking."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from unprior.cli.console import warn
 
 if TYPE_CHECKING:
     from unprior.scores import ScoreTable
@@ -15,11 +13,9 @@ if TYPE_CHECKING:
 def warn_about_cut_off(count: int, total: int) -> None:
     """Say how many answers end before their thinking does, if any, and what helps."""
     if count:
-        warn(
-            f"{count:,} of {total:,} answers were cut off while the model was thinking; they are not read and count as "
-            f"wrong. Let it write more (--max-new-tokens), or switch its thinking off (an instruct version of the "
-            f"model, or another chat template)"
-        )
+        from unprior.scoring.rows import warn_about_cut_off
+
+        warn_about_cut_off(count, total)
 
 
 def count_cut_off(table: ScoreTable) -> tuple[int, int]:

@@ -1,134 +1,234 @@
-"""From a score table to a report: fit on the development rows, decide on the test rows, evaluate, write it all down."""
+"""What `unprior run` does: benchmark, scores, calibrator, decisions, report; for one model or for several."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unprior._files import replacing
-from unprior.baselines.answers import read_answers, read_references
-from unprior.benchmarks.pairs import development_pairs, refuse_unsound_questions
-from unprior.calibration import Decisions, SelectivePriorCalibrator
-from unprior.errors import UnpriorError
-from unprior.evaluation import Evaluation, evaluate
-from unprior.scores import ScoreTable
-from unprior.scores.pairs import PairCheck, few_pairs, sound_pairs, warnings_about
-from unprior.studies import Studies, run_studies
+from unprior.errors import UnpriorError, warn
+from unprior.progress import Progress, Report, silent
+from unprior.runs.config import RunConfig
 
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
+    from unprior.calibration import SelectivePriorCalibrator
+    from unprior.engines.protocol import Engine
+    from unprior.runs.result import RunResult
+    from unprior.scoring.rows import Failure
+    from unprior.scoring.run import Summary
+    from unprior.studies.finished import FinishedStudy
 
-FILES = ("scores.parquet", "calibrator.json", "decisions.jsonl", "report.html", "report.json")
-"""What a run leaves in its folder."""
-
-
-def check_benchmark(benchmark: Benchmark, epsilon_cs: float | None = None) -> list[str]:
-    """Refuse a benchmark that cannot be calibrated and judged, before anything is computed; returns what to mind."""
-    _check({example.split for example in benchmark}, {example.side for example in benchmark})
-    refuse_unsound_questions(benchmark)
-    pairs = development_pairs(benchmark)
-    return [sentence for task, count in pairs.items() for sentence in few_pairs(task, count, epsilon_cs)]
-
-
-def _left_out(check: PairCheck) -> list[str]:
-    """Pairs that lost a side, because an image of theirs could not be scored, tell nothing about the trade-off."""
-    if not check.total:
-        return []
-    return [f"{check.total:,} pairs are left out, the first because of {check.problems[0]}"]
-
-
-def _check(splits: set[str | None], sides: set[str | None]) -> None:
-    for split, purpose in (("dev", "to fit on"), ("test", "to judge on")):
-        if split not in splits:
-            raise UnpriorError(
-                f"no example has split {split!r}, so there is nothing {purpose}; mark pairs of the benchmark as dev "
-                f"and test (`unprior score` alone needs no splits)"
-            )
-    if None in sides:
-        raise UnpriorError(
-            "the benchmark has examples that belong to no pair of a cf and a cs image; repair and retention are judged "
-            "on pairs (`unprior score` alone needs none)"
-        )
+_PETRI_DISH = (
+    "The embedded model is a petri dish: trained on drawings to believe its prior, so that the method can be watched "
+    "at work. These numbers say nothing about a useful model."
+)
 
 
 @dataclass(frozen=True)
-class Run:
-    """Everything that came out of a run."""
+class FinishedRun:
+    """A run with everything that came out of it."""
 
-    table: ScoreTable
-    calibrator: SelectivePriorCalibrator
-    decisions: Decisions
-    """About the test rows."""
-    evaluation: Evaluation
-    studies: Studies
-    cautions: tuple[str, ...] = ()
-    """What a reader should know before relying on the numbers, in sentences."""
-
-    @classmethod
-    def of(
-        cls,
-        table: ScoreTable,
-        *,
-        epsilon_cs: float = 0.04,
-        uncertainty: bool = False,
-        baselines: Path | None = None,
-    ) -> Run:
-        """Fit on the rows of split ``dev`` and judge on those of split ``test``.
-
-        ``baselines`` is a file of answers of other methods to the test rows, which are then compared with SPC.
-
-        >>> from unprior import synthesize
-        >>> run = Run.of(synthesize(seed=0))
-        >>> len(run.decisions), [task.task for task in run.evaluation.tasks]
-        (920, ['mc', 'qa'])
-        """
-        sound, check = sound_pairs(table)
-        _check(sound.values_of("split"), sound.values_of("side"))
-        development, test = sound.where(split="dev"), sound.where(split="test")
-        calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
-        calibrator.fit(development, split=None)
-        decisions = calibrator.predict(test)
-        evaluation = evaluate(test, decisions.final_positions)
-        others = [] if baselines is None else read_answers(baselines, test)
-        costs = None if baselines is None else read_references(baselines)
-        studies = run_studies(decisions, calibrator, development, others, references=costs)
-        cautions = (*_left_out(check), *warnings_about(development, epsilon_cs))
-        return cls(table, calibrator, decisions, evaluation, studies, cautions)
+    config: RunConfig
+    result: RunResult
+    summary: Summary
+    """What was scored."""
+    lost: Sequence[Failure]
+    """Answers of other methods that are missing."""
+    notes: tuple[str, ...]
+    """Sentences that a reader of the numbers should see first."""
 
     @property
-    def beyond_permitted_loss(self) -> str | None:
-        """A sentence for the reader when commonsense accuracy fell by more than ε on the test pairs."""
-        epsilon = self.calibrator.epsilon_cs
-        lost = [
-            f"{100 * -task.cs.change.delta:.1f} points on {task.task.upper()}"
-            for task in self.evaluation.tasks
-            if task.cs.change.delta < -epsilon
-        ]
-        if not lost:
-            return None
-        return (
-            f"Commonsense accuracy fell by {' and '.join(lost)}, more than ε = {100 * epsilon:g}: ε bounds the loss on "
-            f"the development pairs, and the test pairs may lose more."
+    def is_complete(self) -> bool:
+        """Whether every example has its scores and its answers."""
+        return not (self.summary.failures or self.lost)
+
+
+def run(config: RunConfig | None = None, *, report: Report = silent, **options: Any) -> RunResult:
+    """Ask a model every question of a benchmark, calibrate it on the development pairs, judge it on the rest.
+
+    Everything is written to the folder ``out``; the same call again computes only what is missing.
+
+    Parameters
+    ----------
+    config
+        What determines the run; by default the embedded model on the microworld.
+    report
+        Told how far it is.
+    options
+        Changes to the configuration, named as on the command line: ``model``, ``benchmark``, ``out``, ``epsilon_cs``,
+        ``batch_size`` and so on; see :data:`unprior.runs.config.OPTIONS`.
+
+    >>> run(model="embedded", epsilon=0.04)
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: epsilon: no such option of a run (did you mean epsilon_cs?)
+    """
+    return finish_run((config or RunConfig()).with_options(**options), report=report).result
+
+
+def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report = silent) -> FinishedRun:
+    """Do a run, and tell everything about it; see :func:`run` and, for ``few_threads``, ``load_engine``."""
+    from unprior.baselines.names import choose_methods
+    from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods, fitting_answers, without_answer
+    from unprior.calibration import SelectivePriorCalibrator
+    from unprior.engines.load import load_engine, with_internals
+    from unprior.runs.check import check_benchmark
+    from unprior.runs.result import RunResult
+    from unprior.scoring.benchmark import check_images, image_side, score_benchmark, warn_about_failures
+
+    method, out, batch_size = config.method, config.output.folder, config.engine.batch_size
+    options = MethodOptions.from_names(method.baselines, method.revis_data, method.revis_strength, method.cost_examples)
+    config.check(needs_internals=bool(choose_methods(options.names).decoded))
+    SelectivePriorCalibrator(epsilon_cs=method.epsilon_cs).check_parameters()
+    benchmark = load_questions(config, report)
+    check_images(benchmark)
+    for caution in check_benchmark(benchmark, method.epsilon_cs):
+        warn(caution)
+    engine = load_engine(**config.loading, few_threads=few_threads, report=report)
+    config.write()
+    side = image_side(benchmark, engine.model_type, config.benchmark.resize)
+    scored = score_benchmark(
+        engine, benchmark, out, resize=side, batch_size=batch_size, allow_censored=config.engine.allow_censored,
+        report=report,
+    )  # fmt: skip
+    table = scored.table("calibrate")
+    answers, lost = None, []
+    if options.names and engine.capabilities.hidden_states:
+        failures = answer_with_methods(
+            with_internals(engine), benchmark, out, options, resize=side, batch_size=batch_size, report=report
+        )
+        lost = without_answer(table, failures)
+        warn_about_failures(lost, "answers of other methods", "made")
+        answers = None if lost else fitting_answers(out / ANSWERS, table)
+    result = RunResult.from_table(
+        table, epsilon_cs=method.epsilon_cs, uncertainty=method.uncertainty, baselines=answers, report=report
+    )
+    warn_about_abstaining(result.calibrator)
+    report(Progress("Writing the report"))
+    notes = _notes(result, scored.summary, len(lost), embedded=_is_embedded(engine))
+    result.write(out, benchmark, note=" ".join(notes) or None)
+    return FinishedRun(config, result, scored.summary, lost, tuple(notes))
+
+
+def load_questions(config: RunConfig, report: Report = silent, *, variant: str | None = None) -> Benchmark:
+    """The benchmark of a run, or another variant of it; a drawn one is drawn into the folder of the run."""
+    from unprior.benchmarks.registry import load_benchmark
+
+    report(Progress("Preparing the benchmark"))
+    asked = config.benchmark
+    return load_benchmark(
+        asked.name, config.output.folder, asked.seed, variant=variant or asked.variant, data_dir=asked.data_dir,
+        report=drawing(report),
+    )  # fmt: skip
+
+
+def drawing(report: Report) -> Any:
+    """Tells a report how many images of a benchmark are drawn."""
+    return lambda done, total: report(Progress("Drawing images", done, total))
+
+
+def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:
+    """Without a feasible setting nothing is ever changed, which a person should know."""
+    if calibrator.settings_ is None:
+        warn(
+            f"none of the {calibrator.selection_.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ "
+            f"−{calibrator.epsilon_cs:g} on every task: this calibrator abstains, it never changes an answer. A larger "
+            f"--epsilon-cs or more development pairs may help."
         )
 
-    def write(self, folder: Path, benchmark: Benchmark | None = None, *, note: str | None = None) -> None:
-        """Write score table, calibrator, explained decisions and the report; each file whole or not at all."""
-        from unprior.report import report_record, write_report
 
-        folder.mkdir(parents=True, exist_ok=True)
-        self.table.write(folder / "scores.parquet")
-        self.calibrator.save(folder / "calibrator.json")
-        self.decisions.write(folder / "decisions.jsonl", explanations=True)
-        parts: dict[str, Any] = {
-            "table": self.table,
-            "calibrator": self.calibrator,
-            "decisions": self.decisions,
-            "evaluation": self.evaluation,
-            "studies": self.studies,
-        }
-        record = report_record(**parts)
-        with replacing(folder / "report.json") as temporary:
-            temporary.write_text(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
-        write_report(folder / "report.html", benchmark=benchmark, note=note, **parts)
+def _is_embedded(engine: Engine) -> bool:
+    from unprior.embedded import NAME
+
+    return engine.name == NAME
+
+
+def _notes(result: RunResult, summary: Summary, lost: int, *, embedded: bool) -> list[str]:
+    """Sentences that a reader of the numbers should see first."""
+    told = {
+        f"{len(summary.failures):,} of {summary.examples:,} examples could not be scored.": len(summary.failures),
+        f"{summary.cut_off:,} answers were cut off while the model was thinking.": summary.cut_off,
+        f"{summary.censored:,} examples have scores that are only bounds.": result.table.is_bounded.any(),
+        f"{lost:,} answers of other methods are missing, so none is compared.": lost,
+        result.beyond_permitted_loss: result.beyond_permitted_loss,
+        _PETRI_DISH: embedded,
+    }
+    notes = [note for note, holds in told.items() if note and holds]
+    return notes + [f"{caution[0].upper()}{caution[1:]}." for caution in result.cautions]
+
+
+@dataclass(frozen=True)
+class FinishedRuns:
+    """Runs of several models, and their studies side by side."""
+
+    runs: tuple[FinishedRun, ...]
+    failures: dict[str, str]
+    """Models that could not be run, and why."""
+    studies: list[FinishedStudy] = field(default_factory=list)
+    page: Path | None = None
+    """The page of the studies; None without any finished run."""
+
+
+def run_models(
+    models: Sequence[str], config: RunConfig, *, few_threads: bool = False, report: Report = silent
+) -> FinishedRuns:
+    """Run several models alike, each in a folder of its own, and write their studies side by side.
+
+    A model that cannot be run is named in a warning, and the others go on.
+    """
+    base, done, failures = config.output.folder, [], {}
+    for model, folder in zip(models, _folders(models), strict=True):
+        own = config.with_options(model=model, out=base / folder)
+        try:
+            done.append(finish_run(own, few_threads=few_threads, report=report))
+        except UnpriorError as error:
+            failures[model] = str(error)
+            warn(f"{model} is left out: {error}")
+    if not done:
+        return FinishedRuns((), failures)
+    studies, page = _side_by_side(done, base, report)
+    return FinishedRuns(tuple(done), failures, studies, page)
+
+
+def _folders(models: Sequence[str]) -> list[str]:
+    """A folder for each model, named after it.
+
+    >>> _folders(["Qwen/Qwen3-VL-8B-Instruct", "models/mine", "models/mine/", "embedded"])
+    ['Qwen-Qwen3-VL-8B-Instruct', 'models-mine', 'models-mine-2', 'embedded']
+    """
+    folders: list[str] = []
+    for model in models:
+        slug = re.sub(r"[^\w.-]+", "-", model).strip("-.") or "model"
+        same = sum(re.fullmatch(re.escape(slug) + r"(-\d+)?", other) is not None for other in folders)
+        folders.append(f"{slug}-{same + 1}" if same else slug)
+    return folders
+
+
+def _side_by_side(runs: Sequence[FinishedRun], out: Path, report: Report) -> tuple[list[FinishedStudy], Path]:
+    from unprior.report.page import provenance_facts
+    from unprior.report.study_page import PAGE, write_study, write_study_page
+    from unprior.studies.finished import run_studies
+    from unprior.studies.inputs import StudyInputs
+    from unprior.studies.registry import PRESETS, choose_studies
+
+    inputs = []
+    for each in runs:
+        method = each.config.method
+        wide = max(StudyInputs.wide_epsilon, min(1.0, 2 * method.epsilon_cs))
+        inputs.append(
+            StudyInputs.from_run(
+                each.config.output.folder, epsilon=method.epsilon_cs, wide_epsilon=wide, uncertainty=method.uncertainty
+            )
+        )
+    studies = run_studies(choose_studies(PRESETS["run"]), inputs, report=report)
+    report(Progress("Drawing and writing"))
+    written: list[Any] = [*studies]
+    for study in written:
+        write_study(out, study)
+    title = f"{', '.join(dict.fromkeys(str(each.model) for each in inputs))} on {runs[0].config.benchmark.name}"
+    facts = dict.fromkeys(fact for each in inputs for fact in provenance_facts(each.table))
+    write_study_page(out / PAGE, title, written, list(facts))
+    return studies, out / PAGE
