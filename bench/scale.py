@@ -156,7 +156,7 @@ def rows(title: str, predicted: RunCost, counted: RunCost) -> list[list[str]]:
 def report() -> str:
     lines: list[list[str]] = []
     with tempfile.TemporaryDirectory() as folder:
-        whole = load_benchmark("microworld", Path(folder), 0, None, None)
+        whole = load_benchmark("microworld", Path(folder))
         pairs = sorted({example.pair_id for example in whole}, key=str)
         chosen = set(pairs[::EVERY])
         scored = whole.with_examples([example for example in whole if example.pair_id in chosen])

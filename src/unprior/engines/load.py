@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from unprior.errors import UnpriorError, did_you_mean, warn
@@ -18,7 +20,8 @@ CONCURRENCY = 16
 """Questions in flight to servers, unless told otherwise."""
 NEW_TOKENS = 64
 """Longest original answer in tokens, as in the paper."""
-_SMALL_MODEL = 20_000_000
+_SMALL_MODEL = 20_000_000  # parameters
+_BYTES = 4  # of a parameter
 _NEEDS_INTERNALS = (
     "--engine {engine}: the other methods work inside the model, which only --engine transformers permits; leave them "
     "out, or use that engine"
@@ -98,12 +101,14 @@ def load_engine(
         )  # fmt: skip
     from unprior.engines.transformers.engine import TransformersEngine
 
-    loaded = TransformersEngine(
-        _source(model, folder), name=model, revision=revision, dtype=dtype, device=device, device_map=device_map,
-        attention=attention, most_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
-    )  # fmt: skip
-    if few_threads:
-        _use_few_threads(loaded)
+    source = _source(model, folder)
+    with _few_threads(source) if few_threads else nullcontext() as keep:
+        loaded = TransformersEngine(
+            source, name=model, revision=revision, dtype=dtype, device=device, device_map=device_map,
+            attention=attention, most_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
+        )  # fmt: skip
+        if keep is not None:
+            keep(loaded)
     if not loaded.shares_prefix:
         warn(
             f"{model}: reusing the read part of a prompt does not give the same scores as reading it whole, "
@@ -184,9 +189,25 @@ def _find_server(model: str, urls: Sequence[str], concurrency: int, max_new_toke
     return server
 
 
-def _use_few_threads(engine: TransformersEngine) -> None:
-    """A small model on a CPU gains little from more threads, and loses much when they wait for a busy core."""
+@contextmanager
+def _few_threads(source: str) -> Iterator[Callable[[TransformersEngine], None]]:
+    """Use one thread for a small model on a CPU, from its first pass on if its files are small.
+
+    Such a model gains little from more threads, and loses much when they wait for a busy core. What the context gives
+    is called with the loaded model, and decides for the time afterwards.
+    """
+    from unprior.engines.transformers.engine import require_torch
+
+    require_torch()
     import torch
 
-    if engine.device_type == "cpu" and engine.parameter_count < _SMALL_MODEL and "OMP_NUM_THREADS" not in os.environ:
+    before, wanted = torch.get_num_threads(), "OMP_NUM_THREADS" not in os.environ
+    files = [path.stat().st_size for path in Path(source).glob("*.safetensors")]
+    if wanted and files and sum(files) < _BYTES * _SMALL_MODEL:
         torch.set_num_threads(1)
+
+    def decide(engine: TransformersEngine) -> None:
+        small = engine.device_type == "cpu" and engine.parameter_count < _SMALL_MODEL
+        torch.set_num_threads(1 if wanted and small else before)
+
+    yield decide
