@@ -62,7 +62,14 @@ def study(
     if prepare:
         from unprior.runs.prepare import prepare_inputs
 
-        prepare_inputs(run, chosen, revis_data=revis_data, batch_size=batch_size, trust_remote_code=trust_remote_code)
+        prepare_inputs(
+            run,
+            chosen,
+            revis_data=revis_data,
+            batch_size=batch_size,
+            trust_remote_code=trust_remote_code,
+            few_threads=True,
+        )
         inputs = StudyInputs.from_run(run, **settings)
     for problem in inputs.problems:
         warn(f"left aside: {problem}")
