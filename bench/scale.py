@@ -18,13 +18,14 @@ from pathlib import Path
 import httpx
 
 from markdown import markdown, publish
+from unprior.benchmarks.registry import load_benchmark
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.cli.benchmarks import prepare
 from unprior.embedded import FOLDER, NAME
 from unprior.engines.openai.engine import HttpEngine
+from unprior.engines.openai.request_sizes import Sizes
 from unprior.engines.protocol import Query
 from unprior.images import open_image
-from unprior.scoring.cost import Cost, Sizes, predict, sample
+from unprior.scoring.cost import RunCost, predict, sample
 from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
 from vllm_server import running_vllm
@@ -117,7 +118,7 @@ def found_out(engine: HttpEngine, benchmark: Benchmark) -> Sizes:
     return replace(engine.sizes(queries, texts), cache_block=BLOCK)
 
 
-def measured(url: str, benchmark: Benchmark, views: tuple[str, ...]) -> Cost:
+def measured(url: str, benchmark: Benchmark, views: tuple[str, ...]) -> RunCost:
     """Score with a new engine and a new store, and count everything."""
     with tempfile.TemporaryDirectory() as folder, counting(url) as wire:
         engine = HttpEngine(NAME, [wire.url])
@@ -132,7 +133,7 @@ def measured(url: str, benchmark: Benchmark, views: tuple[str, ...]) -> Cost:
         engine.close()
         sent, received = wire.sent - start.sent, wire.received - start.received
     tokens = {name: after[name] - before[name] for name in COUNTERS}
-    return Cost(len(benchmark), requests, sent_bytes=sent, received_bytes=received, stored_bytes=size, **tokens)
+    return RunCost(len(benchmark), requests, sent_bytes=sent, received_bytes=received, stored_bytes=size, **tokens)
 
 
 def in_words(example: Example) -> Example:
@@ -143,7 +144,7 @@ def in_words(example: Example) -> Example:
     )
 
 
-def rows(title: str, predicted: Cost, counted: Cost) -> list[list[str]]:
+def rows(title: str, predicted: RunCost, counted: RunCost) -> list[list[str]]:
     lines = []
     for name, shown in NAMES.items():
         guess, truth = getattr(predicted, name), getattr(counted, name)
@@ -155,7 +156,7 @@ def rows(title: str, predicted: Cost, counted: Cost) -> list[list[str]]:
 def report() -> str:
     lines: list[list[str]] = []
     with tempfile.TemporaryDirectory() as folder:
-        whole = prepare("microworld", Path(folder), 0, None, None)
+        whole = load_benchmark("microworld", Path(folder))
         pairs = sorted({example.pair_id for example in whole}, key=str)
         chosen = set(pairs[::EVERY])
         scored = whole.with_examples([example for example in whole if example.pair_id in chosen])

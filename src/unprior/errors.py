@@ -86,7 +86,27 @@ class UnpriorWarning(UserWarning):
     """Something that a person should act on although the work goes on; the command line prints it."""
 
 
-def warn(message: str) -> None:
+class UnpriorNote(UnpriorWarning):
+    """Something that a person should know and need not act on, such as a size that images are brought to."""
+
+
+class FailedExamplesWarning(UnpriorWarning):
+    """Some examples could not be done; ``failures`` has the name of each and the reason.
+
+    >>> print(FailedExamplesWarning("1 of 2 examples of mine could not be scored", [("q1", "no such image")]))
+    1 of 2 examples of mine could not be scored:
+      q1: no such image
+    """
+
+    def __init__(self, message: str, failures: Iterable[tuple[str, str]]) -> None:
+        """Name the first of them."""
+        self.failures = tuple(failures)
+        lines = [f"  {name}: {reason}" for name, reason in self.failures[:_SHOWN_LINES]]
+        more = len(self.failures) - len(lines)
+        super().__init__("\n".join([f"{message}:", *lines, *([f"  … and {more:,} more"] if more else [])]))
+
+
+def warn(message: str | UnpriorWarning) -> None:
     """Warn the caller of the library; silence it with :mod:`warnings` as usual.
 
     >>> import warnings
@@ -96,4 +116,4 @@ def warn(message: str) -> None:
     >>> caught[0].category.__name__
     'UnpriorWarning'
     """
-    warnings.warn(message, UnpriorWarning, stacklevel=3)
+    warnings.warn(UnpriorWarning(message) if isinstance(message, str) else message, stacklevel=3)

@@ -14,6 +14,7 @@ from unprior.baselines.nolan import NoLan
 from unprior.baselines.vcd import VCD
 from unprior.benchmarks.user_file import read_questions
 from unprior.engines.transformers.engine import TransformersEngine
+from unprior.progress import Progress
 
 
 def test_images_and_passes_are_those_of_the_streams(
@@ -22,10 +23,8 @@ def test_images_and_passes_are_those_of_the_streams(
     benchmark = read_questions(write_benchmark(tmp_path))
     monkeypatch.setattr(llava, "most_new_tokens", 3)
     monkeypatch.setattr(llava, "stop_tokens", set())  # answers of exactly three tokens: one reading, two steps
-    seen: list[tuple[int, int]] = []
-    costs = measure_costs(
-        llava, benchmark, [FocusOnVision(), VCD(), MFCD(), NoLan()], examples=4, report=lambda *at: seen.append(at)
-    )
+    seen: list[Progress] = []
+    costs = measure_costs(llava, benchmark, [FocusOnVision(), VCD(), MFCD(), NoLan()], examples=4, report=seen.append)
     counted = {name: (cost.images, cost.passes) for name, cost in costs.items()}
     assert counted == {
         "original": (1, 3),
@@ -36,7 +35,7 @@ def test_images_and_passes_are_those_of_the_streams(
         "nolan": (1, 6),
     }
     assert all(cost.seconds > 0 and cost.examples == 4 for cost in costs.values())
-    assert seen == [(number, 4) for number in range(5)]
+    assert seen == [Progress("Measuring costs", number, 4) for number in range(5)]
 
 
 def test_there_are_no_more_examples_than_there_are(llava: TransformersEngine, tmp_path: Path) -> None:

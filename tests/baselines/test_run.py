@@ -35,8 +35,8 @@ from unprior.benchmarks.user_file import read_questions
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.engines.transformers.forward import append_tokens
 from unprior.images import open_image
+from unprior.progress import Progress
 from unprior.prompts import parse_answer
-from unprior.scoring.run import Progress
 from unprior.scoring.store import ScoreStore
 
 METHODS: tuple[Method, ...] = (FocusOnVision(), VCD(), NoLan())
@@ -202,7 +202,7 @@ def test_a_run_goes_on_where_it_stopped(
     seen: list[Progress] = []
     again = BaselineRun(llava, benchmark, store, METHODS, batch_size=3)
     again.run(seen.append)
-    assert seen[0] == Progress(len(first), 4 * len(benchmark), 0, reused=len(first))
+    assert seen[0] == Progress("Answering", len(first), 4 * len(benchmark), reused=len(first))
     assert seen[-1].done == 4 * len(benchmark)
     assert len(set(decoded)) == len(decoded) == 4 * len(benchmark)
     assert len(again.rows()) == len(METHODS) * len(benchmark)

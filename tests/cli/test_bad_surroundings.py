@@ -13,8 +13,7 @@ import pytest
 
 from small_tables import twelve_pairs
 from unprior import UnpriorError
-from unprior.cli.model import ModelOptions
-from unprior.runs.folder import RunRecord
+from unprior.runs.config import RunConfig
 
 
 def test_names_that_are_too_long(run: Callable, files: Any) -> None:
@@ -43,20 +42,20 @@ def test_arguments_that_are_not_utf8(run: Callable, files: Any) -> None:
     ],
 )
 def test_a_record_of_a_run_is_checked(tmp_path: Path, change: dict[str, Any]) -> None:
-    options = ModelOptions("embedded", None, "auto", None, None, None, base_urls=("http://a", "http://b"))
-    record = RunRecord.of(options, "microworld", None, 3, None, 512)
-    record.write(tmp_path)
-    assert RunRecord.read(tmp_path) == record
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    model = dict.fromkeys(("revision", "device", "device_map", "attention")) | {"model": "embedded", "dtype": "auto"}
+    record = {"model": model, "benchmark": "microworld", "variant": None, "seed": 3, "data_dir": None, "resize": 512}
+    path = tmp_path / "run.json"  # of version 0.1.0
+    path.write_text(json.dumps(record))
+    assert RunConfig.read(tmp_path) == RunConfig.from_options(seed=3, resize=512, out=tmp_path)
+    path.write_text(json.dumps(record | change))
     with pytest.raises(UnpriorError, match=r"run\.json: not a record of a run .*delete it and run again"):
-        RunRecord.read(tmp_path)
+        RunConfig.read(tmp_path)
 
 
 def test_a_record_without_an_end(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("[" * 200_000)
     with pytest.raises(UnpriorError, match="not a record of a run"):
-        RunRecord.read(tmp_path)
+        RunConfig.read(tmp_path)
 
 
 @pytest.mark.parametrize("kind", [pa.bool_(), pa.string()])

@@ -13,8 +13,8 @@ from unprior.benchmarks.download import Fetched
 from unprior.cli import console
 from unprior.cli.console import PlainConsole, print_json, refuse_overwriting, showing_warnings, warn
 from unprior.cli.data_display import download_progress
-from unprior.cli.progress import progress
-from unprior.scoring.run import Progress
+from unprior.cli.progress import reporting
+from unprior.progress import Progress
 from unprior.tables.terminal import plain_table
 
 HOSTILE = "a\x1b[31m\x1b]0;title\x07 \x9b2J\x7f\u202eb :smile: [/x] [red]"
@@ -100,8 +100,9 @@ def test_a_spinner_and_a_bar_show_markup_as_text(
         monkeypatch.setattr(f"unprior.cli.{module}.errors", shown)
     with console.errors.status(f"Loading {HOSTILE} …") as status:
         status.update(f"Loaded {HOSTILE} …")
-    with progress("Scoring [/x]", "scored") as report:
-        report(Progress(1, 2, 1, doing=f"Measuring {HOSTILE}"))
+    with reporting() as report:
+        report(Progress("Scoring [/x]"))
+        report(Progress(f"Measuring {HOSTILE}", 1, 2, 1))
     with download_progress() as watch:
         watch(Fetched(f"data/{HOSTILE.replace('[/x]', '[bold')}", 1, 2, 5, 10))
     written = capsys.readouterr().err

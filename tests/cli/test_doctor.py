@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 from broken_engines import MixesUpImages, Wrapped
-from unprior.cli.model import ModelOptions
 from unprior.embedded import FOLDER
 from unprior.engines.transformers.engine import TransformersEngine
 
@@ -20,7 +19,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Callable[[type[Wrapped]], None]:
 
     def replace_engine(kind: type[Wrapped]) -> None:
         engine = TransformersEngine(FOLDER, device="cpu", name="embedded", self_test=False)
-        monkeypatch.setattr(ModelOptions, "load", lambda options: kind(engine))
+        monkeypatch.setattr("unprior.engines.load.load_engine", lambda **options: kind(engine))
 
     return replace_engine
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from unprior.cli.estimate import print_estimate
-from unprior.scoring.cost import Cost
+from unprior.scoring.cost import RunCost
 
-COST = Cost(200, 527, 35_554, 13_888, 697, 76_313_828, 601_940, 79_172.4)
+COST = RunCost(200, 527, 35_554, 13_888, 697, 76_313_828, 601_940, 79_172.4)
 
 
 def test_a_person_sees_totals_and_shares(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,5 +29,5 @@ def test_a_program_sees_whole_numbers(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_nothing_to_do_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
-    print_estimate(Cost(), 5, as_json=False)
+    print_estimate(RunCost(), 5, as_json=False)
     assert "5 examples are stored already" in capsys.readouterr().out

@@ -14,8 +14,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 import tiny_models
-from unprior.cli.model import ModelOptions
-from unprior.runs.folder import RunRecord
+from unprior.runs.config import RunConfig
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CODE = """
@@ -67,10 +66,10 @@ def test_a_server_runs_its_own_code(run: Callable, picture: Path) -> None:
 
 
 def test_a_record_of_a_run_gives_no_leave_to_run_code(tmp_path: Path) -> None:
-    trusting = ModelOptions("some/model", COMMIT, "auto", None, None, None, trust_remote_code=True)
-    RunRecord.of(trusting, "microworld", None, 0, None, None).write(tmp_path)
-    read = RunRecord.read(tmp_path).model
-    assert (read.revision, read.trust_remote_code) == (COMMIT, False)
+    RunConfig.from_options(model="some/model", revision=COMMIT, trust_remote_code=True, out=tmp_path).write()
+    assert "trust_remote_code = true" in (tmp_path / "run.toml").read_text()
+    for read in (RunConfig.read(tmp_path), RunConfig.from_file(tmp_path), RunConfig.from_file(tmp_path / "run.toml")):
+        assert (read.model.revision, read.model.trust_remote_code) == (COMMIT, False)
 
 
 def test_saying_yes_to_everything_runs_no_code(model: Path, picture: Path, tmp_path: Path) -> None:

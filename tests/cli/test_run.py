@@ -15,7 +15,7 @@ import tiny_models
 from unprior import SelectivePriorCalibrator, read_scores
 from unprior.benchmarks.microworld import pairs
 from unprior.benchmarks.microworld.benchmark import image_path
-from unprior.runs.run import FILES
+from unprior.runs.result import FILES
 
 
 @pytest.fixture(scope="module")

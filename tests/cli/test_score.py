@@ -20,10 +20,10 @@ from PIL import Image
 
 import tiny_models
 from unprior import ScoreTable, SelectivePriorCalibrator, read_scores, synthesize
-from unprior.cli.score import Scored
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.scores.provenance import Provenance
+from unprior.scoring.benchmark import Scored
 from unprior.scoring.run import Summary
 
 
@@ -102,7 +102,7 @@ def test_a_run_that_is_told_to_stop_says_so_and_goes_on_later(
     stopped = score(run, model, questions, "--batch-size", "1")
     assert (stopped.code, stopped.out) == (code, "")
     assert stopped.err.endswith("Stopped. What was scored is stored; the same command goes on from there.\n")
-    assert sorted(path.name for path in Path("scored").iterdir() if "store" not in path.name) == ["run.json"]
+    assert sorted(path.name for path in Path("scored").iterdir() if "store" not in path.name) == ["run.toml"]
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     again = score(run, model, questions, "--batch-size", "1", "--json").json
     assert (again["examples"], again["reused"], again["failures"]) == (4, 1, [])
@@ -259,7 +259,7 @@ def test_qwen_sees_the_size_of_the_paper_unless_told_otherwise(
 ) -> None:
     sides = []
     monkeypatch.setattr(
-        "unprior.cli.score.score_benchmark", lambda *_, resize, **__: sides.append(resize) or _nothing_scored()
+        "unprior.scoring.benchmark.score_benchmark", lambda *_, resize, **__: sides.append(resize) or _nothing_scored()
     )
     qwen = tiny_models.build("qwen3_vl", tmp_path / "qwen")
     said = score(run, qwen, "cdh-bench").err

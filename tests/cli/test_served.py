@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ import tiny_models
 from faulty_server import FaultyServer
 from replayed_vllm import MODEL, ReplayedVllm
 from unprior import read_scores
+from unprior.engines.load import load_engine
 from unprior.engines.transformers.engine import TransformersEngine
-from unprior.runs.folder import RunRecord
+from unprior.errors import UnpriorWarning
+from unprior.runs.config import RunConfig
 from unprior.runs.prepare import Preparation
 
 
@@ -58,8 +61,8 @@ def test_score_asks_the_server_and_resumes(
     image = Image.open(tmp_path / "0.png")
     expected = engine.score_candidates(image, "Is it red?\nAnswer with yes or no.", (" yes", " no"))
     assert table.column("image_scores")[0] == pytest.approx(expected.scores, abs=1e-4)
-    record = RunRecord.read(Path("scored")).model
-    assert (record.engine, record.base_urls, record.concurrency) == ("openai", (url,), 2)
+    record = RunConfig.read("scored").engine
+    assert (record.name, record.base_urls, record.concurrency) == ("openai", (url,), 2)
 
 
 def test_censored_examples_are_counted(run: Callable, questions: str, engine: TransformersEngine) -> None:
@@ -73,6 +76,15 @@ def test_censored_examples_are_counted(run: Callable, questions: str, engine: Tr
         assert "3 examples with censored candidates: taken as bounds" in allowed.out
 
 
+def write_old_record(folder: Path, url: str, questions: str) -> None:
+    """What version 0.1.0 left; it did not say whether bounds were allowed."""
+    (folder / "run.toml").unlink()
+    model = {"model": MODEL, "revision": None, "dtype": "auto", "device": None, "device_map": None, "attention": None,
+             "engine": "openai", "base_urls": [url], "folder": None}  # fmt: skip
+    record = {"model": model, "benchmark": questions, "variant": None, "seed": 0, "data_dir": None, "resize": None}
+    (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
+
+
 @pytest.mark.parametrize("old", [False, True])
 def test_preparing_views_keeps_bounds_that_were_allowed(
     run: Callable, questions: str, engine: TransformersEngine, old: bool
@@ -81,13 +93,13 @@ def test_preparing_views_keeps_bounds_that_were_allowed(
         score(run, server.url, questions, "--allow-censored")
         before = read_scores("scored/scores.parquet", require_answers=False)
         if old:  # a folder of version 0.1.0 does not say that bounds were allowed
-            path = Path("scored/run.json")
-            record = json.loads(path.read_text(encoding="utf-8"))
-            del record["allow_censored"]
-            path.write_text(json.dumps(record), encoding="utf-8")
-        record = RunRecord.read(Path("scored"))
-        prepare = Preparation(Path("scored"), record, record.model.load(), None, 8)
-        prepare.prepare({"views": ("white", "black", "mean")})
+            write_old_record(Path("scored"), server.url, questions)
+        config = RunConfig.read("scored")
+        assert config.engine.allow_censored is not old
+        with pytest.warns(UnpriorWarning, match="shows only the 20 most probable tokens"):
+            engine_there = load_engine(**config.loading)
+        with pytest.warns(UnpriorWarning, match="hold only"):
+            Preparation(config, engine_there).prepare({"views": ("white", "black", "mean")})
     after = read_scores("scored/scores.parquet", require_answers=False)
     assert len(after) == len(before) == 3
     assert {name for name, _ in after.column("views")[0]} == {"white", "black", "mean"}
@@ -118,18 +130,7 @@ def test_the_number_of_gpus_reaches_vllm_and_the_record(
     monkeypatch.setattr("unprior.engines.vllm.VllmEngine", load)
     assert run("score", "--engine", "vllm", "--model", "m", "--benchmark", questions, "--out", "v", *gpus).code == 0
     assert loaded[0]["options"] == settings
-    assert RunRecord.read(Path("v")).model.tensor_parallel == settings.get("tensor_parallel_size", 1)
-
-
-def test_records_from_before_an_option_existed_can_be_read(run: Callable, url: str, questions: str) -> None:
-    score(run, url, questions)
-    path = Path("scored/run.json")
-    record = json.loads(path.read_text(encoding="utf-8"))
-    for newer in ("tensor_parallel", "concurrency", "base_urls", "engine"):
-        del record["model"][newer]
-    path.write_text(json.dumps(record), encoding="utf-8")
-    old = RunRecord.read(Path("scored")).model
-    assert (old.engine, old.base_urls, old.tensor_parallel) == ("transformers", (), 1)
+    assert RunConfig.read("v").engine.tensor_parallel == settings.get("tensor_parallel_size", 1)
 
 
 @pytest.mark.parametrize(
@@ -162,8 +163,7 @@ def test_a_dry_run_tells_what_is_left_and_scores_nothing(run: Callable, url: str
     shown = score(run, url, questions, "--dry-run").out
     assert "1 example is stored already. Nothing was scored now." in shown
     assert "prompt tokens" in shown
-    refused = run("score", "--model", "embedded", "--benchmark", questions, "--out", "scored", "--dry-run")
-    refused.refused("--dry-run counts requests to a server", "--engine openai")
+    assert tomllib.loads(shown)["engine"]["base_urls"] == [url]  # remarks and all, it is a file for --config
 
 
 def test_bounds_are_marked_in_the_table(run: Callable, engine: TransformersEngine, questions: str) -> None:

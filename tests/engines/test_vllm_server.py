@@ -19,8 +19,8 @@ import chat_templates
 from embedded_queries import embedded_queries
 from faulty_server import FAULTS, STATUS_FAULTS, FaultyServer
 from unprior import ScoreTable, SelectivePriorCalibrator
+from unprior.benchmarks.registry import load_benchmark
 from unprior.benchmarks.schema import Benchmark
-from unprior.cli.benchmarks import prepare
 from unprior.embedded import FOLDER, NAME
 from unprior.engines.doctor import examine
 from unprior.engines.doctor.trial import Trial
@@ -160,7 +160,7 @@ def test_through_a_faulty_proxy_nothing_is_wrong_lost_or_doubled(url: str, defau
         return chance.choice(FAULTS) if chance.random() < 0.25 else None
 
     expected = ScoreTable.read(default_run / "scores.parquet")
-    whole = prepare("microworld", tmp_path, 0, None, None)
+    whole = load_benchmark("microworld", tmp_path)
     part = Benchmark(whole.name, list(whole)[::6])
     patience = RetryPolicy(attempts=12, first_delay=0.02, longest_delay=0.5, timeout=4.0)
     with Forwarding(url) as real, FaultyServer(real, plan, late=5.0) as proxy:

@@ -13,10 +13,11 @@ from replayed_vllm import MODEL, ReplayedVllm
 from unprior import UnpriorError
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.benchmarks.user_file import read_questions
-from unprior.cli.estimate import estimate
 from unprior.engines.openai.engine import HttpEngine
+from unprior.engines.openai.request_sizes import CandidateTree, Sizes
 from unprior.engines.transformers.engine import TransformersEngine
-from unprior.scoring.cost import CandidateTree, Cost, Sizes, predict, sample
+from unprior.scoring.cost import RunCost, predict, sample
+from unprior.scoring.estimate import estimate
 from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
 
@@ -110,7 +111,7 @@ def test_unknown_candidates_count_as_the_middle_one() -> None:
 
 def test_costs_scale() -> None:
     assert predict(benchmark("a.png", "b.png"), SIZES).scaled(1_000_000).requests == 8_500_000
-    assert Cost(2, 3) + Cost(1, 1) == Cost(3, 4)
+    assert RunCost(2, 3) + RunCost(1, 1) == RunCost(3, 4)
 
 
 def test_a_sample_is_always_the_same_and_no_larger_than_the_benchmark() -> None:

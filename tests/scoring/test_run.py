@@ -24,11 +24,12 @@ from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.user_file import read_questions
 from unprior.engines.protocol import Answered, CandidateScores, Query, QueryFailure
 from unprior.engines.transformers.engine import TransformersEngine
+from unprior.progress import Progress
 from unprior.prompts import PromptLayout
 from unprior.scores import ScoreTable
 from unprior.scores.table import concatenate
 from unprior.scoring.rows import StoredRows
-from unprior.scoring.run import Progress, ScoringRun
+from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
 
 
@@ -144,7 +145,7 @@ def test_the_mean_image_does_not_depend_on_the_part(counting: Counting, question
     _, table = run(counting, questions, tmp_path / "whole.sqlite", views=("mean",))
     part = Benchmark(whole.name, whole.examples[-2:])
     with ScoreStore(tmp_path / "whole.sqlite") as store:
-        scoring = ScoringRun(counting, part, store, views=("mean",), whole=whole)
+        scoring = ScoringRun(counting, part, store, views=("mean",), full_benchmark=whole)
         assert scoring.run().computed == 0
         assert scoring.table().column("views") == table.column("views")[-2:]
 
@@ -252,7 +253,7 @@ def test_a_run_in_small_parts_asks_nothing_twice_and_gives_the_same_table(
     options: dict[str, Any] = {"views": ("white",), "resize_to": 32, "batch_size": 1}
     whole, table = run(counting, questions, tmp_path / "whole.sqlite", **options)
     asked = (counting.answered, counting.scored)
-    monkeypatch.setattr("unprior.scoring.plan.PART", 3)
+    monkeypatch.setattr("unprior.scoring.plan.CHUNK", 3)
     counting.answered = counting.scored = 0
     kept: list[ScoreTable] = []
     seen: list[Progress] = []
@@ -279,7 +280,7 @@ def test_pair_ids_of_all_parts_are_of_one_type(
         for name in (1, 2, "x")
     ]
     (tmp_path / "mixed.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    monkeypatch.setattr("unprior.scoring.plan.PART", 1)
+    monkeypatch.setattr("unprior.scoring.plan.CHUNK", 1)
     _, table = run(counting, tmp_path / "mixed.jsonl", tmp_path / "store.sqlite")
     assert table.column("pair_id") == ["1", "2", "x"]
 
@@ -404,14 +405,14 @@ class Writing(Counting):
 def test_one_answer_tells_that_the_model_thinks(
     llava: TransformersEngine, questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unprior.scoring.plan.PART", 3)
+    monkeypatch.setattr("unprior.scoring.plan.CHUNK", 3)
     kept: list[ScoreTable] = []
     with ScoreStore(tmp_path / "store.sqlite") as store:
         scoring = ScoringRun(Writing(llava), read_questions(questions), store, batch_size=1)
         summary = scoring.run(keep=kept.append)
         assert scoring.table().arrow.equals(concatenate(kept).arrow)
         # Whoever comes later finds out by looking at what is stored.
-        assert sum(part.cut_off for part in StoredRows(scoring.plan, store).parts()) == 4 * PAIRS - 1
+        assert sum(part.cut_off for part in StoredRows(scoring.plan, store).chunks()) == 4 * PAIRS - 1
     assert (summary.cut_off, summary.failures) == (4 * PAIRS - 1, ())
     originals = concatenate(kept).column("original")
     assert sum(original is None for original in originals) == 4 * PAIRS - 1

@@ -15,6 +15,7 @@ from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.images import open_image, resize
+from unprior.progress import Progress, Report, silent
 
 COSTED_EXAMPLES = 16
 
@@ -26,7 +27,7 @@ def measure_costs(
     *,
     examples: int = COSTED_EXAMPLES,
     resize_to: int | None = None,
-    report: Callable[[int, int], None] | None = None,
+    report: Report = silent,
 ) -> dict[str, Cost]:
     """Costs per example by name: ``original`` (the answer alone), ``spc`` (answer and scores), and every method.
 
@@ -51,8 +52,7 @@ def measure_costs(
                     (engine.encoded_images - images, engine.reader.passes - passes, time.perf_counter() - start)
                 ):
                     spent[name][place] += value
-        if report:
-            report(number, len(chosen))
+        report(Progress("Measuring costs", number, len(chosen)))
     count = len(chosen)
     return {
         name: Cost(images=images / count, passes=passes / count, seconds=seconds / count, examples=count)

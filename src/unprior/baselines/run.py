@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,11 @@ from unprior.engines.protocol import QueryFailure
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.errors import UnpriorError
 from unprior.images import open_image, resize
+from unprior.progress import Report, silent
 from unprior.prompts import parse_answer, thinks
 from unprior.scoring.plan import digest_images
 from unprior.scoring.rows import Failure
-from unprior.scoring.run import Progress, compute_missing
+from unprior.scoring.run import compute_missing
 from unprior.scoring.store import ScoreStore, StoredResult
 
 
@@ -71,10 +72,10 @@ class BaselineRun:
         self._digests, self._unreadable = digest_images(benchmark.images())
         self._jobs = {method.name: self._jobs_of(method) for method in self._asked()}
 
-    def run(self, report: Callable[[Progress], None] | None = None) -> tuple[Failure, ...]:
+    def run(self, report: Report = silent) -> tuple[Failure, ...]:
         """Compute what is missing; stopping at any moment loses at most the batch in work."""
         jobs = {job.key: job for part in self._jobs.values() for job in part.values()}
-        compute_missing(self.store, jobs, self._batches, self._compute, report)
+        compute_missing(self.store, jobs, self._batches, self._compute, report, doing="Answering")
         return tuple(self._failures())
 
     def rows(self) -> list[dict[str, Any]]:

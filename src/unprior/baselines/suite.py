@@ -2,21 +2,60 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unprior.baselines.answers import Cost, MethodInfo, write_answers
+from unprior.baselines.answers import Cost, MethodInfo, described_methods, write_answers
 from unprior.baselines.cost import measure_costs
 from unprior.baselines.method import Method
-from unprior.baselines.names import DECODED
+from unprior.baselines.names import ALL, DECODED, RELEASED_REVIS_NAME, REVIS_NAME, choose_methods, split_names
+from unprior.baselines.revis.data import RevisData, microworld_data, read_revis_data
 from unprior.baselines.run import BaselineRun
 from unprior.benchmarks.schema import Benchmark
 from unprior.engines.transformers.engine import TransformersEngine
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, warn
+from unprior.progress import Progress, Report, silent
+from unprior.scores import ScoreTable
 from unprior.scoring.rows import Failure
-from unprior.scoring.run import Progress
 from unprior.scoring.store import ScoreStore
+
+ANSWERS = "baselines.parquet"
+VECTORS = "revis.safetensors"
+_NO_DATA = (
+    "REVIS needs captions, hallucinated captions and presence questions to find its directions; give them with "
+    "--revis-data FILE (docs/baselines.md describes it)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MethodOptions:
+    """What the methods are told; checked before anything is computed."""
+
+    names: tuple[str, ...]
+    revis_data: RevisData | None = None
+    revis_strength: float | None = None
+    cost_examples: int = 16
+
+    @classmethod
+    def from_names(
+        cls,
+        names: Sequence[str],
+        revis_data: Path | None = None,
+        revis_strength: float | None = None,
+        cost_examples: int = 16,
+    ) -> MethodOptions:
+        """Read the data of REVIS and refuse what cannot be used."""
+        chosen = choose_methods(names)
+        if revis_strength is not None and not (math.isfinite(revis_strength) and revis_strength >= 0):
+            raise UnpriorError(f"--revis-strength {revis_strength}: give a number that is not negative, e.g. 1.1")
+        asked = {REVIS_NAME, RELEASED_REVIS_NAME} & set(chosen.decoded)
+        if not asked and (revis_data is not None or revis_strength is not None):
+            warn("--revis-data and --revis-strength are about revis, which is not among the methods")
+        data = None if revis_data is None else read_revis_data(revis_data)
+        return cls(split_names(names), data, revis_strength, cost_examples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +112,7 @@ def answer_benchmark(
     resize_to: int | None = None,
     batch_size: int = 8,
     cost_examples: int = 16,
-    report: Callable[[Progress], None] | None = None,
-    report_costs: Callable[[int, int], None] | None = None,
+    report: Report = silent,
 ) -> tuple[Failure, ...]:
     """Let every method answer, measure what each costs, and write it all to one file; returns what failed."""
     run = BaselineRun(engine, benchmark, store, methods, resize_to=resize_to, batch_size=batch_size)
@@ -84,9 +122,7 @@ def answer_benchmark(
     answered = benchmark.with_examples([example for example in benchmark if example.example_id not in failed])
     costs: dict[str, Cost] = {}
     if len(answered):
-        costs = measure_costs(
-            engine, answered, methods, examples=cost_examples, resize_to=resize_to, report=report_costs
-        )
+        costs = measure_costs(engine, answered, methods, examples=cost_examples, resize_to=resize_to, report=report)
     infos = [
         MethodInfo(method.name, method.label, method.kind, method.settings(), costs.get(method.name))
         for method in methods
@@ -94,3 +130,100 @@ def answer_benchmark(
     references = {name: cost for name, cost in costs.items() if name in ("original", "spc")}
     write_answers(path, infos, rows, references=references)
     return failures
+
+
+def answer_with_methods(
+    engine: TransformersEngine,
+    benchmark: Benchmark,
+    out: Path,
+    options: MethodOptions,
+    *,
+    resize: int | None = None,
+    batch_size: int = 8,
+    path: Path | None = None,
+    report: Report = silent,
+) -> tuple[Failure, ...]:
+    """Let the methods answer the evaluation split of a benchmark and write their answers; those of earlier runs stay.
+
+    The store and the vectors of REVIS lie in ``out``, and so do the answers unless they have a ``path`` of their own.
+    All costs are measured anew, because only what was measured together can be compared.
+    """
+    path = path or out / ANSWERS
+    before = _answered_before(path, engine, benchmark)
+    names = choose_methods([*options.names, *before]).decoded
+    if not names:
+        return ()
+    # Asked for by name, a method must run; of `all`, and of those from before, what the model permits.
+    forgiven = names if ALL in options.names else [name for name in before if name not in options.names]
+    found = available_methods(
+        engine, names, lambda name: _prepare_revis(name, engine, out, options, batch_size, report), forgiven=forgiven
+    )
+    for name, reason in found.left_out.items():
+        warn(f"{name} is left out: {reason}")
+    with ScoreStore(out / "store.sqlite") as store:
+        return answer_benchmark(
+            engine, evaluation_split(benchmark), found.methods, store, path, resize_to=resize, batch_size=batch_size,
+            cost_examples=options.cost_examples, report=report,
+        )  # fmt: skip
+
+
+def without_answer(table: ScoreTable, failures: Sequence[Failure]) -> list[Failure]:
+    """Failures of examples that were scored; those that have no scores are not compared anyway."""
+    scored = {str(name) for name in table.column("example_id")}
+    return [failure for failure in failures if failure.example_id in scored]
+
+
+def fitting_answers(path: Path, table: ScoreTable) -> Path | None:
+    """The file of answers if it is about the model and benchmark of the table; a file of anything else is no use."""
+    if not path.exists():
+        return None
+    model, benchmark = (str(table.column(name)[0]) for name in ("model", "benchmark"))
+    if described_methods(path, model=model, benchmark=benchmark):
+        return path
+    warn(f"{path} holds answers of another model or to another benchmark; it is left aside")
+    return None
+
+
+def _answered_before(path: Path, engine: TransformersEngine, benchmark: Benchmark) -> list[str]:
+    """Methods of an earlier run of the same model on the same benchmark; a file of anything else is replaced."""
+    try:
+        found = described_methods(path, model=engine.name, benchmark=benchmark.name) if path.exists() else []
+    except UnpriorError:
+        return []
+    return [info.name for info in found]
+
+
+def _prepare_revis(
+    name: str, engine: TransformersEngine, out: Path, options: MethodOptions, batch_size: int, report: Report
+) -> Method:
+    """Vectors of an earlier run, unless other data or another strength is asked for; else new ones, which are kept."""
+    from unprior.baselines.revis.fit import fit_revis
+    from unprior.baselines.revis.method import REVIS, ReleasedREVIS
+    from unprior.baselines.revis.vectors import RevisVectors
+
+    path, data = out / VECTORS, options.revis_data
+    vectors = None
+    report(Progress("Preparing REVIS"))
+    if path.exists():
+        with suppress(UnpriorError):  # of another model: made anew
+            vectors = RevisVectors.load(path, engine)
+    if vectors is None or (data is not None and vectors.recipe["data_digest"] != data.digest):
+        vectors = fit_revis(
+            engine, data or _own_data(engine), strength=options.revis_strength, batch_size=batch_size,
+            report=lambda done, total: report(Progress("Fitting REVIS", done, total)),
+        )  # fmt: skip
+        vectors.save(path)
+    elif options.revis_strength not in (None, vectors.strength):
+        vectors = replace(vectors, strength=options.revis_strength)
+        vectors.save(path)
+    if vectors.choice.layer is None:
+        warn(f"REVIS stays inactive: {vectors.choice.reason}")
+    return ReleasedREVIS.of(vectors) if name == ReleasedREVIS.name else REVIS(vectors)
+
+
+def _own_data(engine: TransformersEngine) -> RevisData:
+    from unprior.embedded import NAME
+
+    if engine.name != NAME:
+        raise UnpriorError(_NO_DATA)
+    return microworld_data()

@@ -15,7 +15,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from unprior.errors import UnpriorError, UnpriorWarning
+from unprior.errors import FailedExamplesWarning, UnpriorError, UnpriorNote, UnpriorWarning
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -127,7 +127,12 @@ def showing_warnings() -> Iterator[None]:
             message: Warning | str, category: type[Warning], filename: str, lineno: int,
             file: TextIO | None = None, line: str | None = None,
         ) -> None:  # fmt: skip
-            if issubclass(category, UnpriorWarning):
+            if isinstance(message, FailedExamplesWarning):
+                for name, reason in message.failures:
+                    errors.print(f"  failed: {name}: {reason}", soft_wrap=True)
+            elif isinstance(message, UnpriorNote):
+                errors.print(in_commands(str(message)), soft_wrap=True)
+            elif issubclass(category, UnpriorWarning):
                 warn(in_commands(str(message)))
             else:
                 show_others(message, category, filename, lineno, file, line)

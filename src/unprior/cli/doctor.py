@@ -7,20 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unprior.cli.console import AsJson, errors, output, print_json
-from unprior.cli.model import (
-    Attention,
-    BaseUrls,
-    Device,
-    DeviceMap,
-    DType,
-    EngineName,
-    ModelName,
-    ModelOptions,
-    Revision,
-    TensorParallel,
-    TrustRemoteCode,
-)
+from unprior.cli.console import AsJson, output, print_json
+from unprior.cli.options import takes_config
+from unprior.cli.progress import reporting
+from unprior.progress import Progress
+from unprior.runs.config import RunConfig
 
 if TYPE_CHECKING:
     from unprior.engines.doctor import Examination
@@ -28,19 +19,19 @@ if TYPE_CHECKING:
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
 
 
+@takes_config(
+    "model", "engine",
+    leave_out=("concurrency", "batch_size", "max_new_tokens", "allow_censored"),
+    examples=(
+        "unprior doctor --model Qwen/Qwen3-VL-8B-Instruct",
+        "unprior doctor --model my-model --engine openai --base-url http://localhost:8000",
+    ),
+)  # fmt: skip
 def doctor(
-    model: ModelName = "embedded",
-    image: Annotated[Path | None, typer.Option(help="Picture to ask about; by default one is drawn.")] = None,
+    *,
+    config: RunConfig,
+    image: Annotated[Path | None, typer.Option(help="Image to ask about; by default one is drawn.")] = None,
     question: Annotated[str | None, typer.Option(help="Yes/no question about it.")] = None,
-    revision: Revision = None,
-    trust_remote_code: TrustRemoteCode = False,
-    dtype: DType = "auto",
-    device: Device = None,
-    device_map: DeviceMap = None,
-    attention: Attention = None,
-    engine: EngineName = "transformers",
-    base_url: BaseUrls = None,
-    tensor_parallel: TensorParallel = 1,
     as_json: AsJson = False,
 ) -> None:
     """Probe whether a model's scores can be trusted, and say what to do where they cannot.
@@ -48,27 +39,15 @@ def doctor(
     Exit code 1 says that something failed; warnings do not count.
     """
     from unprior.engines.doctor import examine
+    from unprior.engines.load import load_engine
     from unprior.images import open_image
 
-    urls = tuple(base_url or ())
-    options = ModelOptions(
-        model,
-        revision,
-        dtype,
-        device,
-        device_map,
-        attention,
-        engine,
-        urls,
-        tensor_parallel=tensor_parallel,
-        trust_remote_code=trust_remote_code,
-    )
-    options.check()
+    config.check()
     picture = None if image is None else open_image(image)
-    probed = options.load()
-    with errors.status("Probing …") as status:
+    with reporting() as report:
+        engine = load_engine(**config.loading, few_threads=True, report=report)
         examination = examine(
-            probed, picture, question, report=lambda done, count: status.update(f"Probe {done + 1} of {count} …")
+            engine, picture, question, report=lambda done, count: report(Progress("Probing", done, count))
         )
     if as_json:
         print_json(examination.record())

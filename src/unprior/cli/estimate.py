@@ -1,21 +1,28 @@
-"""What a scoring run will take, for `unprior score --dry-run`."""
+"""What `--dry-run` prints: the configuration, what is stored already, and what requests to a server will take."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from unprior.cli.console import output, print_json
-from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
-    from unprior.benchmarks.schema import Benchmark
-    from unprior.engines.protocol import Engine
-    from unprior.scoring.cost import Cost
+    from unprior.runs.config import RunConfig
+    from unprior.scoring.cost import RunCost
 
-_PICTURES, _TEXTS = 16, 64
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Only show the configuration as a file for --config, what is stored already, and with --engine openai "
+        "what it would take: requests, tokens, bytes.",
+        rich_help_panel="Output",
+    ),
+]
 _LINES = {
     "requests": "requests",
     "prompt_tokens": "prompt tokens",
@@ -27,59 +34,31 @@ _LINES = {
 }
 
 
-def estimate(
-    engine: Engine,
-    questions: Benchmark,
-    *,
-    views: tuple[str, ...] = (),
-    resize: int | None = None,
-    servers: int = 1,
-) -> Cost:
-    """Predict the cost of scoring questions, from a few of them."""
-    from unprior.engines.openai.engine import HttpEngine
-    from unprior.engines.protocol import Query
-    from unprior.images import open_image
-    from unprior.images import resize as to_square
-    from unprior.scoring.cost import Cost, predict, sample
+def print_plan(config: RunConfig, *, as_json: bool, views: Sequence[str] = (), limit: int | None = None,
+               shard: str | None = None) -> None:  # fmt: skip
+    """Show what a command would do, and do nothing; a person gets a file for ``--config`` with remarks in it."""
+    from unprior.cli.progress import reporting
+    from unprior.runs.plan import plan_run
 
-    if not isinstance(engine, HttpEngine):
-        raise UnpriorError("only requests to a server can be counted before; use --engine openai")
-    if not len(questions):
-        return Cost()
-    queries = []
-    for example in sample(questions, _PICTURES):
-        with suppress(UnpriorError):  # a picture that cannot be read fails by itself later
-            picture = to_square(open_image(example.image), resize)
-            queries.append(
-                Query(picture, example.user_text(engine.layout), engine.layout.continuations(example.labels))
-            )
-    texts = [example.user_text(engine.layout) for example in sample(questions, _TEXTS)]
-    sizes = engine.sizes(queries, texts)
-    return predict(questions, sizes, layout=engine.layout, views=views, resized=resize is not None, servers=servers)
+    with reporting() as report:
+        plan = plan_run(config, views=views, limit=limit, shard=shard, report=report)
+    if as_json:
+        cost = {} if plan.cost is None else _record(plan.cost, plan.stored_examples or 0)
+        print_json({"config": config.as_dict(), "stored_results": plan.stored_results, **cost})
+        return
+    print(config.to_toml())
+    results = "1 result is" if plan.stored_results == 1 else f"{plan.stored_results:,} results are"
+    print(f"# {results} stored in {config.output.folder}.")
+    if plan.cost is not None:
+        with output.capture() as shown:
+            print_estimate(plan.cost, plan.stored_examples or 0, as_json=False)
+        print("\n".join(f"# {line}".rstrip() for line in shown.get().splitlines()))
 
 
-def not_stored(
-    engine: Engine, whole: Benchmark, questions: Benchmark, store: Path, views: tuple[str, ...], resize: int | None
-) -> Benchmark:
-    """The questions that lack a result; what one of them has already is counted as if it had nothing."""
-    from unprior.scoring.plan import ScoringPlan
-    from unprior.scoring.store import ScoreStore
-
-    plan = ScoringPlan(engine, questions, views=views, resize_to=resize, whole=whole)
-    if not store.exists():
-        return questions
-    with ScoreStore(store) as opened:
-        left = []
-        for part in plan.parts():
-            missing = set(opened.missing(key for planned in part.examples for key in planned.keys))
-            left += [planned.example for planned in part.examples if not missing.isdisjoint(planned.keys)]
-    return questions.with_examples(left)
-
-
-def print_estimate(cost: Cost, stored: int, *, as_json: bool) -> None:
+def print_estimate(cost: RunCost, stored: int, *, as_json: bool) -> None:
     """Show a prediction; ``stored`` examples have all their results already and are not part of it."""
     if as_json:
-        print_json({"stored": stored, **{name: round(value) for name, value in asdict(cost).items()}})
+        print_json(_record(cost, stored))
         return
     from unprior.tables.terminal import plain_table
 
@@ -95,3 +74,7 @@ def print_estimate(cost: Cost, stored: int, *, as_json: bool) -> None:
     already = "1 example is" if stored == 1 else f"{stored:,} examples are"
     output.print(f"{already} stored already. Nothing was scored now.", soft_wrap=True)
     output.print("Examples that lack anything count in full; cached tokens are for blocks of 16.", soft_wrap=True)
+
+
+def _record(cost: RunCost, stored: int) -> dict[str, Any]:
+    return {"stored": stored, **{name: round(value) for name, value in asdict(cost).items()}}

@@ -1,46 +1,94 @@
-"""How a long run shows where it stands."""
+"""How long work shows where it stands."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from unprior.cli.console import errors
+from unprior.progress import Progress, Report
 
 if TYPE_CHECKING:
-    from unprior.scoring.run import Progress
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+    from rich.status import Status
 
 _PLAIN_SECONDS = 10.0
+_SCORING = "Scoring"
+_DONE = {_SCORING: "scored", "Answering": "answered"}  # what plain lines tell of
 
 
 @contextmanager
-def progress(doing: str, done: str) -> Iterator[Callable[[Progress], None]]:
-    """A bar with rate and time left in a terminal, a plain line now and then elsewhere."""
-    if not errors.is_terminal:
-        yield _plain_progress(done)
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+def reporting() -> Iterator[Report]:
+    """A spinner or a bar with rate and time left in a terminal, a plain line now and then elsewhere."""
+    doing = ""
 
-    columns = (
-        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), TextColumn("{task.fields[failed]}", style="red"),
-    )  # fmt: skip
-    with Bar(*columns, console=errors, transient=True) as bar:
-        task = bar.add_task(doing, total=None, rate="", failed="")
-        rate_of = _Rate()
+    def report(where: Progress) -> None:
+        nonlocal doing
+        doing = where.doing
+        shown(where)
 
-        def report(where: Progress) -> None:
-            rate = rate_of(where)
-            failed = f"{where.failed} failed" if where.failed else ""
-            bar.update(
-                task, description=where.doing or doing, completed=where.done, total=where.total,
-                rate="" if where.doing else f"{rate:.1f}/s", failed=failed,
-            )  # fmt: skip
-
+    terminal = _Terminal() if errors.is_terminal else None
+    shown: Report = _Plain() if terminal is None else terminal
+    try:
         yield report
+    except KeyboardInterrupt:
+        if terminal is not None:
+            terminal.stop()
+        if doing.startswith(_SCORING):
+            errors.print("Stopped. What was scored is stored; the same command goes on from there.", soft_wrap=True)
+        raise
+    finally:
+        if terminal is not None:
+            terminal.stop()
+
+
+class _Terminal:
+    """Shows one piece of work at a time, and nothing when it is over."""
+
+    def __init__(self) -> None:
+        self._status: Status | None = None
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+        self._doing, self._rate = "", _Rate()
+
+    def __call__(self, where: Progress) -> None:
+        if where.doing != self._doing:
+            self.stop()
+            self._doing, self._rate = where.doing, _Rate()
+        if where.total:
+            self._show_bar(where)
+        elif self._status is None:
+            self._status = errors.status(f"{where.doing} …")
+            self._status.start()
+
+    def _show_bar(self, where: Progress) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        if self._bar is None:
+            columns = (
+                TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+                TextColumn("{task.fields[failed]}", style="red"),
+            )  # fmt: skip
+            self._bar = Bar(*columns, console=errors, transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task(where.doing, total=None, rate="", failed="")
+        assert self._task is not None
+        failed = f"{where.failed} failed" if where.failed else ""
+        rate = f"{self._rate(where):.1f}/s" if _done(where) else ""
+        self._bar.update(self._task, completed=where.done, total=where.total, rate=rate, failed=failed)
+
+    def stop(self) -> None:
+        """Leave the terminal as it was."""
+        for shown in (self._status, self._bar):
+            if shown is not None:
+                shown.stop()
+        self._status = self._bar = self._task = None
+        self._doing = ""
 
 
 class _Rate:
@@ -57,18 +105,26 @@ class _Rate:
         return rate
 
 
-def _plain_progress(done: str) -> Callable[[Progress], None]:
-    rate_of = _Rate()
-    said = [time.monotonic()]
+class _Plain:
+    """A line now and then about work that takes long."""
 
-    def report(where: Progress) -> None:
-        if where.doing is not None:
+    def __init__(self) -> None:
+        self._doing, self._rate, self._said = "", _Rate(), time.monotonic()
+
+    def __call__(self, where: Progress) -> None:
+        done = _done(where)
+        if done is None:
             return
-        now, rate = time.monotonic(), rate_of(where)
-        if now - said[0] >= _PLAIN_SECONDS:
-            said[0] = now
+        if where.doing != self._doing:
+            self._doing, self._rate = where.doing, _Rate()
+        now, rate = time.monotonic(), self._rate(where)
+        if now - self._said >= _PLAIN_SECONDS:
+            self._said = now
             left = f", {(where.total - where.done) / rate:,.0f} s left" if rate > 0 else ""
             failed = f", {where.failed} failed" if where.failed else ""
             errors.print(f"{done} {where.done:,} of {where.total:,} ({rate:.1f}/s{left}{failed})", soft_wrap=True)
 
-    return report
+
+def _done(where: Progress) -> str | None:
+    """The word for what is done, of work whose examples are counted."""
+    return next((word for doing, word in _DONE.items() if where.doing.startswith(doing)), None)

@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unprior.cli.console import warn
-from unprior.errors import UnpriorError
-
 if TYPE_CHECKING:
     from unprior.scores.provenance import Differences
 
@@ -24,9 +21,4 @@ Force = Annotated[
 
 def tell_differences(what: str, differences: Differences, *, force: bool) -> None:
     """Say in one line what differs; what makes scores incomparable is refused unless it is forced."""
-    if not differences:
-        return
-    told = "; ".join((*differences.refused, *differences.noted))
-    if differences.refused and not force:
-        raise UnpriorError(f"{what}: {told}. Score them the same way, or go on with --force.")
-    warn(f"{what}: {told}")
+    differences.warn_or_refuse(what, force=force)

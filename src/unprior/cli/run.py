@@ -2,157 +2,119 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unprior.cli.baseline import (
-    ANSWERS,
-    CostExamples,
-    MethodOptions,
-    RevisFile,
-    RevisStrength,
-    answer_with_methods,
-    fitting_answers,
-    without_answer,
-)
-from unprior.cli.benchmarks import (
-    BenchmarkName,
-    DataDir,
-    Resize,
-    VariantName,
-    WorldSeed,
-    image_side,
-    prepare,
-    report_missing_images,
-)
-from unprior.cli.calibrate import print_tables, warn_about, warn_about_abstaining
-from unprior.cli.console import AsJson, errors, output, print_json_text
-from unprior.cli.model import (
-    DEFAULT_CONCURRENCY,
-    DEFAULT_NEW_TOKENS,
-    ENGINES,
-    AllowCensored,
-    Attention,
-    BaseUrls,
-    BatchSize,
-    Concurrency,
-    Device,
-    DeviceMap,
-    DType,
-    EngineName,
-    MaxNewTokens,
-    ModelName,
-    ModelOptions,
-    Revision,
-    TensorParallel,
-    TrustRemoteCode,
-    looking_inside,
-)
-from unprior.cli.score import print_failures, score_benchmark
-from unprior.runs.folder import RunRecord
+from unprior.cli.calibrate import print_methods, warn_about
+from unprior.cli.console import AsJson, output, print_json, print_json_text
+from unprior.cli.estimate import DryRun, print_plan
+from unprior.cli.options import option, takes_config
+from unprior.cli.progress import reporting
+from unprior.errors import UnpriorError
+from unprior.runs.config import RunConfig
 
 if TYPE_CHECKING:
     from unprior.runs.result import RunResult
+    from unprior.runs.run import FinishedRun, FinishedRuns
+
+_Models = Annotated[
+    list[str] | None,
+    option(
+        "model",
+        "embedded (comes with the package), or a folder or hub id of a model; given several times, each gets a folder "
+        "below --out, and their studies stand side by side. \\[default: embedded]",
+    ),
+]
 
 
-def run(
-    model: ModelName = "embedded",
-    benchmark: BenchmarkName = "microworld",
-    out: Annotated[Path, typer.Option(help="Folder for everything that is made.")] = Path("unprior-run"),
-    epsilon_cs: Annotated[
-        float, typer.Option(help="Largest loss of commonsense accuracy to accept on a development task.")
-    ] = 0.04,
-    uncertainty: Annotated[bool, typer.Option("--uncertainty", help="Fit the uncertainty-aware version.")] = False,
-    baselines: Annotated[
-        str, typer.Option(help="Also let these methods answer, separated by commas, or all; see `unprior baseline`.")
-    ] = "",
-    revis_data: RevisFile = None,
-    revis_strength: RevisStrength = None,
-    cost_examples: CostExamples = 16,
-    variant: VariantName = None,
-    seed: WorldSeed = 0,
-    data_dir: DataDir = None,
-    batch_size: BatchSize = 16,
-    resize: Resize = None,
-    revision: Revision = None,
-    trust_remote_code: TrustRemoteCode = False,
-    dtype: DType = "auto",
-    device: Device = None,
-    device_map: DeviceMap = None,
-    attention: Attention = None,
-    engine: EngineName = ENGINES[0],
-    base_url: BaseUrls = None,
-    concurrency: Concurrency = DEFAULT_CONCURRENCY,
-    tensor_parallel: TensorParallel = 1,
-    allow_censored: AllowCensored = False,
-    max_new_tokens: MaxNewTokens = DEFAULT_NEW_TOKENS,
-    as_json: AsJson = False,
-) -> None:
+@takes_config(
+    "model", "engine", "benchmark", "method", "output",
+    leave_out=("model",),
+    examples=(
+        "unprior run",
+        "unprior run --model Qwen/Qwen3-VL-8B-Instruct --benchmark cdh-bench --out run",
+    ),
+)  # fmt: skip
+def run(model: _Models = None, *, config: RunConfig, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Ask a model every question of a benchmark, calibrate it on the development pairs, judge it on the rest.
 
     Without options: the embedded model on the microworld, no download needed. The same command again computes only
     what is missing.
     """
-    from unprior.baselines.names import choose_methods
-    from unprior.calibration import SelectivePriorCalibrator
-    from unprior.runs.result import RunResult, scoring_notes
-    from unprior.runs.run import check_benchmark
+    from unprior.runs.run import finish_run, run_models
 
-    options = MethodOptions.of([baselines], revis_data, revis_strength, cost_examples)
-    urls = tuple(base_url or ())
-    loading = ModelOptions(
-        model, revision, dtype, device, device_map, attention, engine, urls, concurrency, tensor_parallel,
-        most_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
-    )  # fmt: skip
-    loading.check(needs_internals=bool(choose_methods(options.names).decoded))
-    SelectivePriorCalibrator(epsilon_cs=epsilon_cs).check_parameters()
-    whole = prepare(benchmark, out, seed, variant, data_dir)
-    report_missing_images(whole)
-    warn_about(check_benchmark(whole, epsilon_cs))
-    asked = loading.load()
-    RunRecord.of(loading, benchmark, variant, seed, data_dir, resize, allow_censored=allow_censored).write(out)
-    side = image_side(whole, asked.model_type, resize)
-    scored = score_benchmark(
-        asked, whole, whole, out, resize=side, batch_size=batch_size, allow_censored=allow_censored
-    )
-    print_failures(scored.summary.failures)
-    table = scored.table("calibrate")
-    answers, lost = None, []
-    if options.names and asked.capabilities.hidden_states:
-        failures = answer_with_methods(looking_inside(asked), whole, out, options, resize=side, batch_size=batch_size)
-        lost = without_answer(table, failures)
-        print_failures(lost)
-        answers = None if lost else fitting_answers(out / ANSWERS, table)
-    with errors.status("Fitting, deciding and running the studies …"):
-        result = RunResult.from_table(
-            table, epsilon_cs=epsilon_cs, uncertainty=uncertainty, baselines=answers, folder=out
-        )
-    warn_about_abstaining(result.calibrator)
-    with errors.status("Writing the report …"):
-        notes = scoring_notes(scored.summary, table, len(lost))
-        result.write(out, whole, note=" ".join(notes) or None)
+    models = list(dict.fromkeys(model or [config.model.name]))
+    if dry_run:
+        for each in models:
+            print_plan(config.with_options(model=each), as_json=as_json)
+        return
+    if len(models) > 1:
+        with reporting() as report:
+            finished = run_models(models, config, few_threads=True, report=report)
+        _print_runs(finished, as_json=as_json)
+        return
+    with reporting() as report:
+        done = finish_run(config.with_options(model=models[0]), few_threads=True, report=report)
+    _print_finished(done, as_json=as_json)
+    if not done.is_complete:
+        raise typer.Exit(1)
+
+
+def _print_finished(done: FinishedRun, *, as_json: bool) -> None:
+    result, folder = done.result, done.config.output.folder
     if as_json:
         warn_about(result.cautions)
-        print_json_text((out / "report.json").read_text(encoding="utf-8").rstrip())
+        print_json_text((folder / "report.json").read_text(encoding="utf-8").rstrip())
+        return
+    print_run(result)
+    if done.config.method.baselines and result.studies.methods is not None:
+        print_methods(result.studies.methods)
+    for note in done.notes:
+        output.print(note)
+        output.print()
+    output.print(f"Report: {folder / 'report.html'}", soft_wrap=True)
+
+
+def _print_runs(finished: FinishedRuns, *, as_json: bool) -> None:
+    """The studies of several models side by side; exit code 1 says that a model, or a part of one, is missing."""
+    from unprior.tables.terminal import as_rich, fitting
+
+    if finished.page is None:
+        raise UnpriorError("none of the models could be run; the reasons stand above")
+    if as_json:
+        print_json(
+            {
+                "models": {each.config.model.name: str(each.config.output.folder) for each in finished.runs},
+                "failures": finished.failures,
+                "studies": {
+                    each.study.name: None if each.result is None else each.result.records() for each in finished.studies
+                },
+            }
+        )
     else:
-        print_run(result)
-        for note in (*notes, *result.notes):
-            output.print(note)
-            output.print()
-        output.print(f"Report: {out / 'report.html'}", soft_wrap=True)
-    if scored.summary.failures or lost:
+        for each in finished.studies:
+            for part in () if each.result is None else fitting(each.result.table, output.width - 1):
+                output.print(as_rich(part))
+                output.print()
+        for one in finished.runs:
+            output.print(
+                f"Report of {one.config.model.name}: {one.config.output.folder / 'report.html'}", soft_wrap=True
+            )
+        output.print(f"Side by side: {finished.page}", soft_wrap=True)
+    if finished.failures or not all(each.is_complete for each in finished.runs):
         raise typer.Exit(1)
 
 
 def print_run(result: RunResult) -> None:
-    """The headline, and the table of every study of the run."""
-    from rich.padding import Padding
+    """The main table of the paper, the components and the attraction."""
+    from unprior.report import attraction_table, changes_table, components_table, metrics_table
 
-    output.print(Padding(result.headline, (0, 0, 1, 0)))
-    for each in result.studies:
-        if each.result is None:
-            output.print(Padding(f"Left out: {each.lacks}", (0, 0, 1, 0)))
-            continue
-        print_tables(each.result.table, *each.result.further_tables)
+    for table in (
+        metrics_table(result.evaluation),
+        changes_table(result.evaluation),
+        components_table(result.studies.components),
+        attraction_table(result.studies.attraction),
+    ):
+        output.print(table)
+        output.print()

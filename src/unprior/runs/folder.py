@@ -1,77 +1,124 @@
-"""What a run folder was made with, so that later commands can ask the same model about the same benchmark."""
+"""Reading the configuration of a run from a file or from its folder, also from folders of version 0.1.0."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+import tomllib
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from unprior._files import read_whole
+from unprior.errors import UnpriorError, did_you_mean
+from unprior.runs.config import FILE, RunConfig
 
-from unprior._files import is_file, read_whole, replacing
-from unprior._validation import describe_validation_error
-from unprior.cli.model import ModelOptions
-from unprior.errors import UnpriorError
+OLD_FILE = "run.json"
 
-FILE = "run.json"
+
+def read_folder(folder: Path) -> RunConfig:
+    """The configuration of a run folder, whose output is that folder wherever it lies now."""
+    if (folder / FILE).exists():
+        config = read_file(folder / FILE)
+    elif (folder / OLD_FILE).exists():
+        config = _read_old(folder / OLD_FILE)
+    else:
+        raise UnpriorError(
+            f"{folder} does not say which model and benchmark it is about; `unprior run --out {folder}` with the "
+            f"options it was made with notes that, and computes nothing anew"
+        )
+    return config.with_options(out=folder)
+
+
+def read_file(path: Path) -> RunConfig:
+    """A configuration in TOML; what it does not say is as by default."""
+    if path.is_dir():
+        return read_folder(path)
+    if path.suffix == ".json":
+        return _read_old(path).with_options(out=path.parent)
+    try:
+        content = tomllib.loads(read_whole(path).decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UnpriorError(
+            f"{path}: not a configuration in TOML ({error}); correct it, or make one with `unprior run --dry-run`"
+        ) from None
+    _refuse_unknown(path, content)
+    from pydantic import TypeAdapter, ValidationError
+
+    from unprior._validation import describe_validation_error
+
+    try:
+        config: RunConfig = TypeAdapter(RunConfig).validate_json(json.dumps(content, default=str), strict=True)
+    except ValidationError as error:
+        reason = describe_validation_error(error)
+        raise UnpriorError(f"{path}: {reason}; correct it, or leave it out for the default") from None
+    return _without_trust(config)
+
+
+def _without_trust(config: RunConfig) -> RunConfig:
+    """A file gives no leave to run code."""
+    return replace(config, model=replace(config.model, trust_remote_code=False))
+
+
+def _refuse_unknown(path: Path, content: dict[str, Any]) -> None:
+    groups = {
+        each.name: [inner.name for inner in fields(getattr(RunConfig(), each.name))] for each in fields(RunConfig)
+    }
+    for group, values in content.items():
+        if group not in groups:
+            like = did_you_mean(group, groups)
+            raise UnpriorError(f"{path}: there is no group [{group}]{like}; groups are {', '.join(groups)}")
+        if not isinstance(values, dict):
+            raise UnpriorError(f"{path}: {group} is a group; write its settings below a line [{group}]")
+        for name in values:
+            if name not in groups[group]:
+                like = did_you_mean(name, groups[group])
+                raise UnpriorError(
+                    f"{path}: [{group}] has no setting {name}{like}; its settings are {', '.join(groups[group])}"
+                )
 
 
 @dataclass(frozen=True, slots=True)
-class RunRecord:
-    """Model and benchmark of a run folder."""
+class _OldModel:
+    model: str
+    revision: str | None
+    dtype: str
+    device: str | None
+    device_map: str | None
+    attention: str | None
+    engine: str = "transformers"
+    base_urls: tuple[str, ...] = ()
+    concurrency: int = 16
+    tensor_parallel: int = 1
+    most_new_tokens: int = 64
 
-    model: ModelOptions
+
+@dataclass(frozen=True, slots=True)
+class _OldRecord:
+    """What version 0.1.0 left in a run folder."""
+
+    model: _OldModel
     benchmark: str
     variant: str | None
     seed: int
     data_dir: str | None
     resize: int | None
     allow_censored: bool = False
-    """Whether bounds are taken for scores; later commands that write the table again must not drop those rows."""
 
-    @classmethod
-    def of(
-        cls,
-        model: ModelOptions,
-        benchmark: str,
-        variant: str | None,
-        seed: int,
-        data_dir: Path | None,
-        resize: int | None,
-        *,
-        allow_censored: bool = False,
-    ) -> RunRecord:
-        """The record of a command; files are noted by their full paths."""
-        place = Path(benchmark)
-        return cls(
-            model,
-            str(place.resolve()) if is_file(place) else benchmark,
-            variant,
-            seed,
-            None if data_dir is None else str(data_dir.resolve()),
-            resize,
-            allow_censored,
-        )
 
-    def write(self, folder: Path) -> None:
-        """Leave the record in the folder."""
-        with replacing(folder / FILE) as temporary:
-            temporary.write_text(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+def _read_old(path: Path) -> RunConfig:
+    from pydantic import TypeAdapter, ValidationError
 
-    @classmethod
-    def read(cls, folder: Path) -> RunRecord:
-        """Read the record of a folder."""
-        path = folder / FILE
-        if not path.exists():
-            raise UnpriorError(
-                f"{folder} does not say which model and benchmark it is about; `unprior run --out {folder}` with the "
-                f"options it was made with notes that, and computes nothing anew"
-            )
-        content = read_whole(path)
-        try:
-            record: RunRecord = TypeAdapter(cls).validate_json(content, strict=True)
-        except ValidationError as error:
-            reason = describe_validation_error(error)
-            raise UnpriorError(f"{path}: not a record of a run ({reason}); delete it and run again") from None
-        # A file gives no leave to run code.
-        return replace(record, model=replace(record.model, trust_remote_code=False))
+    from unprior._validation import describe_validation_error
+
+    try:
+        old: _OldRecord = TypeAdapter(_OldRecord).validate_json(read_whole(path), strict=True)
+    except ValidationError as error:
+        reason = describe_validation_error(error)
+        raise UnpriorError(f"{path}: not a record of a run ({reason}); delete it and run again") from None
+    model = old.model
+    return RunConfig.from_options(
+        model=model.model, revision=model.revision, dtype=model.dtype, device=model.device, device_map=model.device_map,
+        attention=model.attention, engine=model.engine, base_url=model.base_urls, concurrency=model.concurrency,
+        tensor_parallel=model.tensor_parallel, max_new_tokens=model.most_new_tokens, benchmark=old.benchmark,
+        variant=old.variant, seed=old.seed, data_dir=old.data_dir, resize=old.resize, allow_censored=old.allow_censored,
+    )  # fmt: skip

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from unprior.cli.baseline import ANSWERS, MethodOptions, answer_with_methods
-from unprior.cli.benchmarks import image_side, prepare
-from unprior.cli.console import errors, warn
-from unprior.cli.model import looking_inside
-from unprior.cli.score import print_failures, score_benchmark
-from unprior.errors import UnpriorError
-from unprior.runs.folder import RunRecord
+from unprior.errors import UnpriorError, warn
+from unprior.progress import Progress, Report, silent
+from unprior.runs.config import RunConfig
+from unprior.runs.run import drawing, load_questions
 
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
     from unprior.engines.protocol import Engine
-    from unprior.scoring.rows import Failure
     from unprior.studies.study import Study
 
 _COMPARED_ELSEWHERE = "nolan"
@@ -28,31 +23,38 @@ def prepare_inputs(
     run: Path,
     studies: Sequence[Study],
     *,
-    revis_data: Path | None,
-    batch_size: int,
+    revis_data: Path | None = None,
+    batch_size: int = 16,
     trust_remote_code: bool = False,
+    few_threads: bool = False,
+    report: Report = silent,
 ) -> None:
-    """Compute whatever the studies need and the run folder lacks; what is stored already costs nothing."""
+    """Compute whatever the studies need or want and the run folder lacks; what is stored already costs nothing."""
+    from unprior.engines.load import load_engine
     from unprior.studies.inputs import StudyInputs
 
     inputs = StudyInputs.from_run(run)
-    needs = {need: inputs.missing(need) for study in studies for need in study.missing(inputs)}
+    needs = {need: inputs.missing(need) for study in studies for need in study.missing(inputs, wanted=True)}
     if not needs:
         return
-    record = RunRecord.read(run)
-    if record.variant is not None:
-        raise UnpriorError(f"{run} holds the variant {record.variant}; studies start from a benchmark's own questions")
-    engine = replace(record.model, trust_remote_code=trust_remote_code).load()
-    Preparation(run, record, engine, revis_data, batch_size).prepare(needs)
+    config = RunConfig.read(run)
+    if config.benchmark.variant is not None:
+        raise UnpriorError(
+            f"{run} holds the variant {config.benchmark.variant}; studies start from a benchmark's own questions"
+        )
+    data = revis_data or config.method.revis_data
+    config = config.with_options(revis_data=data, batch_size=batch_size, trust_remote_code=trust_remote_code)
+    engine = load_engine(**config.loading, few_threads=few_threads, report=report)
+    Preparation(config, engine, report).prepare(needs)
 
 
 class Preparation:
     """One loaded model and what it is asked."""
 
-    def __init__(self, run: Path, record: RunRecord, engine: Engine, revis_data: Path | None, batch_size: int) -> None:
-        """Keep what is needed."""
-        self.run, self.record, self.engine = run, record, engine
-        self.revis_data, self.batch_size = revis_data, batch_size
+    def __init__(self, config: RunConfig, engine: Engine, report: Report = silent) -> None:
+        """``config`` is that of the run folder that is added to."""
+        self.config, self.engine, self.report = config, engine, report
+        self.run = config.output.folder
 
     def prepare(self, needs: dict[str, tuple[str, ...]]) -> None:
         """Meet the needs, the cheapest first."""
@@ -62,11 +64,9 @@ class Preparation:
             except UnpriorError as error:  # a benchmark need not have what the variant is made of
                 warn(f"{variant} cannot be prepared: {error}")
         if "views" in needs:
-            whole = self._load(None)
-            self._score(whole, whole, None, views=("white", "black", "mean"))
+            self._score(self._load(None), None, views=("white", "black", "mean"))
         if {"baselines", "revis"} & set(needs):
-            whole = self._load(None)
-            self._answer(whole, ("all",), self.run / ANSWERS)
+            self._answer(self._load(None), ("all",), None)
         if "external" in needs:
             for name in self._present_benchmarks():
                 self._external(name)
@@ -74,18 +74,24 @@ class Preparation:
     def _variant(self, variant: str) -> None:
         from unprior.studies.inputs import VARIANTS
 
-        whole = self._load(variant)
-        self._score(whole, _asked(whole), self.run / VARIANTS / f"{variant}.parquet")
+        # Rows that no study looks at are not scored.
+        self._score(_asked(self._load(variant)), self.run / VARIANTS / f"{variant}.parquet")
 
     def _external(self, name: str) -> None:
+        from unprior.baselines.suite import ANSWERS
+        from unprior.benchmarks.registry import BENCHMARKS, load_benchmark
         from unprior.studies.inputs import EXTERNAL
 
-        with errors.status(f"Preparing {name} …"):
-            benchmark = prepare(name, self.run, self.record.seed if self._is_drawn(name) else 0, None, self._data_dir)
+        self.report(Progress(f"Preparing {name}"))
+        asked = self.config.benchmark
+        benchmark = load_benchmark(
+            name, self.run, asked.seed if BENCHMARKS[name].drawn else 0, data_dir=asked.data_dir,
+            report=drawing(self.report),
+        )  # fmt: skip
         if len(benchmark.missing_images()) == len(benchmark.images()):
             return
         folder = self.run / EXTERNAL / name
-        self._score(benchmark, benchmark, folder / "scores.parquet")
+        self._score(benchmark, folder / "scores.parquet")
         self._answer(benchmark, (_COMPARED_ELSEWHERE,), folder / ANSWERS)
 
     def _present_benchmarks(self) -> list[str]:
@@ -93,9 +99,9 @@ class Preparation:
         from unprior.benchmarks.data_dir import data_directory
         from unprior.benchmarks.registry import BENCHMARKS
 
-        own = self.record.benchmark
+        own = self.config.benchmark.name
         presence = [f"{own}-presence"] if f"{own}-presence" in BENCHMARKS else []
-        folder = data_directory(self._data_dir)
+        folder = data_directory(self.config.benchmark.data_dir)
         present = [
             name for name, entry in BENCHMARKS.items() if not entry.drawn and name != own and (folder / name).is_dir()
         ]
@@ -103,32 +109,22 @@ class Preparation:
             warn(f"no other benchmark is in {folder}; `unprior data get NAME` fetches one")
         return presence + present
 
-    def _is_drawn(self, name: str) -> bool:
-        from unprior.benchmarks.registry import BENCHMARKS
-
-        return BENCHMARKS[name].drawn
-
-    @property
-    def _data_dir(self) -> Path | None:
-        return None if self.record.data_dir is None else Path(self.record.data_dir)
-
     def _load(self, variant: str | None) -> Benchmark:
-        return prepare(self.record.benchmark, self.run, self.record.seed, variant, self._data_dir)
+        return load_questions(self.config, self.report, variant=variant)
 
     def _side(self, benchmark: Benchmark) -> int | None:
-        return image_side(benchmark, self.engine.model_type, self.record.resize)
+        from unprior.scoring.benchmark import image_side
 
-    def _score(self, whole: Benchmark, questions: Benchmark, path: Path | None, *, views: tuple[str, ...] = ()) -> None:
-        # What is asked is the whole of a variant: rows that no study looks at are not scored.
-        asked = questions if path is not None else whole
-        options: dict[str, Any] = {
-            "resize": self._side(whole),
-            "batch_size": self.batch_size,
-            "path": path,
-            "allow_censored": self.record.allow_censored or self._has_bounds(),
-        }
-        scored = score_benchmark(self.engine, asked, asked, self.run, views=views, **options)
-        self._tell(whole, scored.summary.failures)
+        return image_side(benchmark, self.engine.model_type, self.config.benchmark.resize)
+
+    def _score(self, benchmark: Benchmark, path: Path | None, *, views: tuple[str, ...] = ()) -> None:
+        from unprior.scoring.benchmark import score_benchmark
+
+        score_benchmark(
+            self.engine, benchmark, self.run, views=views, resize=self._side(benchmark), path=path,
+            batch_size=self.config.engine.batch_size, report=self.report,
+            allow_censored=self.config.engine.allow_censored or self._has_bounds(),
+        )  # fmt: skip
 
     def _has_bounds(self) -> bool:
         """Whether the run's table took bounds for scores; records of version 0.1.0 do not say."""
@@ -137,22 +133,22 @@ class Preparation:
         path = self.run / "scores.parquet"
         return path.exists() and bool(read_scores(path, require_answers=False).is_bounded.any())
 
-    def _answer(self, whole: Benchmark, names: tuple[str, ...], path: Path) -> None:
+    def _answer(self, benchmark: Benchmark, names: tuple[str, ...], path: Path | None) -> None:
+        from unprior.baselines.suite import MethodOptions, answer_with_methods
+        from unprior.engines.load import with_internals
+        from unprior.scoring.benchmark import warn_about_failures
+
         try:
-            inside = looking_inside(self.engine)
+            engine = with_internals(self.engine)
         except UnpriorError as error:
             warn(str(error))
             return
-        options = MethodOptions.of(names, self.revis_data if "all" in names else None, None, 16)
+        options = MethodOptions.from_names(names, self.config.method.revis_data if "all" in names else None)
         failures = answer_with_methods(
-            inside, whole, self.run, options, resize=self._side(whole), batch_size=self.batch_size, path=path
-        )
-        self._tell(whole, failures)
-
-    def _tell(self, benchmark: Benchmark, failures: Sequence[Failure]) -> None:
-        if failures:
-            warn(f"{len(failures):,} examples of {benchmark.name} failed")
-            print_failures(failures)
+            engine, benchmark, self.run, options, resize=self._side(benchmark), path=path,
+            batch_size=self.config.engine.batch_size, report=self.report,
+        )  # fmt: skip
+        warn_about_failures(failures, f"answers to {benchmark.name}", "made")
 
 
 def _asked(variant: Benchmark) -> Benchmark:

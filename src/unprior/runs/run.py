@@ -1,22 +1,234 @@
-"""What is checked before a run."""
+"""What `unprior run` does: benchmark, scores, calibrator, decisions, report; for one model or for several."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from unprior.benchmarks.pairs import development_pairs, refuse_unsound_questions
-from unprior.runs.result import FILES, RunResult, check_splits
-from unprior.scores.pairs import few_pairs
+from unprior.errors import UnpriorError, warn
+from unprior.progress import Progress, Report, silent
+from unprior.runs.config import RunConfig
 
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark
+    from unprior.calibration import SelectivePriorCalibrator
+    from unprior.engines.protocol import Engine
+    from unprior.runs.result import RunResult
+    from unprior.scoring.rows import Failure
+    from unprior.scoring.run import Summary
+    from unprior.studies.finished import FinishedStudy
 
-__all__ = ["FILES", "RunResult", "check_benchmark"]
+_PETRI_DISH = (
+    "The embedded model is a petri dish: trained on drawings to believe its prior, so that the method can be watched "
+    "at work. These numbers say nothing about a useful model."
+)
 
 
-def check_benchmark(benchmark: Benchmark, epsilon_cs: float | None = None) -> list[str]:
-    """Refuse a benchmark that cannot be calibrated and judged, before anything is computed; returns what to mind."""
-    check_splits({example.split for example in benchmark}, {example.side for example in benchmark})
-    refuse_unsound_questions(benchmark)
-    pairs = development_pairs(benchmark)
-    return [sentence for task, count in pairs.items() for sentence in few_pairs(task, count, epsilon_cs)]
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run with everything that came out of it."""
+
+    config: RunConfig
+    result: RunResult
+    summary: Summary
+    """What was scored."""
+    lost: Sequence[Failure]
+    """Answers of other methods that are missing."""
+    notes: tuple[str, ...]
+    """Sentences that a reader of the numbers should see first."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every example has its scores and its answers."""
+        return not (self.summary.failures or self.lost)
+
+
+def run(config: RunConfig | None = None, *, report: Report = silent, **options: Any) -> RunResult:
+    """Ask a model every question of a benchmark, calibrate it on the development pairs, judge it on the rest.
+
+    Everything is written to the folder ``out``; the same call again computes only what is missing.
+
+    Parameters
+    ----------
+    config
+        What determines the run; by default the embedded model on the microworld.
+    report
+        Told how far it is.
+    options
+        Changes to the configuration, named as on the command line: ``model``, ``benchmark``, ``out``, ``epsilon_cs``,
+        ``batch_size`` and so on; see :data:`unprior.runs.config.OPTIONS`.
+
+    >>> run(model="embedded", epsilon=0.04)
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: epsilon: no such option of a run (did you mean epsilon_cs?)
+    """
+    return finish_run((config or RunConfig()).with_options(**options), report=report).result
+
+
+def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report = silent) -> FinishedRun:
+    """Do a run, and tell everything about it; see :func:`run` and, for ``few_threads``, ``load_engine``."""
+    from unprior.baselines.names import choose_methods
+    from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods, fitting_answers, without_answer
+    from unprior.calibration import SelectivePriorCalibrator
+    from unprior.engines.load import load_engine, with_internals
+    from unprior.runs.check import check_benchmark
+    from unprior.runs.result import RunResult
+    from unprior.scoring.benchmark import check_images, image_side, score_benchmark, warn_about_failures
+
+    method, out, batch_size = config.method, config.output.folder, config.engine.batch_size
+    options = MethodOptions.from_names(method.baselines, method.revis_data, method.revis_strength, method.cost_examples)
+    config.check(needs_internals=bool(choose_methods(options.names).decoded))
+    SelectivePriorCalibrator(epsilon_cs=method.epsilon_cs).check_parameters()
+    benchmark = load_questions(config, report)
+    check_images(benchmark)
+    for caution in check_benchmark(benchmark, method.epsilon_cs):
+        warn(caution)
+    engine = load_engine(**config.loading, few_threads=few_threads, report=report)
+    config.write()
+    side = image_side(benchmark, engine.model_type, config.benchmark.resize)
+    scored = score_benchmark(
+        engine, benchmark, out, resize=side, batch_size=batch_size, allow_censored=config.engine.allow_censored,
+        report=report,
+    )  # fmt: skip
+    table = scored.table("calibrate")
+    answers, lost = None, []
+    if options.names and engine.capabilities.hidden_states:
+        failures = answer_with_methods(
+            with_internals(engine), benchmark, out, options, resize=side, batch_size=batch_size, report=report
+        )
+        lost = without_answer(table, failures)
+        warn_about_failures(lost, "answers of other methods", "made")
+        answers = None if lost else fitting_answers(out / ANSWERS, table)
+    result = RunResult.from_table(
+        table, epsilon_cs=method.epsilon_cs, uncertainty=method.uncertainty, baselines=answers, report=report
+    )
+    warn_about_abstaining(result.calibrator)
+    report(Progress("Writing the report"))
+    notes = _notes(result, scored.summary, len(lost), embedded=_is_embedded(engine))
+    result.write(out, benchmark, note=" ".join(notes) or None)
+    return FinishedRun(config, result, scored.summary, lost, tuple(notes))
+
+
+def load_questions(config: RunConfig, report: Report = silent, *, variant: str | None = None) -> Benchmark:
+    """The benchmark of a run, or another variant of it; a drawn one is drawn into the folder of the run."""
+    from unprior.benchmarks.registry import load_benchmark
+
+    report(Progress("Preparing the benchmark"))
+    asked = config.benchmark
+    return load_benchmark(
+        asked.name, config.output.folder, asked.seed, variant=variant or asked.variant, data_dir=asked.data_dir,
+        report=drawing(report),
+    )  # fmt: skip
+
+
+def drawing(report: Report) -> Any:
+    """Tells a report how many images of a benchmark are drawn."""
+    return lambda done, total: report(Progress("Drawing images", done, total))
+
+
+def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:
+    """Without a feasible setting nothing is ever changed, which a person should know."""
+    if calibrator.settings_ is None:
+        warn(
+            f"none of the {calibrator.selection_.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ "
+            f"−{calibrator.epsilon_cs:g} on every task: this calibrator abstains, it never changes an answer. A larger "
+            f"--epsilon-cs or more development pairs may help."
+        )
+
+
+def _is_embedded(engine: Engine) -> bool:
+    from unprior.embedded import NAME
+
+    return engine.name == NAME
+
+
+def _notes(result: RunResult, summary: Summary, lost: int, *, embedded: bool) -> list[str]:
+    """Sentences that a reader of the numbers should see first."""
+    told = {
+        f"{len(summary.failures):,} of {summary.examples:,} examples could not be scored.": len(summary.failures),
+        f"{summary.cut_off:,} answers were cut off while the model was thinking.": summary.cut_off,
+        f"{summary.censored:,} examples have scores that are only bounds.": result.table.is_bounded.any(),
+        f"{lost:,} answers of other methods are missing, so none is compared.": lost,
+        result.beyond_permitted_loss: result.beyond_permitted_loss,
+        _PETRI_DISH: embedded,
+    }
+    notes = [note for note, holds in told.items() if note and holds]
+    return notes + [f"{caution[0].upper()}{caution[1:]}." for caution in result.cautions]
+
+
+@dataclass(frozen=True)
+class FinishedRuns:
+    """Runs of several models, and their studies side by side."""
+
+    runs: tuple[FinishedRun, ...]
+    failures: dict[str, str]
+    """Models that could not be run, and why."""
+    studies: list[FinishedStudy] = field(default_factory=list)
+    page: Path | None = None
+    """The page of the studies; None without any finished run."""
+
+
+def run_models(
+    models: Sequence[str], config: RunConfig, *, few_threads: bool = False, report: Report = silent
+) -> FinishedRuns:
+    """Run several models alike, each in a folder of its own, and write their studies side by side.
+
+    A model that cannot be run is named in a warning, and the others go on.
+    """
+    base, done, failures = config.output.folder, [], {}
+    for model, folder in zip(models, _folders(models), strict=True):
+        own = config.with_options(model=model, out=base / folder)
+        try:
+            done.append(finish_run(own, few_threads=few_threads, report=report))
+        except UnpriorError as error:
+            failures[model] = str(error)
+            warn(f"{model} is left out: {error}")
+    if not done:
+        return FinishedRuns((), failures)
+    studies, page = _side_by_side(done, base, report)
+    return FinishedRuns(tuple(done), failures, studies, page)
+
+
+def _folders(models: Sequence[str]) -> list[str]:
+    """A folder for each model, named after it.
+
+    >>> _folders(["Qwen/Qwen3-VL-8B-Instruct", "models/mine", "models/mine/", "embedded"])
+    ['Qwen-Qwen3-VL-8B-Instruct', 'models-mine', 'models-mine-2', 'embedded']
+    """
+    folders: list[str] = []
+    for model in models:
+        slug = re.sub(r"[^\w.-]+", "-", model).strip("-.") or "model"
+        same = sum(re.fullmatch(re.escape(slug) + r"(-\d+)?", other) is not None for other in folders)
+        folders.append(f"{slug}-{same + 1}" if same else slug)
+    return folders
+
+
+def _side_by_side(runs: Sequence[FinishedRun], out: Path, report: Report) -> tuple[list[FinishedStudy], Path]:
+    from unprior.report.page import provenance_facts
+    from unprior.report.study_page import PAGE, write_study, write_study_page
+    from unprior.studies.finished import run_studies
+    from unprior.studies.inputs import StudyInputs
+    from unprior.studies.registry import PRESETS, choose_studies
+
+    inputs = []
+    for each in runs:
+        method = each.config.method
+        wide = max(StudyInputs.wide_epsilon, min(1.0, 2 * method.epsilon_cs))
+        inputs.append(
+            StudyInputs.from_run(
+                each.config.output.folder, epsilon=method.epsilon_cs, wide_epsilon=wide, uncertainty=method.uncertainty
+            )
+        )
+    studies = run_studies(choose_studies(PRESETS["run"]), inputs, report=report)
+    report(Progress("Drawing and writing"))
+    written: list[Any] = [*studies]
+    for study in written:
+        write_study(out, study)
+    title = f"{', '.join(dict.fromkeys(str(each.model) for each in inputs))} on {runs[0].config.benchmark.name}"
+    facts = dict.fromkeys(fact for each in inputs for fact in provenance_facts(each.table))
+    write_study_page(out / PAGE, title, written, list(facts))
+    return studies, out / PAGE

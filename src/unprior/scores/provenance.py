@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from unprior._files import parse_json
 from unprior._validation import describe_validation_error
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, warn
 
 METADATA_KEY = b"unprior.provenance"
 """Where Parquet files keep the records: the schema's metadata, as a JSON list."""
@@ -101,6 +101,15 @@ class Differences:
     def __bool__(self) -> bool:
         """Whether there is any difference."""
         return bool(self.refused or self.noted)
+
+    def warn_or_refuse(self, what: str, *, force: bool = False) -> None:
+        """Warn about what differs, in one line; what makes scores incomparable is refused unless it is forced."""
+        if not self:
+            return
+        told = "; ".join((*self.refused, *self.noted))
+        if self.refused and not force:
+            raise UnpriorError(f"{what}: {told}. Score them the same way, or go on with --force.")
+        warn(f"{what}: {told}")
 
 
 def compare_provenance(own: Sequence[Provenance], other: Sequence[Provenance]) -> Differences:

@@ -9,30 +9,25 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from operator import add, attrgetter
 
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines.candidate_tree import Beginning, branch_points
 from unprior.engines.openai.answers import MAX_NAMED_TOKENS
-from unprior.errors import UnpriorError
+from unprior.engines.openai.request_sizes import ANSWER_HEAD, REQUEST_HEAD, SAME_END, CandidateTree, Sizes
 from unprior.prompts import PromptLayout
 
-SAME_END = 24
-"""Characters at the end of a prompt that decide how what follows is tokenised."""
-REQUEST_HEAD, ANSWER_HEAD = 250, 127
-"""Bytes of HTTP around a request and around an answer of vLLM; a key adds its own length."""
 _TOKENIZE, _TOKENIZED = 150, 50  # JSON around the text or the tokens
 # Seen in stores of 100,000 results: a key in the table and in its index; the JSON of a result, a candidate, a text.
 _KEY, _RESULT, _CANDIDATE, _TEXT = 164, 29, 21.7, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class RunCost:
     """What some examples take.
 
-    >>> per_example = Cost(1, requests=2.5, prompt_tokens=1500)
+    >>> per_example = RunCost(1, requests=2.5, prompt_tokens=1500)
     >>> per_example.scaled(1_000_000).requests, (per_example + per_example).prompt_tokens
     (2500000.0, 3000)
     """
@@ -56,90 +51,16 @@ class Cost:
         """Prompt tokens that pass through the model."""
         return self.prompt_tokens - self.cached_tokens
 
-    def __add__(self, other: Cost) -> Cost:
+    def __add__(self, other: RunCost) -> RunCost:
         """Both together."""
-        return Cost(*map(add, _values(self), _values(other)))
+        return RunCost(*map(add, _values(self), _values(other)))
 
-    def scaled(self, examples: float) -> Cost:
+    def scaled(self, examples: float) -> RunCost:
         """The same for another number of such examples."""
-        return Cost(*(value * examples / self.examples for value in _values(self)))
+        return RunCost(*(value * examples / self.examples for value in _values(self)))
 
 
-_values = attrgetter(*(field.name for field in fields(Cost)))  # a million examples are added up
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateTree:
-    """The branches of some candidates.
-
-    >>> CandidateTree.of([(7, 1), (7, 2), (9,)], encoding_requests=16)
-    CandidateTree(branches=((0, 2), (1, 2)), encoding_requests=16)
-    """
-
-    branches: tuple[tuple[int, int], ...]
-    """Tokens before each branch, and tokens that may follow."""
-    encoding_requests: int
-    """Requests that tokenise the candidates behind one prompt."""
-
-    @classmethod
-    def of(cls, candidates: Sequence[Beginning], encoding_requests: int) -> CandidateTree:
-        """From the tokens of the candidates."""
-        points = branch_points(candidates).items()
-        return cls(tuple((len(start), len(following)) for start, following in points), encoding_requests)
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """What must be known of a served model and its pictures; `HttpEngine.sizes` finds it out from a few examples."""
-
-    image_tokens: float
-    """Tokens that a picture adds to a prompt."""
-    text_tokens: float
-    """Tokens of a prompt without text: with `tokens_per_character` the line that fits the prompts best."""
-    tokens_per_character: float
-    answer_tokens: float
-    """Tokens of an original answer, its end included."""
-    image_bytes: float
-    """A picture as a data URL: four thirds of its size as PNG."""
-    trees: Mapping[tuple[str, ...], CandidateTree]
-    """Branches of candidates."""
-    blank_bytes: float = 1_000.0
-    """A blank picture as a data URL."""
-    cache_block: int = 16
-    """Tokens that a server keeps or forgets together."""
-    lead_tokens: float = 4.0
-    """Tokens of a prompt before the picture or the text."""
-    tail_tokens: float = 4.0
-    """Tokens of a prompt behind the user's text."""
-    answer_characters: float = 3.0
-    image_id_bytes: float = 6.0
-    """Digits of a token of a picture, with a comma: servers repeat the prompt."""
-    text_id_bytes: float = 6.0
-    """The same of a text."""
-    request_bytes: float = 550.0
-    """A request without picture, text and named tokens."""
-    answer_bytes: float = 810.0
-    """An original answer."""
-    scored_bytes: float = 920.0
-    """An answer to a request for scores, without the tokens of the prompt and the named tokens."""
-    named_bytes: float = 110.0
-    """What one named token adds to it."""
-
-    def tokens(self, text: str, *, image: bool) -> float:
-        """Tokens of a prompt."""
-        return self.text_tokens + self.tokens_per_character * len(text) + (self.image_tokens if image else 0.0)
-
-    def tree(self, candidates: tuple[str, ...]) -> CandidateTree:
-        """The branches of some candidates; unknown ones count as the middle one of those that are known."""
-        if not self.trees:
-            raise UnpriorError("no candidates are known; examine at least one question")
-        if candidates in self.trees:
-            return self.trees[candidates]
-        return sorted(self.trees.values(), key=lambda tree: len(tree.branches))[len(self.trees) // 2]
-
-    def cached(self, shared: float) -> float:
-        """Tokens found in the cache when so many were read before: whole blocks."""
-        return math.floor(max(shared, 0.0) / self.cache_block) * self.cache_block
+_values = attrgetter(*(field.name for field in fields(RunCost)))  # a million examples are added up
 
 
 def predict(
@@ -150,13 +71,13 @@ def predict(
     views: Sequence[str] = (),
     resized: bool = False,
     servers: int = 1,
-) -> Cost:
+) -> RunCost:
     """What scoring a benchmark takes when nothing is stored yet; pictures are told apart by their paths.
 
     ``resized``: images are brought to one size, so blank ones are the same for all. Of several ``servers`` only the one
     that has read a picture has it in its cache.
     """
-    layout, total = layout or PromptLayout(), Cost()
+    layout, total = layout or PromptLayout(), RunCost()
     seen: set[object] = set()
 
     def new(*what: object) -> bool:
@@ -196,8 +117,8 @@ def sample(benchmark: Benchmark, most: int) -> list[Example]:
     return random.Random(0).sample(examples, min(most, len(examples)))
 
 
-def _original(sizes: Sizes, text: str, cached: float) -> Cost:
-    return Cost(
+def _original(sizes: Sizes, text: str, cached: float) -> RunCost:
+    return RunCost(
         requests=1,
         prompt_tokens=sizes.tokens(text, image=True),
         cached_tokens=cached,
@@ -207,9 +128,9 @@ def _original(sizes: Sizes, text: str, cached: float) -> Cost:
     )
 
 
-def _scores(sizes: Sizes, text: str, tree: CandidateTree, image_bytes: float, known: float) -> Cost:
+def _scores(sizes: Sizes, text: str, tree: CandidateTree, image_bytes: float, known: float) -> RunCost:
     """Every branch with the tokens that may follow, so many at a time; each finds in the cache what its parent read."""
-    total, image = Cost(), image_bytes > 0
+    total, image = RunCost(), image_bytes > 0
     bare = sizes.tokens(text, image=image)
     ids = bare * sizes.text_id_bytes + image * sizes.image_tokens * (sizes.image_id_bytes - sizes.text_id_bytes)
     for depth, following in tree.branches:
@@ -217,7 +138,7 @@ def _scores(sizes: Sizes, text: str, tree: CandidateTree, image_bytes: float, kn
         shared = known if depth == 0 else prompt - 1
         # In the middle of a candidate a model would rather write something else, which is listed, too.
         listed = following + (depth > 0) * requests
-        total += Cost(
+        total += RunCost(
             requests=requests,
             prompt_tokens=requests * prompt,
             cached_tokens=sizes.cached(min(shared, prompt - 1)) + (requests - 1) * sizes.cached(prompt - 1),
@@ -228,19 +149,19 @@ def _scores(sizes: Sizes, text: str, tree: CandidateTree, image_bytes: float, kn
     return total
 
 
-def _encoding(sizes: Sizes, text: str, tree: CandidateTree) -> Cost:
+def _encoding(sizes: Sizes, text: str, tree: CandidateTree) -> RunCost:
     """Two of three requests send the text and receive its tokens, the third the other way round."""
     count, ids = tree.encoding_requests, sizes.tokens(text, image=False) * sizes.text_id_bytes
     sent, received = (2 * _quoted(text) + ids) / 3 + _TOKENIZE, (2 * ids + _quoted(text)) / 3 + _TOKENIZED
-    return Cost(
+    return RunCost(
         requests=count,
         sent_bytes=count * (REQUEST_HEAD + sent),
         received_bytes=count * (ANSWER_HEAD + received),
     )
 
 
-def _stored(candidates: int, text: float = 0.0) -> Cost:
-    return Cost(stored_bytes=_KEY + _RESULT + candidates * _CANDIDATE + text)
+def _stored(candidates: int, text: float = 0.0) -> RunCost:
+    return RunCost(stored_bytes=_KEY + _RESULT + candidates * _CANDIDATE + text)
 
 
 def _quoted(text: str) -> int:

@@ -1,7 +1,7 @@
-"""The plan of a scoring run: what has to be asked, part by part, and under which keys the results are stored.
+"""The plan of a scoring run: what has to be asked, chunk by chunk, and under which keys the results are stored.
 
 Image scores are asked for once per example. Prior scores do not depend on the image, so they are asked for once per
-question and view and shared by all its images. A plan goes through a benchmark in parts and forgets each one, so that
+question and view and shared by all its images. A plan goes through a benchmark in chunks and forgets each one, so that
 memory does not grow with the number of examples.
 """
 
@@ -26,7 +26,7 @@ from unprior.scores.priors import VIEWS
 from unprior.scores.provenance import Provenance
 from unprior.scoring.store import SeenKeys
 
-PART = 4096
+CHUNK = 4096
 """Examples that are planned at once: many batches, little memory."""
 _MEAN_SIDE = 512
 _LIBRARIES = ("torch", "transformers", "vllm", "pillow")
@@ -54,7 +54,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedExample:
     """An example with the keys of its results, or the reason why there can be none."""
 
     example: Example
@@ -71,12 +71,12 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Chunk:
     """Some examples of a benchmark."""
 
-    examples: list[Planned]
+    examples: list[PlannedExample]
     jobs: dict[str, Job]
-    """What they need and no part before them needed, by key."""
+    """What they need and no chunk before them needed, by key."""
 
 
 class ScoringPlan:
@@ -92,7 +92,7 @@ class ScoringPlan:
         Estimates of the prior besides ``text``: ``white``, ``black``, ``mean``.
     resize_to
         Side of the square that images are brought to before the model's own processing; None leaves them.
-    whole
+    full_benchmark
         The benchmark that the examples are a part of: the mean image is made of its development images.
     """
 
@@ -103,7 +103,7 @@ class ScoringPlan:
         *,
         views: Sequence[str] = (),
         resize_to: int | None = None,
-        whole: Benchmark | None = None,
+        full_benchmark: Benchmark | None = None,
     ) -> None:
         """Check the request."""
         unknown = sorted(set(views) - set(VIEWS))
@@ -114,11 +114,11 @@ class ScoringPlan:
             raise UnpriorError(f"engine {engine.name} gives no candidate scores, which calibration needs")
         self.engine, self.benchmark, self.resize_to = engine, benchmark, resize_to
         self._fingerprint = engine.fingerprint
-        self.questions_digest = (whole or benchmark).digest()
+        self.questions_digest = (full_benchmark or benchmark).digest()
         self.views = tuple(view for view in VIEWS if view == "text" or view in views)
         self.mean, self._mean_digest = None, ""
         if "mean" in self.views:
-            self.mean = self._mean_of_development(whole or benchmark)
+            self.mean = self._mean_of_development(full_benchmark or benchmark)
             self._mean_digest = "" if self.mean is None else hashlib.sha256(self.mean.tobytes()).hexdigest()
 
     @property
@@ -136,34 +136,34 @@ class ScoringPlan:
         }
         return engine_provenance(self.engine, self.resize_to).model_copy(update=asked)
 
-    def of(self, benchmark: Benchmark) -> ScoringPlan:
+    def for_benchmark(self, benchmark: Benchmark) -> ScoringPlan:
         """The same plan for other examples, with the same mean image."""
         other = copy.copy(self)
         other.benchmark = benchmark
         return other
 
-    def parts(self) -> Iterator[Part]:
-        """Go through the benchmark; a job that several parts need is in the first one."""
+    def chunks(self) -> Iterator[Chunk]:
+        """Go through the benchmark; a job that several chunks need is in the first one."""
         with SeenKeys() as seen:
-            for start in range(0, len(self.benchmark), PART):
-                part = self._plan(self.benchmark.examples[start : start + PART])
-                new = seen.add(part.jobs)
-                yield Part(part.examples, {key: part.jobs[key] for key in new})
+            for start in range(0, len(self.benchmark), CHUNK):
+                chunk = self._plan(self.benchmark.examples[start : start + CHUNK])
+                new = seen.add(chunk.jobs)
+                yield Chunk(chunk.examples, {key: chunk.jobs[key] for key in new})
 
-    def _plan(self, examples: Sequence[Example]) -> Part:
+    def _plan(self, examples: Sequence[Example]) -> Chunk:
         digests, unreadable = digest_images(dict.fromkeys(example.image for example in examples))
-        planned: list[Planned] = []
+        planned: list[PlannedExample] = []
         jobs: dict[str, Job] = {}
         for example in examples:
             if example.image in unreadable:
-                planned.append(Planned(example, unreadable=unreadable[example.image]))
+                planned.append(PlannedExample(example, unreadable=unreadable[example.image]))
                 continue
             text, digest = example.user_text(self.layout), digests[example.image]
             keys = {view: self._key(view, text, example.labels, digest) for view in (None, *self.views)}
             for view, key in keys.items():
                 jobs.setdefault(key, Job(key, text, example.labels, example.image, view))
-            planned.append(Planned(example, keys[None], {view: keys[view] for view in self.views}))
-        return Part(planned, jobs)
+            planned.append(PlannedExample(example, keys[None], {view: keys[view] for view in self.views}))
+        return Chunk(planned, jobs)
 
     def _key(self, view: str | None, text: str, labels: tuple[str, ...], digest: str) -> str:
         """Everything that may change a result: engine, prompt, candidates, image bytes and their resizing."""
@@ -175,9 +175,9 @@ class ScoringPlan:
         content = [self._fingerprint, kind, text, candidates, shown, resized]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    def _mean_of_development(self, whole: Benchmark) -> Image.Image | None:
+    def _mean_of_development(self, full_benchmark: Benchmark) -> Image.Image | None:
         """Mean of the distinct development images; unreadable ones are left to fail on their own."""
-        chosen = [example for example in whole if example.split == "dev"] or list(whole)
+        chosen = [example for example in full_benchmark if example.split == "dev"] or list(full_benchmark)
         images = _readable(dict.fromkeys(example.image for example in chosen))
         first = next(images, None)
         return None if first is None else mean_image(chain([first], images), self.resize_to or _MEAN_SIDE)

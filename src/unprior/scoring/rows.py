@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from unprior.benchmarks.schema import Example
+from unprior.errors import warn
 from unprior.prompts import is_cut_off, parse_answer, thinks
 from unprior.scores import ScoreTable
 from unprior.scores.provenance import Provenance
 from unprior.scores.schema import MAX_SCORE
-from unprior.scoring.plan import Part, ScoringPlan
+from unprior.scoring.plan import Chunk, ScoringPlan
 from unprior.scoring.store import ScoreStore
 
 _CENSORED = (
@@ -32,8 +33,18 @@ class Failure:
     reason: str
 
 
+def warn_about_cut_off(count: int, total: int) -> None:
+    """Say how many answers end before their thinking does, if any, and what helps."""
+    if count:
+        warn(
+            f"{count:,} of {total:,} answers were cut off while the model was thinking; they are not read and count as "
+            f"wrong. Let it write more (--max-new-tokens), or switch its thinking off (an instruct version of the "
+            f"model, or another chat template)"
+        )
+
+
 @dataclass(frozen=True, slots=True)
-class PartRows:
+class ChunkRows:
     """What is stored for some examples."""
 
     rows: list[dict[str, Any]]
@@ -71,14 +82,14 @@ class StoredRows:
         self.plan, self.store, self.allow_censored = plan, store, allow_censored
         self.thinking: bool | None = None
         """Whether the answers are those of a thinking model; None until all of them were looked at."""
-        # Parts of one table must agree on the type of their pair ids.
+        # Chunks of one table must agree on the type of their pair ids.
         self._number_ids = all(isinstance(_pair_id(example), int) for example in plan.benchmark)
 
-    def of(self, part: Part) -> PartRows:
-        """Collect the rows of a part; how its answers are read depends on ``thinking``."""
-        stored = self.store.get(key for planned in part.examples for key in planned.keys)
+    def collect(self, chunk: Chunk) -> ChunkRows:
+        """Collect the rows of a chunk; how its answers are read depends on ``thinking``."""
+        stored = self.store.get(key for planned in chunk.examples for key in planned.keys)
         rows, failures, censored = [], [], 0
-        for planned in part.examples:
+        for planned in chunk.examples:
             name = planned.example.example_id
             reason = planned.unreadable
             for key in planned.keys:
@@ -105,17 +116,17 @@ class StoredRows:
             )
         cut_off = sum(is_cut_off(row["original_text"], thinking=bool(self.thinking)) for row in rows)
         made = self.plan.provenance().model_copy(update={"date": self.store.date})
-        return PartRows(rows, failures, censored, cut_off, made)
+        return ChunkRows(rows, failures, censored, cut_off, made)
 
-    def parts(self) -> Iterator[PartRows]:
-        """Collect the rows of all parts, one after the other."""
+    def chunks(self) -> Iterator[ChunkRows]:
+        """Collect the rows of all chunks, one after the other."""
         if self.thinking is None:  # one answer tells how all others are to be read, so it must be known before
-            self.thinking = any(map(self.shows_thinking, self.plan.parts()))
-        return map(self.of, self.plan.parts())
+            self.thinking = any(map(self.shows_thinking, self.plan.chunks()))
+        return map(self.collect, self.plan.chunks())
 
-    def shows_thinking(self, part: Part) -> bool:
-        """Whether a stored answer of a part has a tag of thinking."""
-        stored = self.store.get(planned.image_key for planned in part.examples if planned.unreadable is None)
+    def shows_thinking(self, chunk: Chunk) -> bool:
+        """Whether a stored answer of a chunk has a tag of thinking."""
+        stored = self.store.get(planned.image_key for planned in chunk.examples if planned.unreadable is None)
         values: list[Any] = [result.value for result in stored.values()]
         texts = [value.get("text") for value in values if isinstance(value, dict)]
         return thinks(text for text in texts if isinstance(text, str))

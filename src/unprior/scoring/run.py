@@ -1,4 +1,4 @@
-"""A scoring run: computes what the store lacks, part by part, and makes the score table of what is stored."""
+"""A scoring run: computes what the store lacks, chunk by chunk, and makes the score table of what is stored."""
 
 from __future__ import annotations
 
@@ -14,27 +14,17 @@ from unprior.benchmarks.schema import Benchmark
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
 from unprior.errors import UnpriorError
 from unprior.images import blank, open_image, resize
+from unprior.progress import Progress, Report, silent
 from unprior.scores import ScoreTable
 from unprior.scores.table import concatenate
-from unprior.scoring.plan import Job, Part, ScoringPlan, batches
+from unprior.scoring.plan import Chunk, Job, ScoringPlan, batches
 from unprior.scoring.rows import Failure, StoredRows
 from unprior.scoring.store import ScoreStore, StoredResult
 
 AnyJob = TypeVar("AnyJob")
 Batch = TypeVar("Batch")
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where a run stands."""
-
-    done: int
-    total: int
-    failed: int
-    doing: str | None = None
-    """What is going on, where that changes on the way."""
-    reused: int = 0
-    """Of what is done, how much was stored before."""
+SCORING = "Scoring"
+"""What progress calls the work of a scoring run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +123,7 @@ class ScoringRun:
         Side of the square that images are brought to before the model's own processing; None leaves them.
     batch_size
         Queries in one pass; results do not depend on it.
-    whole
+    full_benchmark
         The benchmark that the examples are a part of: the mean image is made of its development images.
     allow_censored
         Also take examples with candidates outside the tokens that a server shows; their scores are upper bounds.
@@ -148,46 +138,44 @@ class ScoringRun:
         views: Sequence[str] = (),
         resize_to: int | None = None,
         batch_size: int = 8,
-        whole: Benchmark | None = None,
+        full_benchmark: Benchmark | None = None,
         allow_censored: bool = False,
     ) -> None:
         """Check the request."""
         if batch_size < 1:
             raise UnpriorError(f"the batch size is {batch_size}, it must be at least 1")
-        self.plan = ScoringPlan(engine, benchmark, views=views, resize_to=resize_to, whole=whole)
+        self.plan = ScoringPlan(engine, benchmark, views=views, resize_to=resize_to, full_benchmark=full_benchmark)
         self.rows = StoredRows(self.plan, store, allow_censored=allow_censored)
         self.store, self.batch_size = store, max(batch_size, engine.capabilities.batch_size)
         self._worker = JobWorker(engine, resize_to, self.plan.mean)
 
-    def run(
-        self, report: Callable[[Progress], None] | None = None, keep: Callable[[ScoreTable], None] | None = None
-    ) -> Summary:
+    def run(self, report: Report = silent, keep: Callable[[ScoreTable], None] | None = None) -> Summary:
         """Compute what is missing; stopping at any moment loses at most the batch in work.
 
-        ``keep`` is given the rows of every part of the table when all is computed: one answer may show that the model
+        ``keep`` is given the rows of every chunk of the table when all is computed: one answer may show that the model
         thinks, and then all answers are read accordingly.
         """
         failures: list[Failure] = []
         computed = reused = censored = cut_off = 0
         thinking = False
-        where = Progress(0, len(self.plan.benchmark), 0)
-        for part in self.plan.parts():
+        where = Progress(SCORING, 0, len(self.plan.benchmark))
+        for chunk in self.plan.chunks():
             now = compute_missing(
                 self.store,
-                part.jobs,
+                chunk.jobs,
                 lambda jobs: _one_ahead(self._worker.prepare, batches(jobs, self.batch_size)),
                 self._worker.ask,
-                None if report is None else _in_examples(part, where, report),
+                _in_examples(chunk, where, report),
             )
             computed += now
-            reused += len(part.jobs) - now
-            rows = self.rows.of(part)
+            reused += len(chunk.jobs) - now
+            rows = self.rows.collect(chunk)
             failures += rows.failures
             censored += rows.censored
-            thinking = thinking or self.rows.shows_thinking(part)
-            where = _after(part, where, len(failures), stored=len(part.jobs) - now)
+            thinking = thinking or self.rows.shows_thinking(chunk)
+            where = _after(chunk, where, len(failures), stored=len(chunk.jobs) - now)
         self.rows.thinking = thinking
-        for rows in self.rows.parts() if keep or thinking else ():
+        for rows in self.rows.chunks() if keep or thinking else ():
             cut_off += rows.cut_off
             if keep and (table := rows.table()):
                 keep(table)
@@ -195,10 +183,10 @@ class ScoringRun:
 
     def table(self) -> ScoreTable:
         """The score table of every example that has all its scores."""
-        parts = list(self.rows.parts())
-        tables = [table for part in parts if (table := part.table())]
+        chunks = list(self.rows.chunks())
+        tables = [table for chunk in chunks if (table := chunk.table())]
         if not tables:
-            reasons = [failure.reason for part in parts for failure in part.failures]
+            reasons = [failure.reason for chunk in chunks for failure in chunk.failures]
             first = reasons[0] if reasons else "nothing was scored"
             raise UnpriorError(f"no example of {self.plan.benchmark.name} has scores; the first failure: {first}")
         return concatenate(tables)
@@ -209,7 +197,9 @@ def compute_missing(
     jobs: Mapping[str, AnyJob],
     batches: Callable[[list[AnyJob]], Iterable[Batch]],
     compute: Callable[[Batch], list[StoredResult]],
-    report: Callable[[Progress], None] | None = None,
+    report: Report = silent,
+    *,
+    doing: str = SCORING,
 ) -> int:
     """Compute the jobs whose keys the store lacks, batch by batch, storing each batch when it is done.
 
@@ -218,15 +208,13 @@ def compute_missing(
     missing = store.missing(jobs)
     done = reused = len(jobs) - len(missing)
     failed = 0
-    if report:
-        report(Progress(done, len(jobs), failed, reused=reused))
+    report(Progress(doing, done, len(jobs), failed, reused))
     for batch in batches([jobs[key] for key in missing]):
         results = compute(batch)
         store.put(results)
         done += len(results)
         failed += sum(result.failure is not None for result in results)
-        if report:
-            report(Progress(done, len(jobs), failed, reused=reused))
+        report(Progress(doing, done, len(jobs), failed, reused))
     if missing:
         store.note_date()
     return len(missing)
@@ -245,23 +233,22 @@ def _one_ahead(prepare: Callable[[list[Job]], ReadyBatch], items: Iterable[list[
             yield waiting.result()
 
 
-def _in_examples(part: Part, before: Progress, report: Callable[[Progress], None]) -> Callable[[Progress], None]:
-    """Reports on the results of a part, as reports on the examples of the run."""
-    unreadable = sum(planned.unreadable is not None for planned in part.examples)
+def _in_examples(chunk: Chunk, before: Progress, report: Report) -> Report:
+    """Reports on the results of a chunk, as reports on the examples of the run."""
+    unreadable = sum(planned.unreadable is not None for planned in chunk.examples)
 
     def tell(where: Progress) -> None:
-        share = len(part.examples) / max(where.total, 1)
+        share = len(chunk.examples) / max(where.total, 1)
         done, reused = before.done + round(share * where.done), before.reused + round(share * where.reused)
-        report(Progress(done, before.total, before.failed + unreadable + where.failed, reused=reused))
+        report(Progress(SCORING, done, before.total, before.failed + unreadable + where.failed, reused))
 
     return tell
 
 
-def _after(part: Part, before: Progress, failed: int, stored: int) -> Progress:
-    share = len(part.examples) / max(len(part.jobs), 1)
-    return Progress(
-        before.done + len(part.examples), before.total, failed, reused=before.reused + round(share * stored)
-    )
+def _after(chunk: Chunk, before: Progress, failed: int, stored: int) -> Progress:
+    share = len(chunk.examples) / max(len(chunk.jobs), 1)
+    reused = before.reused + round(share * stored)
+    return Progress(SCORING, before.done + len(chunk.examples), before.total, failed, reused)
 
 
 def _stored(key: str, outcome: Answered | CandidateScores | QueryFailure) -> StoredResult:

@@ -79,7 +79,7 @@ def test_a_run_that_meets_another_model_stops_and_keeps_what_it_has(llava: Trans
             with pytest.raises(UnpriorError, match="now as 'other'"):
                 run.run()
             stored = sum(
-                bool(part.jobs) and len(part.jobs) - len(store.missing(part.jobs)) for part in run.plan.parts()
+                bool(part.jobs) and len(part.jobs) - len(store.missing(part.jobs)) for part in run.plan.chunks()
             )
         assert stored > 5
 

@@ -20,6 +20,7 @@ from unprior.engines.openai.answers import NamedModel, prompt_tokens, written_te
 from unprior.engines.openai.branches import BranchReader
 from unprior.engines.openai.client import HttpClient, RetryPolicy, UnreachableError, WrongAnswerError
 from unprior.engines.openai.images import encode_picture, user_content
+from unprior.engines.openai.request_sizes import SAME_END, Sizes
 from unprior.engines.openai.server import examine, question
 from unprior.engines.openai.sizes import SizesProbe
 from unprior.engines.openai.tokens import CandidateTokens, Continuation, ServerTokenizer
@@ -27,7 +28,6 @@ from unprior.engines.probe import probe_texts, prompt_digest
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
 from unprior.errors import UnpriorError
 from unprior.prompts import PromptLayout, opens_block
-from unprior.scoring.cost import SAME_END, Sizes
 
 MAX_NEW_TOKENS = 64
 _CHAT = "/v1/chat/completions"

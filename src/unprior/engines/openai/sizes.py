@@ -13,12 +13,12 @@ from unprior.engines.candidate_tree import branch_points
 from unprior.engines.openai.answers import MAX_NAMED_TOKENS, named_tokens, prompt_tokens, written_text
 from unprior.engines.openai.client import HttpClient, WrongAnswerError
 from unprior.engines.openai.images import encode_picture, user_content, write_body
+from unprior.engines.openai.request_sizes import ANSWER_HEAD, REQUEST_HEAD, CandidateTree, Sizes
 from unprior.engines.openai.server import Served, naming, question
 from unprior.engines.openai.tokens import ServerTokenizer
 from unprior.engines.protocol import Query
 from unprior.errors import UnpriorError
 from unprior.images import blank
-from unprior.scoring.cost import ANSWER_HEAD, REQUEST_HEAD, CandidateTree, Sizes
 
 _CHAT = "/v1/chat/completions"
 
@@ -52,7 +52,7 @@ class SizesProbe:
             if query.candidates not in trees:
                 before = self.client.requests
                 encoded = await self.tokenizer.encode(query.text + self.suffix, query.candidates)
-                trees[query.candidates] = CandidateTree.of(encoded.candidates, self.client.requests - before)
+                trees[query.candidates] = CandidateTree.from_tokens(encoded.candidates, self.client.requests - before)
                 following = branch_points(encoded.candidates)[()]
                 first[query.candidates] = [int(token) for token in following[:MAX_NAMED_TOKENS]]
         found = [await self._picture(query, first[query.candidates]) for query in queries]

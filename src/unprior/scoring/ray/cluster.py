@@ -42,7 +42,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WorkerSpec:
     """What every worker of a job has to know."""
 
     load: Load
@@ -141,7 +141,7 @@ def describe_remotely(load: Load, pool: Pool) -> EngineInfo:
     return described
 
 
-def finished_shards(task: Task, batches: int, pool: Pool) -> Iterator[str]:
+def finished_shards(spec: WorkerSpec, batches: int, pool: Pool) -> Iterator[str]:
     """Let the workers compute the batches of the queue; names the shard of every batch when it is there.
 
     Ray Data replaces a worker that dies and gives its batches out again; those whose shards are there are not redone.
@@ -156,7 +156,7 @@ def finished_shards(task: Task, batches: int, pool: Pool) -> Iterator[str]:
     numbers = [pa.table({"batch": range(block, batches, blocks)}) for block in range(blocks)]
     done = ray.data.from_arrow(numbers).map_batches(
         ScoringWorker,
-        fn_constructor_args=(task,),
+        fn_constructor_args=(spec,),
         batch_size=1,
         compute=ray.data.ActorPoolStrategy(size=min(pool.workers, batches)),
         num_cpus=pool.cpus,
@@ -173,18 +173,18 @@ def finished_shards(task: Task, batches: int, pool: Pool) -> Iterator[str]:
 class ScoringWorker:
     """An actor that holds an engine, computes batches of the queue and writes their shards."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, spec: WorkerSpec) -> None:
         """Load the engine; what is wrong with it is told with the first batch."""
-        self.shards, self.error = task.shards, ""
+        self.shards, self.error = spec.shards, ""
         try:
-            engine = task.load()
-            if engine.fingerprint != task.fingerprint:
+            engine = spec.load()
+            if engine.fingerprint != spec.fingerprint:
                 raise UnpriorError(
                     "the model or a library differs from the one that the job was planned with; install the same "
                     "versions and the same weights on all machines"
                 )
-            mean = None if task.mean is None else Image.open(io.BytesIO(task.mean)).convert("RGB")
-            self.worker = JobWorker(engine, task.resize_to, mean)
+            mean = None if spec.mean is None else Image.open(io.BytesIO(spec.mean)).convert("RGB")
+            self.worker = JobWorker(engine, spec.resize_to, mean)
         except Exception as error:  # whatever it is, the person who started the job should read it
             self.error = _told(error)
 

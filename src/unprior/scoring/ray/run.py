@@ -11,11 +11,12 @@ from PIL import Image
 
 from unprior.benchmarks.schema import Benchmark
 from unprior.engines.protocol import EngineInfo
+from unprior.progress import Progress, Report, silent
 from unprior.scoring.plan import Job, ScoringPlan, batches
-from unprior.scoring.ray.cluster import Load, Pool, Task, finished_shards
+from unprior.scoring.ray.cluster import Load, Pool, WorkerSpec, finished_shards
 from unprior.scoring.ray.shards import ShardFolder
 from unprior.scoring.rows import Failure, StoredRows
-from unprior.scoring.run import Progress, Summary
+from unprior.scoring.run import SCORING, Summary
 from unprior.scoring.store import ScoreStore
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class DistributedRun:
         Where workers put their shards; all machines reach it under this path, and the images under theirs.
     pool
         The workers.
-    views, resize_to, batch_size, whole, allow_censored
+    views, resize_to, batch_size, full_benchmark, allow_censored
         As for a scoring run on one machine.
     """
 
@@ -53,22 +54,20 @@ class DistributedRun:
         views: Sequence[str] = (),
         resize_to: int | None = None,
         batch_size: int = 8,
-        whole: Benchmark | None = None,
+        full_benchmark: Benchmark | None = None,
         allow_censored: bool = False,
     ) -> None:
         """Check the request."""
-        self.plan = ScoringPlan(engine, benchmark, views=views, resize_to=resize_to, whole=whole)
+        self.plan = ScoringPlan(engine, benchmark, views=views, resize_to=resize_to, full_benchmark=full_benchmark)
         self.rows = StoredRows(self.plan, store, allow_censored=allow_censored)
         self.store, self.shards, self.pool = store, ShardFolder(folder), pool
         self.batch_size = max(batch_size, engine.capabilities.batch_size)
         self._load, self._total, self._missing = load, 0, 0
 
-    def run(
-        self, report: Callable[[Progress], None] | None = None, keep: Callable[[ScoreTable], None] | None = None
-    ) -> Summary:
+    def run(self, report: Report = silent, keep: Callable[[ScoreTable], None] | None = None) -> Summary:
         """Compute what is missing; stopping at any moment loses at most the batches in work.
 
-        ``keep`` is given the rows of every part of the table when all is computed.
+        ``keep`` is given the rows of every chunk of the table when all is computed.
         """
         with self.shards.locked():
             self.shards.merge(self.store)  # of a job that was stopped
@@ -80,7 +79,7 @@ class DistributedRun:
         censored = cut_off = 0
         if self._missing:
             self.store.note_date()
-        for rows in self.rows.parts():
+        for rows in self.rows.chunks():
             failures += rows.failures
             censored += rows.censored
             cut_off += rows.cut_off
@@ -91,27 +90,30 @@ class DistributedRun:
 
     def _queue(self) -> Iterator[list[Job]]:
         self._total = self._missing = 0
-        for part in self.plan.parts():
-            missing = self.store.missing(part.jobs)
-            self._total += len(part.jobs)
+        for chunk in self.plan.chunks():
+            missing = self.store.missing(chunk.jobs)
+            self._total += len(chunk.jobs)
             self._missing += len(missing)
-            yield from batches((part.jobs[key] for key in missing), self.batch_size)
+            yield from batches((chunk.jobs[key] for key in missing), self.batch_size)
 
-    def _work(self, count: int, report: Callable[[Progress], None] | None) -> None:
+    def _work(self, count: int, report: Report) -> None:
         """Let the workers do the batches of the queue, and store what they finish."""
         examples, reused, failed = len(self.plan.benchmark), self._total - self._missing, 0
         share = examples / max(self._total, 1)  # a result is a share of an example
         done = reused
+        workers = "one worker" if self.pool.workers == 1 else f"{self.pool.workers} workers"
+        doing = f"{SCORING} with {workers}"
 
         def tell() -> None:
-            if report:
-                report(Progress(round(share * done), examples, failed, reused=round(share * reused)))
+            report(Progress(doing, round(share * done), examples, failed, round(share * reused)))
 
         tell()
         if count == 0:
             return
-        task = Task(self._load, self.shards, self.plan.engine.fingerprint, self.plan.resize_to, _png(self.plan.mean))
-        for name in finished_shards(task, count, self.pool):
+        spec = WorkerSpec(
+            self._load, self.shards, self.plan.engine.fingerprint, self.plan.resize_to, _png(self.plan.mean)
+        )
+        for name in finished_shards(spec, count, self.pool):
             now, failed_now = self.shards.ingest(name, self.store)
             done, failed = done + now, failed + failed_now
             tell()

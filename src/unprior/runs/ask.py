@@ -1,0 +1,213 @@
+"""One question about one image, answered by a model and, with a calibrator, by SPC."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unprior.engines.protocol import Engine, Query, QueryFailure
+from unprior.errors import UnpriorError, UnpriorNote, warn
+from unprior.images import open_image
+from unprior.images import resize as to_square
+from unprior.prompts import YES_NO, is_cut_off, parse_answer
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from unprior.calibration import Decision, SelectivePriorCalibrator
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCandidate:
+    """One possible answer and its scores."""
+
+    label: str
+    text: str | None
+    """What stands beside the letter; None for yes and no."""
+    image_score: float
+    prior_score: float
+    corrected_score: float | None
+    """After subtracting a part of the prior; None without a calibrator."""
+
+    def __str__(self) -> str:
+        """As a person reads it: letter and text."""
+        return self.label if self.text is None else f"{self.label}. {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model answered, and what became of it."""
+
+    final: str | None
+    """The label of the answer that stands in the end."""
+    original: str | None
+    """The label that the model's own answer names."""
+    original_text: str
+    candidates: tuple[AskedCandidate, ...]
+    decision: Decision | None
+    """What SPC decided; None without a calibrator."""
+    mass: float
+    """The model's probability of all candidates with the image."""
+
+    @property
+    def explanation(self) -> str | None:
+        """Why the answer was kept or changed, in a sentence."""
+        return None if self.decision is None else self.decision.explain()
+
+    def record(self) -> dict[str, Any]:
+        """Plain values."""
+        rows = [
+            {
+                "candidate": each.label,
+                "text": each.text,
+                "image_score": each.image_score,
+                "prior_score": each.prior_score,
+                "corrected_score": each.corrected_score,
+            }
+            for each in self.candidates
+        ]
+        return {
+            "answer": self.final,
+            "original": self.original,
+            "original_text": self.original_text,
+            "candidates": rows,
+            "explanation": self.explanation,
+        }
+
+
+def read_image(
+    path: str | Path, calibrator: SelectivePriorCalibrator | None = None, resize: int | None = None
+) -> tuple[Image.Image, int | None]:
+    """The image, and the side of the square that it was brought to.
+
+    ``resize``: 0 leaves it as it is; None takes the size that the calibrator was fitted at, with a note.
+    """
+    side = (_fitted_size(calibrator) if resize is None else resize) or None
+    return to_square(open_image(Path(path)), side), side
+
+
+def ask(
+    engine: Engine,
+    image: str | Path,
+    question: str,
+    *,
+    options: Sequence[str] | None = None,
+    calibrator: SelectivePriorCalibrator | None = None,
+    resize: int | None = None,
+    force: bool = False,
+    allow_censored: bool = False,
+) -> Answer:
+    """Ask one question about one image.
+
+    Parameters
+    ----------
+    engine
+        The model, see :func:`unprior.engines.load.load_engine`.
+    image, question
+        The file of the image, and what to ask.
+    options
+        Answers to choose from; without, yes or no.
+    calibrator
+        A calibrator of this model; without one the answer stays as it is.
+    resize
+        Side of the square that the image is brought to; 0 leaves it, None takes the size of the calibrator's images.
+    force
+        Go on although the calibrator was fitted on scores that were made otherwise.
+    allow_censored
+        Take bounds for candidates outside the top tokens that a server shows.
+    """
+    shown, side = read_image(image, calibrator, resize)
+    return ask_about(
+        engine, shown, question, options=options, calibrator=calibrator, side=side, force=force,
+        allow_censored=allow_censored, name=str(image),
+    )  # fmt: skip
+
+
+def ask_about(
+    engine: Engine,
+    image: Image.Image,
+    question: str,
+    *,
+    options: Sequence[str] | None = None,
+    calibrator: SelectivePriorCalibrator | None = None,
+    side: int | None = None,
+    force: bool = False,
+    allow_censored: bool = False,
+    name: str = "the image",
+    calibrator_name: str = "the calibrator",
+) -> Answer:
+    """Ask about an image that was read already, see :func:`ask` and :func:`read_image`; names are for messages."""
+    labels = YES_NO if options is None else tuple(_LETTERS[: len(check_options(options))])
+    if calibrator is not None:
+        from unprior.scoring.plan import engine_provenance
+
+        differences = calibrator.differences([engine_provenance(engine, side)])
+        told = f"the answer would not be scored as those that {calibrator_name} was fitted on"
+        differences.warn_or_refuse(told, force=force)
+    text = engine.layout.user_text(question, labels, options)
+    continuations = engine.layout.continuations(labels)
+    answered = engine.answer_batch([Query(image, text, continuations)])[0]
+    if isinstance(answered, QueryFailure):
+        raise UnpriorError(f"{name}: {answered.reason}")
+    prior = engine.score_candidates(None, text, continuations)
+    if not all(math.isfinite(score) for score in (*answered.scored.scores, *prior.scores)):
+        raise UnpriorError(
+            f"{engine.name} gave a score that is not finite; try another precision, e.g. --dtype float32"
+        )
+    if any((*(answered.scored.censored or ()), *(prior.censored or ()))):
+        if calibrator is not None and not allow_censored:
+            raise UnpriorError(
+                "a candidate is not among the tokens that the server shows; --allow-censored takes a bound"
+            )
+        warn("a candidate is not among the tokens that the server shows; its score is only an upper bound")
+    original = final = parse_answer(answered.text, labels)
+    if is_cut_off(answered.text):
+        from unprior.scoring.rows import warn_about_cut_off
+
+        warn_about_cut_off(1, 1)
+    decision = None
+    if calibrator is not None:
+        # Options by their own words, so that the explanation needs no key.
+        names = list(labels) if options is None else [f"{a}. {b}" for a, b in zip(labels, options, strict=True)]
+        named = None if original is None else names[labels.index(original)]
+        decision = calibrator.decide(names, answered.scored.scores, prior.scores, named)
+        final = None if decision.final is None else labels[names.index(decision.final)]
+    candidates = tuple(
+        AskedCandidate(
+            label,
+            None if options is None else options[index],
+            answered.scored.scores[index],
+            prior.scores[index],
+            None if decision is None else decision.corrected_scores[index],
+        )
+        for index, label in enumerate(labels)
+    )
+    return Answer(final, original, answered.text, candidates, decision, answered.scored.mass)
+
+
+def check_options(options: Sequence[str]) -> Sequence[str]:
+    """Refuse options that are not different answers, or too many to name by letters."""
+    if not 2 <= len(options) <= len(_LETTERS) or len(set(options)) < len(options):
+        raise UnpriorError(f"--options {'|'.join(options)!r}: give 2 to 26 different answers separated by |")
+    return options
+
+
+def _fitted_size(calibrator: SelectivePriorCalibrator | None) -> int | None:
+    """Side of the images that a calibrator was fitted at, which is said where it is not the usual one."""
+    sizes = set() if calibrator is None else {record.image_size for record in calibrator.provenance_} - {None}
+    if len(sizes) != 1:
+        return None
+    side = sizes.pop()
+    if side:
+        warn(
+            UnpriorNote(
+                f"The image is brought to {side}×{side}, as those that the calibrator was fitted on; --resize chooses "
+                f"another size."
+            )
+        )
+    return side

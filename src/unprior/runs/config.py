@@ -1,0 +1,308 @@
+"""Everything that determines a run, in one place: for Python, for the command line, and for the file in its folder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from unprior.engines.load import CONCURRENCY, ENGINES, NEW_TOKENS, check_loading
+from unprior.errors import UnpriorError, did_you_mean
+
+FILE = "run.toml"
+MAX_SIDE = 8192
+"""Larger squares take gigabytes for every image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """How the command line calls a setting, and what it says about it."""
+
+    name: str
+    help: str
+    min: int | None = None
+    max: int | None = None
+    repeated: bool = False
+    """Given once for every value, instead of once with commas between them."""
+
+    @property
+    def option(self) -> str:
+        """The name in Python.
+
+        >>> Flag("--batch-size", "…").option
+        'batch_size'
+        """
+        return self.name.removeprefix("--").replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig:
+    """Which model, and how it is loaded."""
+
+    name: Annotated[str, Flag("--model", "embedded (comes with the package), or a folder or hub id of a model.")] = (
+        "embedded"
+    )
+    revision: Annotated[str | None, Flag("--revision", "Branch, tag or commit on the hub.")] = None
+    trust_remote_code: Annotated[
+        bool,
+        Flag(
+            "--trust-remote-code",
+            "Run Python code that comes with the model, with all your rights: read it first. A hub model needs the "
+            "commit that you have read as --revision, all 40 digits; a local folder is used as it is.",
+        ),
+    ] = False
+    dtype: Annotated[str, Flag("--dtype", "auto (as stored), float32, bfloat16 or float16; never quantised.")] = "auto"
+    device: Annotated[
+        str | None, Flag("--device", "cpu, cuda, cuda:1, …; by default the first accelerator there is.")
+    ] = None
+    device_map: Annotated[
+        str | None, Flag("--device-map", "Spread the model over devices, e.g. auto (needs accelerate).")
+    ] = None
+    attention: Annotated[str | None, Flag("--attention", "Attention implementation, e.g. sdpa or eager.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """What runs the model, and how it is asked."""
+
+    name: Annotated[
+        str, Flag("--engine", "transformers, vllm (both in this process), or openai: a server, with --base-url.")
+    ] = ENGINES[0]
+    base_urls: Annotated[
+        tuple[str, ...],
+        Flag("--base-url", "Server for --engine openai; given several times, equal servers take turns.", repeated=True),
+    ] = ()
+    concurrency: Annotated[int, Flag("--concurrency", "Questions in flight to servers.", min=1)] = CONCURRENCY
+    tensor_parallel: Annotated[
+        int, Flag("--tensor-parallel", "GPUs that --engine vllm spreads the model over.", min=1)
+    ] = 1
+    batch_size: Annotated[int, Flag("--batch-size", "Questions in one pass; results do not depend on it.", min=1)] = 16
+    max_new_tokens: Annotated[
+        int, Flag("--max-new-tokens", "Longest original answer, in tokens; thinking needs many.", min=1)
+    ] = NEW_TOKENS
+    allow_censored: Annotated[
+        bool, Flag("--allow-censored", "Take bounds for candidates outside the top tokens that a server shows.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkConfig:
+    """What is asked."""
+
+    name: Annotated[
+        str, Flag("--benchmark", "A benchmark of `unprior data list`, or a file of questions (JSON lines).")
+    ] = "microworld"
+    variant: Annotated[
+        str | None, Flag("--variant", "Other questions about the same images; `unprior data show` lists them.")
+    ] = None
+    seed: Annotated[int, Flag("--seed", "Which world to draw, for a drawn benchmark.", min=0, max=999)] = 0
+    data_dir: Annotated[
+        Path | None,
+        Flag("--data-dir", "Folder that holds downloaded benchmarks; by default UNPRIOR_DATA or the platform's cache."),
+    ] = None
+    resize: Annotated[
+        int | None,
+        Flag(
+            "--resize",
+            "Bring images to this square size first, e.g. 512; 0 leaves them as they are. By default as in the paper.",
+            min=0,
+            max=MAX_SIDE,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodConfig:
+    """How the answers are calibrated, and which other methods answer."""
+
+    epsilon_cs: Annotated[
+        float, Flag("--epsilon-cs", "Largest loss of commonsense accuracy to accept on a development task.")
+    ] = 0.04
+    uncertainty: Annotated[bool, Flag("--uncertainty", "Fit the uncertainty-aware version.")] = False
+    baselines: Annotated[
+        tuple[str, ...],
+        Flag("--baselines", "Also let these methods answer, separated by commas, or all; see `unprior baseline`."),
+    ] = ()
+    revis_data: Annotated[
+        Path | None,
+        Flag("--revis-data", "What REVIS learns from (JSON lines); the embedded model brings its own."),
+    ] = None
+    revis_strength: Annotated[
+        float | None, Flag("--revis-strength", "α of REVIS; by default 1.6 for Qwen and 1.1 for others.")
+    ] = None
+    cost_examples: Annotated[
+        int, Flag("--cost-examples", "Examples on which the cost of every method is measured.", min=1)
+    ] = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputConfig:
+    """Where everything goes."""
+
+    folder: Annotated[Path, Flag("--out", "Folder for everything that is made.")] = Path("unprior-run")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """Everything that determines a run.
+
+    >>> config = RunConfig.from_options(model="embedded", epsilon_cs=0.1, out="demo")
+    >>> config.method.epsilon_cs, config.output.folder.name, config.benchmark.name
+    (0.1, 'demo', 'microworld')
+    """
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    engine: EngineConfig = field(default_factory=EngineConfig)
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    method: MethodConfig = field(default_factory=MethodConfig)
+    output: OutputConfig = field(default_factory=OutputConfig)
+
+    @classmethod
+    def from_options(cls, **options: Any) -> RunConfig:
+        """A configuration from options named as on the command line, ``batch_size`` for ``--batch-size``."""
+        return cls().with_options(**options)
+
+    def with_options(self, **options: Any) -> RunConfig:
+        """The same with some options changed."""
+        changed: dict[str, dict[str, Any]] = {}
+        for name, value in options.items():
+            if name not in OPTIONS:
+                raise UnpriorError(f"{name}: no such option of a run{did_you_mean(name, OPTIONS)}")
+            option = OPTIONS[name]
+            changed.setdefault(option.group, {})[option.field] = option.convert(value)
+        return replace(self, **{group: replace(getattr(self, group), **new) for group, new in changed.items()})
+
+    def get(self, option: str) -> Any:
+        """The value of an option by its name on the command line."""
+        place = OPTIONS[option]
+        return getattr(getattr(self, place.group), place.field)
+
+    def check(self, *, needs_internals: bool = False) -> None:
+        """Refuse what cannot be, or does not fit together, before anything is computed.
+
+        >>> RunConfig.from_options(engine="openai").check()
+        Traceback (most recent call last):
+            ...
+        unprior.errors.UnpriorError: --engine openai and --base-url go together, e.g. --base-url http://localhost:8000
+        """
+        for option in OPTIONS.values():
+            option.check(self.get(option.name))
+        check_loading(**self.loading, needs_internals=needs_internals)
+
+    @property
+    def loading(self) -> dict[str, Any]:
+        """The arguments of :func:`unprior.engines.load.load_engine`."""
+        model, engine = asdict(self.model), asdict(self.engine)
+        for name in ("batch_size", "allow_censored"):
+            del engine[name]
+        names = {"model": model.pop("name"), "engine": engine.pop("name")}
+        return names | model | engine
+
+    def located(self) -> RunConfig:
+        """The same with full paths of input files, which hold wherever it is read again."""
+        from unprior._files import is_file
+
+        place, folder, data = Path(self.benchmark.name), self.benchmark.data_dir, self.method.revis_data
+        return self.with_options(
+            benchmark=str(place.resolve()) if is_file(place) else self.benchmark.name,
+            data_dir=None if folder is None else folder.resolve(),
+            revis_data=None if data is None else data.resolve(),
+        )
+
+    def as_dict(self) -> dict[str, dict[str, Any]]:
+        """Plain values by group and name; what is not set is left out."""
+        return {
+            group: {name: _plain(value) for name, value in values.items() if value is not None}
+            for group, values in asdict(self).items()
+        }
+
+    def to_toml(self) -> str:
+        """As the text of a file that ``--config`` reads."""
+        import tomli_w
+
+        return tomli_w.dumps(self.as_dict())
+
+    def write(self) -> None:
+        """Leave the configuration in the folder of the run."""
+        from unprior._files import replacing
+        from unprior.runs.folder import OLD_FILE
+
+        folder = self.output.folder
+        with replacing(folder / FILE) as temporary:
+            temporary.write_text(self.located().to_toml(), encoding="utf-8")
+        (folder / OLD_FILE).unlink(missing_ok=True)  # of version 0.1.0, which this file replaces
+
+    @classmethod
+    def read(cls, folder: str | Path) -> RunConfig:
+        """The configuration of a run folder, as it was made: what it says about code that may run is not believed."""
+        from unprior.runs.folder import read_folder
+
+        return read_folder(Path(folder))
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> RunConfig:
+        """Read a configuration; a run folder stands for the file in it. A file gives no leave to run a model's code."""
+        from unprior.runs.folder import read_file
+
+        return read_file(Path(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting of a run: where it stands in the configuration, and how the command line calls it."""
+
+    group: str
+    field: str
+    kind: Any
+    """Its type."""
+    default: Any
+    flag: Flag
+
+    @property
+    def name(self) -> str:
+        """The name in Python."""
+        return self.flag.option
+
+    @property
+    def several(self) -> bool:
+        """Whether it may have several values."""
+        return get_origin(self.kind) is tuple
+
+    def convert(self, value: Any) -> Any:
+        """A value as people give it; paths may be text, and several values a text with commas."""
+        if self.several:
+            parts = value.split(",") if isinstance(value, str) else map(str, value or ())
+            return tuple(part.strip() for part in parts if part.strip())
+        if Path in (self.kind, *get_args(self.kind)):
+            return None if value is None else Path(value)
+        return str(value) if isinstance(value, Path) else value
+
+    def check(self, value: Any) -> None:
+        """Refuse a number that is out of range."""
+        low, high = self.flag.min, self.flag.max
+        if value is None or isinstance(value, str | bool | tuple | Path):
+            return
+        if not math.isfinite(value) or (low is not None and value < low) or (high is not None and value > high):
+            limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None)
+            raise UnpriorError(f"{self.flag.name} {value}: give {' and '.join(limits) or 'a finite number'}")
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value
+
+
+def _options() -> Mapping[str, Option]:
+    found = {}
+    groups: Mapping[str, Callable[[], Any]] = {each.name: each.default_factory for each in fields(RunConfig)}  # type: ignore[misc]
+    for group, kind in groups.items():
+        hints = get_type_hints(kind, include_extras=True)
+        for each in fields(kind()):
+            what, flag = get_args(hints[each.name])
+            found[flag.option] = Option(group, each.name, what, each.default, flag)
+    return found
+
+
+OPTIONS: Mapping[str, Option] = _options()
+"""Every setting of a run, by its name on the command line."""

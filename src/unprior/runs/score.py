@@ -1,0 +1,53 @@
+"""What `unprior score` does, from a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from unprior.progress import Report, silent
+from unprior.runs.config import RunConfig
+from unprior.runs.run import load_questions
+
+if TYPE_CHECKING:
+    from unprior.scoring.benchmark import Scored
+    from unprior.scoring.ray.score import RayOptions
+
+
+def score_run(
+    config: RunConfig,
+    *,
+    views: Sequence[str] = (),
+    limit: int | None = None,
+    shard: str | None = None,
+    ray: RayOptions | None = None,
+    few_threads: bool = False,
+    report: Report = silent,
+) -> Scored:
+    """Score the benchmark of a configuration with its model, here or on a cluster, and note the configuration."""
+    from unprior.benchmarks.pairs import refuse_unsound_questions
+    from unprior.engines.load import load_engine
+    from unprior.scoring.benchmark import check_images, image_side, part_of, score_benchmark
+
+    config.check()
+    benchmark, out = load_questions(config, report), config.output.folder
+    refuse_unsound_questions(benchmark)
+    questions = part_of(benchmark, limit, shard)
+    check_images(questions)
+    loading = {**config.loading, "few_threads": few_threads}
+    batch_size, allow_censored = config.engine.batch_size, config.engine.allow_censored
+    if ray is not None:
+        from unprior.scoring.ray.score import score_on_cluster
+
+        config.write()
+        return score_on_cluster(
+            loading, ray, benchmark, out, questions=questions, views=views, resize=config.benchmark.resize,
+            batch_size=batch_size, allow_censored=allow_censored, report=report,
+        )  # fmt: skip
+    engine = load_engine(**loading, report=report)
+    config.write()
+    side = image_side(benchmark, engine.model_type, config.benchmark.resize)
+    return score_benchmark(
+        engine, benchmark, out, questions=questions, views=views, resize=side, batch_size=batch_size,
+        allow_censored=allow_censored, report=report,
+    )  # fmt: skip

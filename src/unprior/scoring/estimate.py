@@ -1,0 +1,64 @@
+"""What a scoring run will take, and what of it is stored already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from unprior.benchmarks.schema import Benchmark
+from unprior.engines.openai.engine import HttpEngine
+from unprior.engines.protocol import Described, Engine, Query
+from unprior.errors import UnpriorError
+from unprior.images import open_image
+from unprior.images import resize as to_square
+from unprior.scoring.cost import RunCost, predict, sample
+from unprior.scoring.plan import ScoringPlan
+from unprior.scoring.store import ScoreStore
+
+_IMAGES, _TEXTS = 16, 64
+
+
+def estimate(
+    engine: Engine,
+    questions: Benchmark,
+    *,
+    views: Sequence[str] = (),
+    resize: int | None = None,
+    servers: int = 1,
+) -> RunCost:
+    """Predict the cost of scoring questions, from a few of them."""
+    if not isinstance(engine, HttpEngine):
+        raise UnpriorError("only requests to a server can be counted before; use --engine openai")
+    if not len(questions):
+        return RunCost()
+    queries = []
+    for example in sample(questions, _IMAGES):
+        with suppress(UnpriorError):  # an image that cannot be read fails by itself later
+            image = to_square(open_image(example.image), resize)
+            queries.append(Query(image, example.user_text(engine.layout), engine.layout.continuations(example.labels)))
+    texts = [example.user_text(engine.layout) for example in sample(questions, _TEXTS)]
+    sizes = engine.sizes(queries, texts)
+    return predict(questions, sizes, layout=engine.layout, views=views, resized=resize is not None, servers=servers)
+
+
+def not_stored(
+    engine: Described,
+    benchmark: Benchmark,
+    store: Path,
+    *,
+    questions: Benchmark | None = None,
+    views: Sequence[str] = (),
+    resize: int | None = None,
+) -> Benchmark:
+    """The questions that lack a result; what one of them has already is counted as if it had nothing."""
+    questions = benchmark if questions is None else questions
+    plan = ScoringPlan(engine, questions, views=views, resize_to=resize, full_benchmark=benchmark)
+    if not store.exists():
+        return questions
+    with ScoreStore(store) as opened:
+        left = []
+        for chunk in plan.chunks():
+            missing = set(opened.missing(key for planned in chunk.examples for key in planned.keys))
+            left += [planned.example for planned in chunk.examples if not missing.isdisjoint(planned.keys)]
+    return questions.with_examples(left)

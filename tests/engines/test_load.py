@@ -1,0 +1,54 @@
+"""Loading a model from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from unprior import UnpriorError
+from unprior.engines.load import load_engine, with_internals
+from unprior.progress import Progress
+
+
+@pytest.fixture
+def _threads() -> Iterator[None]:
+    """How many threads torch uses holds for the whole process."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("_threads")
+def test_threads_are_left_alone_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    seen: list[Progress] = []
+    engine = load_engine("embedded", device="cpu", report=seen.append)
+    assert torch.get_num_threads() == 2
+    assert seen == [Progress("Loading embedded")]
+    assert with_internals(engine) is engine
+    load_engine("embedded", device="cpu", few_threads=True)
+    assert torch.get_num_threads() == 1
+
+
+@pytest.mark.usefixtures("_threads")
+@pytest.mark.parametrize(("variable", "largest"), [("2", 10**9), (None, 1)])
+def test_threads_of_large_models_and_those_one_has_set_oneself(
+    monkeypatch: pytest.MonkeyPatch, variable: str | None, largest: int
+) -> None:
+    monkeypatch.setattr("unprior.engines.load._SMALL_MODEL", largest)
+    if variable is None:
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    else:
+        monkeypatch.setenv("OMP_NUM_THREADS", variable)
+    load_engine("embedded", device="cpu", few_threads=True)
+    assert torch.get_num_threads() == 2
+
+
+def test_what_does_not_fit_together_is_refused_before_loading() -> None:
+    with pytest.raises(UnpriorError, match="--engine openai and --base-url go together"):
+        load_engine("m", engine="openai")
+    with pytest.raises(UnpriorError, match="--device: --engine vllm decides that itself"):
+        load_engine("m", engine="vllm", device="cpu")

@@ -1,0 +1,92 @@
+"""The configuration of a run: options, files, and what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from unprior import UnpriorError
+from unprior.runs.config import FILE, OPTIONS, RunConfig
+
+
+def test_every_setting_has_one_name_and_a_text() -> None:
+    assert {"model", "engine", "base_url", "benchmark", "epsilon_cs", "out"} <= set(OPTIONS)
+    assert all(option.flag.help and option.flag.name.startswith("--") for option in OPTIONS.values())
+    assert {option.group for option in OPTIONS.values()} == {"model", "engine", "benchmark", "method", "output"}
+
+
+def test_options_reach_their_place_and_the_file_brings_them_back(tmp_path: Path) -> None:
+    questions = tmp_path / "mine.jsonl"
+    questions.touch()
+    config = RunConfig.from_options(
+        model="m", engine="openai", base_url=["http://a", "http://b"], baselines="vcd, nolan", benchmark=questions,
+        resize=0, out=tmp_path / "run", data_dir=str(tmp_path),
+    )  # fmt: skip
+    assert config.engine.base_urls == ("http://a", "http://b")
+    assert config.method.baselines == ("vcd", "nolan")
+    assert config.get("data_dir") == tmp_path
+    config.check()
+    config.write()
+    for read in (RunConfig.read(tmp_path / "run"), RunConfig.from_file(tmp_path / "run" / FILE)):
+        assert read == config
+
+
+def test_what_a_file_does_not_say_is_as_by_default(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("[method]\nepsilon_cs = 0\n")
+    assert RunConfig.from_file(path) == RunConfig.from_options(epsilon_cs=0.0)
+
+
+def test_files_of_inputs_are_noted_by_their_full_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.jsonl").touch()
+    RunConfig.from_options(benchmark="mine.jsonl", data_dir="data", revis_data="revis.jsonl", out="run").write()
+    read = RunConfig.read("run")
+    assert read.benchmark.name == str(tmp_path / "mine.jsonl")
+    assert (read.benchmark.data_dir, read.method.revis_data) == (tmp_path / "data", tmp_path / "revis.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
+        ("[engine]\nbatchsize = 3", ["[engine] has no setting batchsize (did you mean batch_size?)"]),
+        ("[engin]", ["there is no group [engin] (did you mean engine?)"]),
+        ("engine = 3", ["engine is a group", "[engine]"]),
+        ('[engine]\nbatch_size = "x"', ['engine.batch_size: must be a whole number, not "x"', "leave it out"]),
+        ("[benchmark]\nresize = 1.5", ["benchmark.resize: must be a whole number"]),
+        ("[model", ["not a configuration in TOML", "unprior run --dry-run"]),
+        ("a = " + "[" * 20_000, ["not a configuration in TOML"]),
+    ],
+)
+def test_a_wrong_file_names_the_place_and_the_remedy(tmp_path: Path, text: str, fragments: list[str]) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    with pytest.raises(UnpriorError) as error:
+        RunConfig.from_file(path)
+    for fragment in (str(path), *fragments):
+        assert fragment in str(error.value)
+
+
+def test_a_folder_of_anything_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnpriorError, match="does not say which model and benchmark"):
+        RunConfig.read(tmp_path)
+    with pytest.raises(UnpriorError, match="no such file"):
+        RunConfig.from_file(tmp_path / "gone.toml")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "--batch-size 0: give at least 1"),
+        ({"seed": 1000}, "--seed 1000: give at least 0 and at most 999"),
+        ({"epsilon_cs": float("nan")}, "--epsilon-cs nan: give a finite number"),
+        ({"tensor_parallel": 2}, "--tensor-parallel 2 goes with --engine vllm"),
+        ({"engine": "vlm"}, r"--engine vlm: no such engine \(did you mean vllm\?\)"),
+    ],
+)
+def test_values_that_cannot_be(options: dict[str, object], message: str) -> None:
+    with pytest.raises(UnpriorError, match=message):
+        RunConfig.from_options(**options).check()
+    with pytest.raises(UnpriorError, match="did you mean epsilon_cs"):
+        RunConfig.from_options(epsilon=1)

@@ -1,0 +1,123 @@
+"""Runs from Python: one model, several models, and what is printed about them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tiny_models
+from hand_questions import write_benchmark
+from unprior import ScoreTable, UnpriorError
+from unprior.cli import main
+from unprior.errors import FailedExamplesWarning, UnpriorWarning
+from unprior.progress import Progress
+from unprior.runs.config import RunConfig
+from unprior.runs.result import FILES
+from unprior.runs.run import finish_run, run, run_models
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_models.build("llava", tmp_path_factory.mktemp("models") / "first"))
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    return write_benchmark(tmp_path, pairs=6, development=3)
+
+
+@pytest.fixture
+def caught() -> Iterator[pytest.WarningsRecorder]:
+    """A random model on few pairs gives warnings, which are not what is tested here."""
+    with pytest.warns(UnpriorWarning) as recorded:
+        yield recorded
+
+
+def test_a_run_from_python_does_what_the_command_does(
+    model: str, questions: Path, tmp_path: Path, caught: pytest.WarningsRecorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Progress] = []
+    result = run(model=model, benchmark=questions, out=tmp_path / "python", device="cpu", report=seen.append)
+    assert isinstance(result.table, ScoreTable)
+    assert {"Loading " + model, "Scoring", "Writing the report"} <= {where.doing for where in seen}
+    with pytest.raises(SystemExit) as exited:
+        main(["run", "--config", str(tmp_path / "python" / "run.toml"), "--out", str(tmp_path / "command"), "--json"])
+    assert exited.value.code == 0
+    told, written = json.loads(capsys.readouterr().out), json.loads((tmp_path / "python" / "report.json").read_text())
+    dated = ("date", "provenance")
+    assert {name: told[name] for name in told if name not in dated} == {
+        name: written[name] for name in written if name not in dated
+    }
+    assert set(FILES) <= {path.name for path in (tmp_path / "command").iterdir()}
+
+
+def test_failures_are_warned_about_and_kept(
+    model: str, questions: Path, tmp_path: Path, caught: pytest.WarningsRecorder
+) -> None:
+    (tmp_path / "5-cf.png").write_bytes(b"junk")
+    done = finish_run(RunConfig.from_options(model=model, benchmark=questions, out=tmp_path / "out", device="cpu"))
+    assert not done.is_complete
+    (warning,) = [each.message for each in caught.list if isinstance(each.message, FailedExamplesWarning)]
+    assert {name for name, _ in warning.failures} == {failure.example_id for failure in done.summary.failures}
+    assert any("could not be scored" in note for note in done.notes)
+
+
+def test_several_models_side_by_side(
+    model: str, questions: Path, tmp_path: Path, caught: pytest.WarningsRecorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, other = tmp_path / "out", str(tmp_path / "nowhere")
+    config = RunConfig.from_options(benchmark=questions, out=out, device="cpu")
+    finished = run_models([model, other, "embedded"], config)
+    assert [each.config.model.name for each in finished.runs] == [model, "embedded"]
+    assert "cannot be loaded" in finished.failures[other]
+    assert all(set(FILES) <= {path.name for path in each.config.output.folder.iterdir()} for each in finished.runs)
+    assert (finished.runs[1].config.output.folder, finished.page) == (out / "embedded", out / "index.html")
+    main_table = next(each.result for each in finished.studies if each.study.name == "main" and each.result)
+    headings = " ".join(str(section.heading) for section in main_table.table.sections)
+    assert model in headings
+    assert "embedded" in headings
+    arguments = ["--benchmark", str(questions), "--out", str(out), "--device", "cpu"]
+    with pytest.raises(SystemExit) as exited:
+        main(["run", "--model", model, "--model", "embedded", *arguments])
+    assert exited.value.code == 0
+    shown = capsys.readouterr().out
+    assert "Side by side:" in shown
+    assert "embedded" in shown
+    with pytest.raises(SystemExit) as exited:
+        main(["run", "--model", other, "--model", f"{other}-either", *arguments])
+    assert exited.value.code == 2
+
+
+def test_a_dry_run_computes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(["run", "--out", str(tmp_path / "out"), "--epsilon-cs", "0.1", "--dry-run"])
+    assert exited.value.code == 0
+    shown = capsys.readouterr().out
+    assert "# 0 results are stored" in shown
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "again.toml").write_text(shown)
+    assert RunConfig.from_file(tmp_path / "again.toml") == RunConfig.from_options(out=tmp_path / "out", epsilon_cs=0.1)
+
+
+def test_flags_override_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.toml").write_text('[engine]\nbatch_size = 3\n[output]\nfolder = "there"\n[model]\nname = "m"\n')
+    with pytest.raises(SystemExit):
+        main(["score", "--config", str(tmp_path / "mine.toml"), "--benchmark", "microworld", "--out", "here",
+              "--dry-run", "--json"])  # fmt: skip
+    config = json.loads(capsys.readouterr().out)["config"]
+    assert (config["engine"]["batch_size"], config["output"]["folder"], config["model"]["name"]) == (3, "here", "m")
+    with pytest.raises(SystemExit) as exited:
+        main(["score", "--benchmark", "microworld", "--out", "here"])
+    assert exited.value.code == 2
+    assert "Missing option '--model'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["run", "--config", str(tmp_path / "mine.toml"), "--engine", "vlm"])
+    assert "did you mean vllm" in capsys.readouterr().err
+
+
+def test_an_unknown_option_is_named() -> None:
+    with pytest.raises(UnpriorError, match="no such option of a run"):
+        run(modle="embedded")
