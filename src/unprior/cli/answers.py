@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, look_up
-from unprior.cli.calibrate import print_tables
-from unprior.cli.console import AsJson, print_json, warn
+from unprior.cli.console import AsJson, output, print_json, warn
 from unprior.cli.thinking import warn_about_cut_off
 
 
@@ -52,4 +51,6 @@ def evaluate_answers(
     if as_json:
         print_json(answers_record(result))
         return
-    print_tables(answers_table(result), groups_table(result))
+    output.print(answers_table(result))
+    output.print()
+    output.print(groups_table(result))

@@ -6,31 +6,42 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+from rich.table import Table
+
 from unprior.evaluation import Share
 from unprior.evaluation.raw_answers import AnswersEvaluation, TaskAnswers
-from unprior.tables.model import Table
+from unprior.tables.terminal import plain_table
 
 
 def answers_table(result: AnswersEvaluation) -> Table:
     """Accuracy of every task; CF, CS, CFAD, RPD and CCR for pairs, accuracy and F1 otherwise."""
+    table = plain_table("Original answers")
+    table.caption = _caption(result)
+    table.add_column("Task", no_wrap=True)
     paired = all(task.metrics is not None for task in result.tasks)
-    names = ("CF acc.", "CS acc.", "CFAD↓", "RPD↓", "CCR↓") if paired else ("Accuracy", "F1 (yes)", "Says yes")
-    rows = [(task.task.upper(), *(_paired(task) if paired else _unpaired(task))) for task in result.tasks]
-    return Table.plain("Original answers", ("Task", *names), rows, _caption(result))
+    names = ("CF acc", "CS acc", "CFAD ↓", "RPD ↓", "CCR ↓") if paired else ("Accuracy", "F1 (yes)", "Says yes")
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for task in result.tasks:
+        table.add_row(task.task.upper(), *(_paired(task) if paired else _unpaired(task)))
+    return table
 
 
 def groups_table(result: AnswersEvaluation) -> Table:
     """Right answers by subcategory."""
-    columns = {
-        f"{task.task.upper()} {side.upper()}" if task.metrics else task.task.upper(): (
-            {group.name: getattr(group, side) for group in task.groups}
-        )
-        for task in result.tasks
-        for side in (("cf", "cs") if task.metrics else ("right",))
-    }
-    names = dict.fromkeys(name for groups in columns.values() for name in groups)
-    rows = [(name, *(_counted(groups.get(name)) for groups in columns.values())) for name in names]
-    return Table.plain("Right answers by subcategory", ("Subcategory", *columns), rows, "")
+    table = plain_table("Right answers by subcategory")
+    table.add_column("Subcategory")
+    columns = [(task, side) for task in result.tasks for side in (("cf", "cs") if task.metrics else ("right",))]
+    for task, side in columns:
+        name = task.task.upper() if side == "right" else f"{task.task.upper()} {side.upper()}"
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in dict.fromkeys(group.name for task in result.tasks for group in task.groups):
+        cells = []
+        for task, side in columns:
+            group = next((group for group in task.groups if group.name == name), None)
+            cells.append("–" if group is None else _counted(getattr(group, side)))
+        table.add_row(name, *cells)
+    return table
 
 
 def answers_record(result: AnswersEvaluation) -> dict[str, Any]:
@@ -80,8 +91,8 @@ def _accuracy(share: Share) -> str:
     return f"{_number(share.value)} ({share.count}/{share.total})"
 
 
-def _counted(share: Share | None) -> str:
-    return f"{share.count}/{share.total}" if share is not None and share.total else "–"
+def _counted(share: Share) -> str:
+    return f"{share.count}/{share.total}" if share.total else "–"
 
 
 def _number(value: float) -> str:

@@ -41,7 +41,9 @@ class ByModel(StudyResult):
         sections = [
             replace(
                 section,
-                heading=_heading(name, section, first=section is table.sections[0]),
+                heading=f"{name}: {section.heading}"
+                if section.heading
+                else (name if section is table.sections[0] else None),
                 rows=tuple(_aligned(row, table.columns, columns) for row in section.rows),
             )
             for name, table in tables.items()
@@ -60,19 +62,15 @@ class ByModel(StudyResult):
     def sentences(self) -> tuple[str, ...]:
         """What the numbers say about each model, and which tests hold over all of them."""
         by_name = [f"{name}: {sentence}" for name, result in self.results.items() for sentence in result.sentences]
-        return (*by_name, *self.shared_sentences)
-
-    @property
-    def shared_sentences(self) -> tuple[str, ...]:
-        """Which tests hold over all models."""
         families: dict[str, list[float]] = {}
         for (_, test), p in self.adjusted().items():
             families.setdefault(test.family, []).append(p)
-        return tuple(
+        over_all = [
             f"{family}: {sum(p <= LEVEL for p in values)} of {len(values)} changes are significant at {LEVEL:g} after "
             f"Holm's adjustment over all {len(self.results)} models."
             for family, values in families.items()
-        )
+        ]
+        return (*by_name, *over_all)
 
     def records(self) -> list[dict[str, Any]]:
         """The records of all models, each with its model."""
@@ -114,13 +112,6 @@ class ByModel(StudyResult):
             "models in the table.",
             text_columns=2,
         )
-
-
-def _heading(name: str, section: Section, *, first: bool) -> str | None:
-    """The model stands above its first rows, and in every heading that it has."""
-    if section.heading is None:
-        return name if first else None
-    return f"{name}: {section.heading}"
 
 
 def _aligned(row: Row, columns: Sequence[str], wanted: Sequence[str]) -> Row:

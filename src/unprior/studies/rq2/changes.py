@@ -49,26 +49,23 @@ class Changes:
     @property
     def table(self) -> Table:
         """One row per method and task."""
-        columns = ("Task", "Method", "Before", "After", "Δ", "Repairs/harms", "Changed", "p", "Matched Δ", "Passes",
-                   "Seconds")  # fmt: skip
-        rows = [
-            (
-                row.task.upper(), row.label, f"{row.before.value:.3f}", f"{row.after.value:.3f}",
-                format_points(row.change.delta), format_repairs(row.change), str(row.change.changed),
-                format_p(row.test.p_value), format_points(None if row.matched is None else row.matched.delta),
-                *(("–", "–") if row.cost is None else (f"{row.cost.passes:.3g}", f"{row.cost.seconds:.3g}")),
-            )
+        lines = [
+            (row.task.upper(), row.label, f"{row.before.value:.3f}", f"{row.after.value:.3f}",
+             format_points(row.change.delta), format_repairs(row.change), str(row.change.changed),
+             format_p(row.test.p_value), "–" if row.matched is None else format_points(row.matched.delta),
+             *(("–", "–") if row.cost is None else (f"{row.cost.passes:.3g}", f"{row.cost.seconds:.3g}")))
             for row in self.rows
         ]  # fmt: skip
         return Table.plain(
             "Accuracy of original answers and of other methods",
-            columns,
-            rows,
-            "Accuracy before and after, Δ in points; exact two-sided McNemar p, not adjusted. Matched: against the "
-            "same decoder with its correction switched off. Passes and seconds of one example. Without pairs there is "
-            "no CF and no CS side.",
+            ("Task", "Method", "Before", "After", "Δ", "Repairs/harms", "Changed", "p", "Matched Δ", "Passes",
+             "Seconds"),
+            lines,
+            "Accuracy before and after, Δ in points. p: exact two-sided McNemar tests, not adjusted. Matched: against "
+            "the same decoder with its correction switched off. Passes and seconds of one example. Without pairs there "
+            "is no CF and no CS side.",
             text_columns=2,
-        )
+        )  # fmt: skip
 
     def records(self) -> list[dict[str, Any]]:
         """One record per method and task."""
