@@ -11,7 +11,7 @@ from small_tables import few_pairs, twelve_pairs
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, evaluate, synthesize
 from unprior.baselines.answers import MethodInfo, write_answers
 from unprior.progress import Progress
-from unprior.runs.result import BASELINES, FILES, RunResult, fitting_baselines, rebuild_report
+from unprior.runs.result import BASELINES, FILES, RunResult, fitting_baselines, refresh_report
 from unprior.studies.registry import PRESETS
 
 
@@ -48,7 +48,8 @@ def test_an_unknown_and_a_lacking_study_are_named(result: RunResult) -> None:
 def test_progress_names_the_studies(table: ScoreTable) -> None:
     seen: list[Progress] = []
     RunResult.from_table(table, report=seen.append)
-    assert [each.total for each in seen] == [len(PRESETS["run"])] * len(PRESETS["run"])
+    assert seen[0] == Progress("Fitting and deciding")
+    assert [each.done for each in seen[1:]] == list(range(len(PRESETS["run"])))
 
 
 def test_a_notebook_shows_headline_table_and_notes() -> None:
@@ -110,7 +111,7 @@ def test_a_report_is_made_again_when_answers_of_other_methods_are_there(tmp_path
     assert "Never right" not in before["report.html"].decode()
     rows = [row | {"method": "never", "answer": None} for row in table.where(split="test").arrow.to_pylist()]
     write_answers(tmp_path / BASELINES, [MethodInfo("never", "Never right", "prompt", {}, None)], rows)
-    again = rebuild_report(tmp_path)
+    again = refresh_report(tmp_path)
     assert again.calibrator.epsilon_cs == 0.06
     second = json.loads((tmp_path / "report.json").read_text())
     assert second["notes"][0] == "2 of 14 examples could not be scored.", "now the methods can be compared"
@@ -133,4 +134,4 @@ def test_answers_of_another_model_are_left_aside(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnpriorError, match=r"there is no scores\.parquet; `unprior run --out"):
-        rebuild_report(tmp_path)
+        refresh_report(tmp_path)

@@ -103,7 +103,9 @@ def make_section(finished: FinishedStudy, *, files: bool) -> Section:
 def _sentences(result: StudyResult) -> dict[str, tuple[str, ...]]:
     if not isinstance(result, ByModel):
         return {"": result.sentences}
-    return {name: each.sentences for name, each in result.results.items()} | {"": result.shared_sentences}
+    own = {name: each.sentences for name, each in result.results.items()}
+    shared = result.sentences[sum(map(len, own.values())) :]
+    return own | ({"": shared} if shared else {})
 
 
 def latex_tables(study: Study, result: StudyResult) -> str:

@@ -13,7 +13,7 @@ from unprior.baselines.answers import described_methods, read_answers, read_refe
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError, did_you_mean
 from unprior.evaluation import Evaluation, evaluate
-from unprior.progress import Report, silent
+from unprior.progress import Progress, Report, silent
 from unprior.scores import ScoreTable, read_scores
 from unprior.scores.pairs import PairCheck, sound_pairs, warnings_about
 from unprior.studies.finished import FinishedStudy, run_studies
@@ -82,6 +82,7 @@ class RunResult:
         report
             Is told which study is running.
         """
+        report(Progress("Fitting and deciding"))
         _check_one_source(table)
         sound, check = sound_pairs(table)
         check_splits(sound.values_of("split"), sound.values_of("side"))
@@ -206,7 +207,7 @@ def scoring_notes(summary: Summary, table: ScoreTable, lost_answers: int = 0) ->
     return [note for note, holds in told.items() if holds]
 
 
-def rebuild_report(folder: Path, benchmark: Benchmark | None = None, *, report: Report = silent) -> RunResult:
+def refresh_report(folder: Path, benchmark: Benchmark | None = None, *, report: Report = silent) -> RunResult:
     """Write the report of a run folder again from its files, e.g. when answers of other methods were added.
 
     Parameters

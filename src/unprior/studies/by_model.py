@@ -47,7 +47,7 @@ class ByModel(StudyResult):
         sections = [
             replace(
                 section,
-                heading=_heading(name, section, first=section is table.sections[0]),
+                heading=_heading(name, section.heading, first=section is table.sections[0]),
                 rows=tuple(_aligned(row, table.columns, columns) for row in section.rows),
             )
             for name, table in tables.items()
@@ -67,21 +67,17 @@ class ByModel(StudyResult):
     def sentences(self) -> tuple[str, ...]:
         """What the numbers say about each model, and which tests hold over all of them."""
         by_name = [f"{name}: {sentence}" for name, result in self.results.items() for sentence in result.sentences]
-        return (*by_name, *self.shared_sentences)
-
-    @property
-    def shared_sentences(self) -> tuple[str, ...]:
-        """Which tests hold over all models."""
         families: dict[str, list[float]] = {}
         for (_, test), p in self.adjusted().items():
             families.setdefault(test.family, []).append(p)
         if not families:
-            return ()
+            return tuple(by_name)
         kept = {name: sum(p <= LEVEL for p in each) for name, each in families.items()}
         counts = [f"{kept[name]} of {len(each)} with {name}" for name, each in families.items()]
         if len(families) > _MAX_NAMED:
             counts = [f"{sum(kept.values())} of {sum(map(len, families.values()))} in {len(families)} families"]
         return (
+            *by_name,
             f"Changes that are significant at {LEVEL:g} after Holm's adjustment over all models in the table: "
             f"{format_list(counts)}.",
         )
@@ -147,11 +143,9 @@ def _caption(captions: Mapping[str, str]) -> str:
     return " ".join([*shared, *own])
 
 
-def _heading(name: str, section: Section, *, first: bool) -> str | None:
+def _heading(name: str, heading: str | None, *, first: bool) -> str | None:
     """The model stands above its first rows, and in every heading that it has."""
-    if section.heading is None:
-        return name if first else None
-    return f"{name}: {section.heading}"
+    return f"{name}: {heading}" if heading else name if first else None
 
 
 def _aligned(row: Row, columns: Sequence[str], wanted: Sequence[str]) -> Row:

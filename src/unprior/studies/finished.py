@@ -63,16 +63,15 @@ def run_studies(
         results: dict[str, StudyResult] = {}
         lacking = []
         for name, inputs in zip(names, runs, strict=True):
-            named = f"{name}: " if len(runs) > 1 else ""
             missing = study.missing(inputs, wanted=True)
             if missing:
-                lacking.append(named + _lacks(study, missing, inputs))
+                lacking.append((f"{name}: " if len(runs) > 1 else "") + _lacks(study, missing, inputs))
             if study.missing(inputs):
                 continue
             try:
                 results[name] = study.run(inputs)
             except UnpriorError as error:
-                lacking.append(f"{named}{study.name}: {error}")
+                lacking.append(f"{study.name}: {error}")
         result = next(iter(results.values()), None) if len(runs) == 1 else ByModel(results) if results else None
         limits = runs[0].epsilon, runs[0].wide_epsilon
         finished.append(FinishedStudy(study, result, " ".join(lacking) or None, limits, runs[0].uncertainty))
