@@ -22,9 +22,10 @@ from unprior.benchmarks.schema import Benchmark, Example
 from unprior.cli.benchmarks import prepare
 from unprior.embedded import FOLDER, NAME
 from unprior.engines.openai.engine import HttpEngine
+from unprior.engines.openai.sizes import Sizes
 from unprior.engines.protocol import Query
 from unprior.images import open_image
-from unprior.scoring.cost import Cost, Sizes, predict, sample
+from unprior.scoring.cost import Cost, predict, sample
 from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
 from vllm_server import running_vllm

@@ -15,8 +15,9 @@ from unprior.benchmarks.schema import Benchmark, Example
 from unprior.benchmarks.user_file import read_questions
 from unprior.cli.estimate import estimate
 from unprior.engines.openai.engine import HttpEngine
+from unprior.engines.openai.sizes import CandidateTree, Sizes
 from unprior.engines.transformers.engine import TransformersEngine
-from unprior.scoring.cost import CandidateTree, Cost, Sizes, predict, sample
+from unprior.scoring.cost import Cost, predict, sample
 from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
 

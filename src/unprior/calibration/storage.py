@@ -221,7 +221,7 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def _content(calibrator: SelectivePriorCalibrator) -> dict[str, Any]:
-    from unprior import __version__
+    from unprior._version import __version__
 
     model = calibrator.model_
     laplace = None

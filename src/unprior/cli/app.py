@@ -47,7 +47,7 @@ app.command("reproduce")(reproduce.reproduce)
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from unprior import __version__
+        from unprior._version import __version__
 
         print(f"unprior {__version__}")
         raise typer.Exit

@@ -15,7 +15,7 @@ from PIL import Image
 
 from unprior.engines.batches import work_in_parts
 from unprior.engines.candidate_tree import Beginning, NextTokens, branch_points, sum_up
-from unprior.engines.openai.answers import MAX_NAMED_TOKENS
+from unprior.engines.openai.replies import MAX_NAMED_TOKENS
 from unprior.engines.precision import explained_difference
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
 from unprior.engines.transformers.source import Source

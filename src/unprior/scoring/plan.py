@@ -202,7 +202,7 @@ def engine_provenance(engine: Described, resize_to: int | None) -> Provenance:
 
 def _versions(identity: Mapping[str, str]) -> dict[str, str]:
     """Libraries that took part, a server's own among them."""
-    from unprior import __version__
+    from unprior._version import __version__
 
     server = {identity.get("software") or "server": identity.get("version", "")}
     libraries = {name: identity.get(name, "") for name in _LIBRARIES} | server | {"unprior": __version__}

@@ -21,9 +21,9 @@ from replayed_vllm import MODEL, ReplayedVllm
 from served_engines import CHAT, HASTY, LONG, QUESTION, SHORT, TimeLimits, assert_right, served
 from unprior import UnpriorError
 from unprior.benchmarks.user_file import read_questions
-from unprior.engines.openai.answers import written_text
 from unprior.engines.openai.client import RetryPolicy
 from unprior.engines.openai.engine import HttpEngine
+from unprior.engines.openai.replies import written_text
 from unprior.engines.protocol import CandidateScores, Engine, Query, QueryFailure
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.prompts import is_cut_off, parse_answer

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from unprior.engines.candidate_tree import Beginning, NextTokens, Token, branch_points, leads_to, sum_up
-from unprior.engines.openai.answers import MAX_NAMED_TOKENS, named_tokens
 from unprior.engines.openai.client import OtherPromptError
+from unprior.engines.openai.replies import MAX_NAMED_TOKENS, named_tokens
 from unprior.engines.openai.server import Served, naming
 from unprior.engines.openai.tokens import CandidateTokens, Continuation
 from unprior.engines.protocol import CandidateScores

@@ -16,18 +16,18 @@ from typing import Any, TypeVar
 from PIL import Image
 
 from unprior.engines.candidate_tree import Token
-from unprior.engines.openai.answers import NamedModel, prompt_tokens, written_text
 from unprior.engines.openai.branches import BranchReader
 from unprior.engines.openai.client import HttpClient, RetryPolicy, UnreachableError, WrongAnswerError
 from unprior.engines.openai.images import encode_picture, user_content
+from unprior.engines.openai.replies import NamedModel, prompt_tokens, written_text
 from unprior.engines.openai.server import examine, question
-from unprior.engines.openai.sizes import SizesProbe
+from unprior.engines.openai.sizes import SAME_END, Sizes
+from unprior.engines.openai.sizes_probe import SizesProbe
 from unprior.engines.openai.tokens import CandidateTokens, Continuation, ServerTokenizer
 from unprior.engines.probe import probe_texts, prompt_digest
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
 from unprior.errors import UnpriorError
 from unprior.prompts import PromptLayout, opens_block
-from unprior.scoring.cost import SAME_END, Sizes
 
 MAX_NEW_TOKENS = 64
 _CHAT = "/v1/chat/completions"
@@ -150,7 +150,7 @@ class HttpEngine:
     @property
     def identity(self) -> dict[str, str]:
         """What the fingerprint is made of, for people."""
-        from unprior import __version__
+        from unprior._version import __version__
 
         served = {key: self._client.mask(str(value)) for key, value in asdict(self.served).items()}
         prompt = {} if self._prompt is None else {"prompt": self._prompt}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from unprior.engines.candidate_tree import NextTokens
-from unprior.engines.openai.answers import NamedModel, named_tokens, number_of_top_tokens, prompt_tokens, top_tokens
 from unprior.engines.openai.client import HttpClient, RefusedError, UnreachableError, WrongAnswerError
+from unprior.engines.openai.replies import NamedModel, named_tokens, number_of_top_tokens, prompt_tokens, top_tokens
 from unprior.engines.openai.tokens import Continuation, ServerTokenizer, conversation
 from unprior.errors import UnpriorError
 from unprior.prompts import opened_block

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from unprior.engines.candidate_tree import Beginning, branch_points
-from unprior.engines.openai.answers import token_list
 from unprior.engines.openai.client import BrokenServerError, HttpClient, UnreachableError, WrongAnswerError
+from unprior.engines.openai.replies import token_list
 from unprior.errors import UnpriorError
 
 _TAIL = 4  # tokens at the end of the prompt that must be the same for tokens of candidates to be used again
