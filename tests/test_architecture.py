@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tools.map import package_map, updated
 
 ROOT = Path(__file__).parents[1]

@@ -23,16 +23,16 @@ from unprior.engines.transformers.engine import TransformersEngine
 TEXTS = (
     "How many fingers does the hand have?\nA. five\nB. six\nAnswer with a single letter (A or B).",
     "Is it red?\nAnswer with yes or no.",
-    "Look at the picture and count the legs of the animal. How many legs are there?\nAnswer with one number.",
+    "Look at the image and count the legs of the animal. How many legs are there?\nAnswer with one number.",
 )
 METHODS: tuple[Method, ...] = (VCD(), MFCD(), PAI(first_layer=1), NoLan())
 
 
 @pytest.fixture
-def questions(pictures: list[Image.Image]) -> list[Question]:
+def questions(images: list[Image.Image]) -> list[Question]:
     return [
-        Question(picture, text, f"example-{number}")
-        for number, (picture, text) in enumerate(zip(pictures, TEXTS, strict=False))
+        Question(image, text, f"example-{number}")
+        for number, (image, text) in enumerate(zip(images, TEXTS, strict=False))
     ]
 
 

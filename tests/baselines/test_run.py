@@ -208,7 +208,7 @@ def test_a_run_goes_on_where_it_stopped(
     assert len(again.rows()) == len(METHODS) * len(benchmark)
 
 
-def test_other_settings_and_other_pictures_are_computed_anew(
+def test_other_settings_and_other_images_are_computed_anew(
     llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore, decoded: list[tuple[str, str]]
 ) -> None:
     BaselineRun(llava, benchmark, store, [NoLan()]).run()
@@ -236,11 +236,11 @@ def test_noise_follows_the_name_of_the_example(
     assert {name for name, _ in decoded} == {"vcd"}
 
 
-def test_a_broken_picture_costs_its_examples_and_nothing_else(
+def test_a_broken_image_costs_its_examples_and_nothing_else(
     llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore
 ) -> None:
     broken, gone = benchmark.examples[0].image, benchmark.examples[2].image
-    broken.write_bytes(b"not a picture")
+    broken.write_bytes(b"not an image")
     gone.unlink()
     run = BaselineRun(llava, benchmark, store, [NoLan()])
     failures = run.run()

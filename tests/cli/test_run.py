@@ -64,7 +64,7 @@ def test_other_settings_use_the_same_scores(run: Callable, finished: Path) -> No
 
 
 def test_another_world_needs_another_folder(run: Callable, finished: Path) -> None:
-    run("run", "--out", finished, "--seed", "5").refused("holds the pictures of seed 0")
+    run("run", "--out", finished, "--seed", "5").refused("holds the images of seed 0")
 
 
 def test_any_model_and_any_benchmark(run: Callable, model: Path, default_run: Path, tmp_path: Path) -> None:

@@ -235,10 +235,10 @@ def test_a_server_whose_template_puts_the_text_first_is_caught(embedded: Transfo
 
     with served(embedded, TextFirst(embedded)) as engine:
         found = probed(engine, "image order")
-    assert (found.status, found.detail) == ("failed", "the chat template renders the text before the picture")
+    assert (found.status, found.detail) == ("failed", "the chat template renders the text before the image")
 
 
-def test_a_server_whose_template_adds_a_header_without_a_picture_is_caught(embedded: TransformersEngine) -> None:
+def test_a_server_whose_template_adds_a_header_without_an_image_is_caught(embedded: TransformersEngine) -> None:
     class Headed(ReplayedVllm):
         def _render(self, body: dict[str, Any]) -> tuple[Image.Image | None, str]:
             image, text = super()._render(body)
@@ -293,7 +293,7 @@ def test_a_template_that_puts_the_text_first_is_caught(model_folder: Callable[[s
     )
     examination = examine(engine)
     assert failed(examination) == ["image order"]
-    assert examination.finding("image order").detail == "the chat template renders the text before the picture"
+    assert examination.finding("image order").detail == "the chat template renders the text before the image"
 
 
 def test_uneven_and_unknown_candidates_are_told(
@@ -336,7 +336,7 @@ def test_old_versions_are_named(random: TransformersEngine) -> None:
         assert probed(engine, "versions").status == "warning"
 
 
-def test_the_users_picture_and_question_are_asked(random: TransformersEngine) -> None:
+def test_the_users_image_and_question_are_asked(random: TransformersEngine) -> None:
     asked: list[Query] = []
 
     class Listening(Wrapped):
@@ -344,8 +344,8 @@ def test_the_users_picture_and_question_are_asked(random: TransformersEngine) ->
             asked.extend(queries)
             return super().score_batch(queries)
 
-    picture = Image.radial_gradient("L").resize((50, 30))
-    assert failed(examine(Listening(random), picture, "Is this a gradient?")) == []
+    image = Image.radial_gradient("L").resize((50, 30))
+    assert failed(examine(Listening(random), image, "Is this a gradient?")) == []
     assert any("Is this a gradient?" in query.text for query in asked)
     sizes = {query.image.size for query in asked if query.image is not None}
     assert sizes == {(50, 30)}

@@ -99,7 +99,7 @@ def test_doctor_passes_it_and_compares_with_scores_past_the_cache(url: str) -> N
     engine = HttpEngine(NAME, [url])
     examination = examine(engine)
     trial = Trial.of(engine)
-    query = trial.long(trial.picture, ("A", "B", "seventeen zebras"))
+    query = trial.long(trial.image, ("A", "B", "seventeen zebras"))
     assert engine.score_in_full is not None
     counts = [cached_tokens(url)]
     for score in (lambda asked: engine.score_batch([asked]), engine.score_in_full):

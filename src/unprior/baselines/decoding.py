@@ -105,4 +105,4 @@ def view_inputs(engine: TransformersEngine, view: View, questions: Sequence[Ques
 def _prompt(engine: TransformersEngine, view: View, question: Question) -> PromptTokens:
     image = question.image if view.with_image else None
     prompt = engine.encoder.encode(Query(image, question.text, ()))
-    return prompt if view.picture is None else replace(prompt, image=view.picture(question.image))
+    return prompt if view.change_image is None else replace(prompt, image=view.change_image(question.image))

@@ -32,10 +32,10 @@ from unprior.scoring.store import ScoreStore
 
 
 @pytest.fixture
-def queries(pictures: list[Image.Image]) -> list[Query]:
-    images = [*pictures, None]
+def queries(images: list[Image.Image]) -> list[Query]:
+    images = [*images, None]
     return [Query(image, f"{index}: {QUESTION}", SHORT) for index, image in enumerate(images)] + [
-        Query(image, QUESTION, LONG) for image in (pictures[0], None)
+        Query(image, QUESTION, LONG) for image in (images[0], None)
     ]
 
 
@@ -50,8 +50,8 @@ def test_scores_and_answers_are_those_of_the_model(llava: TransformersEngine, qu
         assert_right(llava, [one], [engine.score_candidates(one.image, one.text, one.candidates)])
 
 
-def test_every_chat_template_is_continued_as_here(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
-    queries = [Query(image, QUESTION, candidates) for image in (pictures[1], None) for candidates in (SHORT, LONG)]
+def test_every_chat_template_is_continued_as_here(engine: TransformersEngine, images: list[Image.Image]) -> None:
+    queries = [Query(image, QUESTION, candidates) for image in (images[1], None) for candidates in (SHORT, LONG)]
     with served(ReplayedVllm(engine)) as (client, _):
         assert_right(engine, queries, client.score_batch(queries))
 
@@ -215,9 +215,9 @@ def two_servers(
             engine.close()
 
 
-def test_all_requests_of_a_query_go_to_one_server(llava: TransformersEngine, pictures: list[Image.Image]) -> None:
+def test_all_requests_of_a_query_go_to_one_server(llava: TransformersEngine, images: list[Image.Image]) -> None:
     places: dict[str, list[int]] = {}
-    queries = [Query(pictures[0], f"{index}: {QUESTION}", LONG) for index in range(6)]
+    queries = [Query(images[0], f"{index}: {QUESTION}", LONG) for index in range(6)]
     with two_servers(llava) as (engine, servers):
         for index, server in enumerate(servers):
             server.plan = lambda _number, path, body, index=index: (

@@ -35,8 +35,8 @@ KEY = "sk-" + "".join(random.Random(0).choices("abcdefghijklmnopqrstuvwxyz012345
 
 
 @pytest.fixture
-def queries(pictures: list[Image.Image]) -> list[Query]:
-    return [Query(image, f"{index}: {QUESTION}", SHORT) for index, image in enumerate([*pictures, None])]
+def queries(images: list[Image.Image]) -> list[Query]:
+    return [Query(image, f"{index}: {QUESTION}", SHORT) for index, image in enumerate([*images, None])]
 
 
 def test_the_model_that_replies_name_is_recorded_and_an_alias_is_remarked(llava: TransformersEngine) -> None:

@@ -53,7 +53,7 @@ def examine(
     engine
         Any engine; one that offers more than the protocol is probed more closely.
     image
-        The picture to ask about; by default one is drawn.
+        The image to ask about; by default one is drawn.
     question
         A yes/no question about it.
     report

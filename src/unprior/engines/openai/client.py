@@ -153,7 +153,7 @@ class HttpClient:
         body: dict[str, Any],
         check: Callable[[Any], Checked],
         *,
-        picture: bytes | None = None,
+        image: bytes | None = None,
         server: int | None = None,
         only: int | None = None,
         most_wrong: int | None = None,
@@ -161,10 +161,10 @@ class HttpClient:
     ) -> Checked:
         """Send something that may be sent again, and check the answer; so many wrong ones are enough.
 
-        Requests that share a picture go to one ``server``, which has then read it already; without, to any. Retries go
+        Requests that share an image go to one ``server``, which has then read it already; without, to any. Retries go
         to the next, unless ``only`` one server is meant.
         """
-        content, attempts = write_body(body, picture), attempts or self.patience.attempts
+        content, attempts = write_body(body, image), attempts or self.patience.attempts
         if only is not None:
             server = only
         first = next(self._others) % len(self.base_urls) if server is None else server

@@ -18,7 +18,7 @@ from PIL import Image
 from unprior.engines.candidate_tree import Token
 from unprior.engines.openai.branches import BranchReader
 from unprior.engines.openai.client import HttpClient, RetryPolicy, UnreachableError, WrongAnswerError
-from unprior.engines.openai.images import encode_picture, user_content
+from unprior.engines.openai.images import encode_image, user_content
 from unprior.engines.openai.replies import NamedModel, prompt_tokens, written_text
 from unprior.engines.openai.server import examine, question
 from unprior.engines.openai.sizes import SAME_END, Sizes
@@ -39,9 +39,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The picture of a query, and who sees it: one server, which then has read it for all requests of the query."""
+    """The image of a query, and who sees it: one server, which then has read it for all requests of the query."""
 
-    picture: bytes | None
+    image: bytes | None
     server: int
     in_full: bool = False
     """Past the server's cache of prompts."""
@@ -211,7 +211,7 @@ class HttpEngine:
         return self._run(tell()) if self.served.tells_prompt else None
 
     def sizes(self, queries: Sequence[Query], texts: Sequence[str] = ()) -> Sizes:
-        """What the cost model must know: ask a few queries with pictures, and have further texts tokenised."""
+        """What the cost model must know: ask a few queries with images, and have further texts tokenised."""
         probe = SizesProbe(
             self._client, self._tokenizer, self.served, self._layout.scoring_suffix, self.most_new_tokens
         )
@@ -224,14 +224,14 @@ class HttpEngine:
         if self._named.changed is not None:  # seen in the batch before, whose good results are stored by now
             raise self._named.changed
         slots, gone = asyncio.Semaphore(self.concurrency), []
-        ahead = asyncio.Semaphore(2 * self.concurrency)  # pictures are encoded while the server works on others
+        ahead = asyncio.Semaphore(2 * self.concurrency)  # images are encoded while the server works on others
 
         async def one(query: Query) -> Result | QueryFailure:
             async with ahead:
-                picture = None if query.image is None else await asyncio.to_thread(encode_picture, query.image)
+                image = None if query.image is None else await asyncio.to_thread(encode_image, query.image)
                 async with slots:
                     try:
-                        return await work(query, _Shown(picture, self._client.turn()))
+                        return await work(query, _Shown(image, self._client.turn()))
                     except UnpriorError as error:
                         if isinstance(error, UnreachableError):
                             gone.append(error)
@@ -243,11 +243,11 @@ class HttpEngine:
         return results
 
     def _shown(self, image: Image.Image | None, *, in_full: bool = False) -> _Shown:
-        return _Shown(encode_picture(image), self._client.turn(), in_full)
+        return _Shown(encode_image(image), self._client.turn(), in_full)
 
     async def _answer(self, query: Query, shown: _Shown) -> Answered:
         text = await self._original(shown, query.text)  # one after the other: servers keep what they have read of
-        return Answered(text, await self._score(query, shown))  # the picture for the next request
+        return Answered(text, await self._score(query, shown))  # the image for the next request
 
     async def _original(self, shown: _Shown, text: str) -> str:
         written = await self._post(shown, text, None, {"max_tokens": self.most_new_tokens}, written_text)
@@ -260,7 +260,7 @@ class HttpEngine:
             tokens = await self._tokens(text, query.candidates)
         else:
             tokens = CandidateTokens((), tuple((candidate,) for candidate in query.candidates), {})
-        return await self._branches.scores(tokens, partial(self._post, shown, text), picture=shown.picture is not None)
+        return await self._branches.scores(tokens, partial(self._post, shown, text), with_image=shown.image is not None)
 
     async def _post(
         self,
@@ -270,11 +270,11 @@ class HttpEngine:
         settings: dict[str, Any],
         check: Callable[[Any], Result],
     ) -> Result:
-        body = question(self.served.model, user_content(shown.picture, text), continued) | self.served.extras | settings
+        body = question(self.served.model, user_content(shown.image, text), continued) | self.served.extras | settings
         if shown.in_full:  # vLLM finds only prompts with the same salt in its cache
             body["cache_salt"] = secrets.token_hex()
         checking = self._named.checking(check)
-        return await self._client.post(_CHAT, body, checking, picture=shown.picture, server=shown.server)
+        return await self._client.post(_CHAT, body, checking, image=shown.image, server=shown.server)
 
     async def _tokens(self, text: str, candidates: tuple[str, ...]) -> CandidateTokens:
         """Tokens of the candidates; they are the same behind every prompt with the same end, which answers repeat."""

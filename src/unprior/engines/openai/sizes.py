@@ -37,34 +37,34 @@ class CandidateTree:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What must be known of a served model and its pictures; `HttpEngine.sizes` finds it out from a few examples."""
+    """What must be known of a served model and its images; `HttpEngine.sizes` finds it out from a few examples."""
 
     image_tokens: float
-    """Tokens that a picture adds to a prompt."""
+    """Tokens that an image adds to a prompt."""
     text_tokens: float
     """Tokens of a prompt without text: with `tokens_per_character` the line that fits the prompts best."""
     tokens_per_character: float
     answer_tokens: float
     """Tokens of an original answer, its end included."""
     image_bytes: float
-    """A picture as a data URL: four thirds of its size as PNG."""
+    """An image as a data URL: four thirds of its size as PNG."""
     trees: Mapping[tuple[str, ...], CandidateTree]
     """Branches of candidates."""
     blank_bytes: float = 1_000.0
-    """A blank picture as a data URL."""
+    """A blank image as a data URL."""
     cache_block: int = 16
     """Tokens that a server keeps or forgets together."""
     lead_tokens: float = 4.0
-    """Tokens of a prompt before the picture or the text."""
+    """Tokens of a prompt before the image or the text."""
     tail_tokens: float = 4.0
     """Tokens of a prompt behind the user's text."""
     answer_characters: float = 3.0
     image_id_bytes: float = 6.0
-    """Digits of a token of a picture, with a comma: servers repeat the prompt."""
+    """Digits of a token of an image, with a comma: servers repeat the prompt."""
     text_id_bytes: float = 6.0
     """The same of a text."""
     request_bytes: float = 550.0
-    """A request without picture, text and named tokens."""
+    """A request without image, text and named tokens."""
     answer_bytes: float = 810.0
     """An original answer."""
     scored_bytes: float = 920.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from unprior.engines.candidate_tree import branch_points
 from unprior.engines.openai.client import HttpClient, WrongAnswerError
-from unprior.engines.openai.images import encode_picture, user_content, write_body
+from unprior.engines.openai.images import encode_image, user_content, write_body
 from unprior.engines.openai.replies import MAX_NAMED_TOKENS, named_tokens, prompt_tokens, written_text
 from unprior.engines.openai.server import Served, naming, question
 from unprior.engines.openai.sizes import ANSWER_HEAD, REQUEST_HEAD, CandidateTree, Sizes
@@ -36,9 +36,9 @@ class SizesProbe:
         self.suffix, self.new_tokens = suffix, new_tokens
 
     async def sizes(self, queries: Sequence[Query], texts: Sequence[str]) -> Sizes:
-        """Ask the queries, which have pictures, and have further texts tokenised."""
+        """Ask the queries, which have images, and have further texts tokenised."""
         if not queries:
-            raise UnpriorError("an estimate needs at least one question with a picture")
+            raise UnpriorError("an estimate needs at least one question with an image")
         lengths, counts, tails = [], [], []
         for text in dict.fromkeys([*texts, *(query.text for query in queries)]):
             plain, scoring = await self.tokenizer.chat(text), await self.tokenizer.chat(text + self.suffix)
@@ -55,14 +55,14 @@ class SizesProbe:
                 trees[query.candidates] = CandidateTree.of(encoded.candidates, self.client.requests - before)
                 following = branch_points(encoded.candidates)[()]
                 first[query.candidates] = [int(token) for token in following[:MAX_NAMED_TOKENS]]
-        found = [await self._picture(query, first[query.candidates]) for query in queries]
+        found = [await self._with_image(query, first[query.candidates]) for query in queries]
         mean: dict[str, Any] = {name: float(np.mean([sizes[name] for sizes in found])) for name in found[0]}
         mean |= {"text_tokens": float(base), "tokens_per_character": float(slope), "tail_tokens": float(np.mean(tails))}
         return Sizes(trees=trees, **mean)
 
-    async def _picture(self, query: Query, asked: list[int]) -> dict[str, float]:
+    async def _with_image(self, query: Query, asked: list[int]) -> dict[str, float]:
         if query.image is None:
-            raise UnpriorError("an estimate needs questions with a picture")
+            raise UnpriorError("an estimate needs questions with an image")
         text = query.text + self.suffix
         bare = await self.tokenizer.chat(text)
 
@@ -71,12 +71,12 @@ class SizesProbe:
             return answer
 
         settings = self.served.extras | {"max_tokens": self.new_tokens}
-        picture, white = (encode_picture(image) for image in (query.image, blank(query.image.size, 255)))
-        body = question(self.served.model, user_content(picture, query.text)) | settings
-        answer = await self.client.post(_CHAT, body, _counted, picture=picture)
-        body = question(self.served.model, user_content(picture, text)) | self.served.extras | naming(asked)
-        scored = await self.client.post(_CHAT, body, with_scores, picture=picture)
-        shown, sent = _picture_bytes(picture), len(write_body(body, picture))
+        image, white = (encode_image(shown) for shown in (query.image, blank(query.image.size, 255)))
+        body = question(self.served.model, user_content(image, query.text)) | settings
+        answer = await self.client.post(_CHAT, body, _counted, image=image)
+        body = question(self.served.model, user_content(image, text)) | self.served.extras | naming(asked)
+        scored = await self.client.post(_CHAT, body, with_scores, image=image)
+        image_bytes, sent = _bytes_of_image(image), len(write_body(body, image))
         listed, ids = scored["choices"][0]["logprobs"]["content"][0]["top_logprobs"], prompt_tokens(scored) or bare
         lead, image_tokens = _alike(ids, bare), len(ids) - len(bare)
         return {
@@ -84,11 +84,11 @@ class SizesProbe:
             "lead_tokens": lead,
             "answer_tokens": answer["usage"]["completion_tokens"],
             "answer_characters": len(written_text(answer)),
-            "image_bytes": shown,
-            "blank_bytes": _picture_bytes(white),
+            "image_bytes": image_bytes,
+            "blank_bytes": _bytes_of_image(white),
             "image_id_bytes": _received(ids[lead : lead + image_tokens]) / max(image_tokens, 1),
             "text_id_bytes": _received(bare) / len(bare),
-            "request_bytes": REQUEST_HEAD + sent - shown - _sent(text) - _sent(asked),
+            "request_bytes": REQUEST_HEAD + sent - image_bytes - _sent(text) - _sent(asked),
             "answer_bytes": ANSWER_HEAD + _received(answer),
             "scored_bytes": ANSWER_HEAD + _received(scored) - _received(ids) - _received(listed),
             "named_bytes": _received(listed) / len(listed),
@@ -109,9 +109,9 @@ def _alike(first: Sequence[int], second: Sequence[int]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
-def _picture_bytes(picture: bytes | None) -> int:
-    """What a picture adds to a request."""
-    return len(write_body(user_content(picture, "")[0], picture))
+def _bytes_of_image(image: bytes | None) -> int:
+    """What an image adds to a request."""
+    return len(write_body(user_content(image, "")[0], image))
 
 
 def _sent(content: Any) -> int:

@@ -114,7 +114,7 @@ class TransformersEngine:
         """Whether prefix sharing passed its self-test; otherwise every pass reads the whole prompt."""
         if self_test:
             with explaining(
-                str(model), "it cannot read a question about a picture; check its processor's files, and the memory"
+                str(model), "it cannot read a question about an image; check its processor's files, and the memory"
             ):
                 self.shares_prefix = self._largest_difference() <= self.tolerance
 

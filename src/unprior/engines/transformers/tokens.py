@@ -83,10 +83,10 @@ class PromptEncoder:
     def prompt_digests(self) -> dict[str, str]:
         """What tells these prompts from those of another template, date or layout; see ``_probe``."""
         texts = probe_texts(self.layout)
-        pictured = json.dumps([self.render(True, text) for text in texts])
+        with_image = json.dumps([self.render(True, text) for text in texts])
         return {
             "prompt": prompt_digest([self.tokenize(self.render(False, text)) for text in texts]),
-            "image_prompt": hashlib.sha256(pictured.encode()).hexdigest(),
+            "image_prompt": hashlib.sha256(with_image.encode()).hexdigest(),
         }
 
     def written(self, tokens: Sequence[int]) -> str:
@@ -132,7 +132,7 @@ class PromptEncoder:
             raise UnpriorError("the question contains the model's own image placeholder; write it differently")
         raise UnpriorError(
             f"the chat template renders {tokens.count(self.placeholder)} image placeholders "
-            f"({self.placeholder_text}) for {'one picture' if query.image is not None else 'no picture'}; correct "
+            f"({self.placeholder_text}) for {'one image' if query.image is not None else 'no image'}; correct "
             f"chat_template.jinja in a local copy of the model"
         )
 
