@@ -31,7 +31,7 @@ CLEAR, NOISY = VCD().views
 def engine(request: pytest.FixtureRequest, model_folder: Callable[[str], Path]) -> TransformersEngine:
     loaded = TransformersEngine(model_folder(request.param), device="cpu")
     assert loaded.shares_prefix
-    loaded.most_new_tokens = 8
+    loaded.max_new_tokens = 8
     return loaded
 
 
@@ -94,7 +94,7 @@ def test_a_batch_that_cannot_be_told_apart_is_read_one_at_a_time(
     model_folder: Callable[[str], Path], questions: list[Question], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = TransformersEngine(model_folder("llava"), device="cpu")
-    engine.most_new_tokens = 8
+    engine.max_new_tokens = 8
     expected = decode(engine, VCD(), questions)
     rows: list[int] = []
     work = decoding.with_noise

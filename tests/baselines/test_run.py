@@ -56,7 +56,7 @@ def store(tmp_path: Path) -> Iterator[ScoreStore]:
 @pytest.fixture(autouse=True)
 def decoded(llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Method and example of everything that is decoded, in order; answers are kept short."""
-    monkeypatch.setattr(llava, "most_new_tokens", 5)
+    monkeypatch.setattr(llava, "max_new_tokens", 5)
     seen: list[tuple[str, str]] = []
 
     def noting(engine: TransformersEngine, method: Method, questions: list[Question]) -> list[Decoded]:
@@ -120,7 +120,7 @@ def test_the_open_positions_of_revis_are_recorded_with_its_answers(
     llava: TransformersEngine, benchmark: Benchmark, store: ScoreStore, batch_size: int, tmp_path: Path
 ) -> None:
     vectors = revis_vectors(llava)
-    methods = (REVIS(vectors), ReleasedREVIS.of(vectors), NoLan())
+    methods = (REVIS(vectors), ReleasedREVIS.from_vectors(vectors), NoLan())
     run = BaselineRun(llava, benchmark, store, methods, batch_size=batch_size)
     assert run.run() == ()
     rows = {(row["method"], row["example_id"]): row for row in run.rows()}
@@ -130,14 +130,14 @@ def test_the_open_positions_of_revis_are_recorded_with_its_answers(
         for method in methods[:2]:
             question = Question(open_image(example.image), example.user_text(llava.layout), example.example_id)
             (alone,) = decode_observed(llava, method, [question])
-            read = alone.tokens[: llava.most_new_tokens - 1]  # the last possible token is written but not read
+            read = alone.tokens[: llava.max_new_tokens - 1]  # the last possible token is written but not read
             row = rows[method.name, example.example_id]
             prompt = view_inputs(llava, IMAGE, [question])["input_ids"].shape[1]
             assert row["positions"] == prompt + len(read)
             assert row["active_positions"] == risky_positions(llava, vectors, question, read)
             shares.append(row["active_positions"] / row["positions"])
     assert 0.1 < min(shares) <= max(shares) < 0.9
-    assert ReleasedREVIS.of(vectors).settings()["strength"] == 2.5
+    assert ReleasedREVIS.from_vectors(vectors).settings()["strength"] == 2.5
     table = benchmark_scores(benchmark, llava.name)
     infos = [MethodInfo(method.name, method.label, method.kind, method.settings(), None) for method in methods]
     write_answers(tmp_path / "baselines.parquet", infos, run.rows())

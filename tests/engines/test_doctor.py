@@ -49,13 +49,13 @@ def embedded() -> TransformersEngine:
 def random(model_folder: Callable[[str], Path]) -> TransformersEngine:
     """Random weights write on and on; a few tokens show as much as many."""
     engine = TransformersEngine(model_folder("llava"), device="cpu", self_test=False)
-    engine.most_new_tokens = 3
+    engine.max_new_tokens = 3
     return engine
 
 
 def probed(engine: Engine, name: str) -> Finding:
     """One probe alone."""
-    return next(probe for probe in PROBES if probe.name == name)(Trial.of(engine))
+    return next(probe for probe in PROBES if probe.name == name)(Trial.from_engine(engine))
 
 
 def statuses(examination: Examination) -> dict[str, str]:
@@ -76,9 +76,9 @@ def test_the_embedded_model_passes_every_probe(embedded: TransformersEngine) -> 
 
 
 def test_every_architecture_passes_what_weights_do_not_decide(engine: TransformersEngine) -> None:
-    engine.most_new_tokens, before = 3, engine.most_new_tokens
+    engine.max_new_tokens, before = 3, engine.max_new_tokens
     found = statuses(examine(engine))
-    engine.most_new_tokens = before
+    engine.max_new_tokens = before
     assert "failed" not in found.values()
     for name in ("exact scores", "tokenisation", *EQUALITIES, "image order", "versions"):
         assert found[name] == "ok", name
@@ -280,13 +280,13 @@ def test_a_shortcut_that_differs_from_full_passes_is_caught(model_folder: Callab
             return [replace(each, scored=shifted(each.scored, -0.01)) for each in super()._answer(prompts)]
 
     engine = WrongFromTheStart(model_folder("llava"), device="cpu", self_test=False)
-    engine.most_new_tokens = 3
+    engine.max_new_tokens = 3
     assert failed(examine(engine)) == ["prefix reuse", "text-only after image"]
 
 
 def test_a_template_that_puts_the_text_first_is_caught(model_folder: Callable[[str], Path]) -> None:
     engine = TransformersEngine(model_folder("qwen3_vl"), device="cpu", self_test=False)
-    engine.most_new_tokens = 3
+    engine.max_new_tokens = 3
     template = engine.encoder.processor.chat_template
     engine.encoder.processor.chat_template = template.replace(
         "for item in message['content'] -", "for item in message['content'] | reverse -"

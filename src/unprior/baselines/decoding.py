@@ -76,7 +76,7 @@ def _decode(engine: TransformersEngine, method: Method, questions: Sequence[Ques
                 edit(Pass(views[stream], prompts[stream][rows], rows, from_start=isinstance(reader, Rereader)))
 
         written = decode_together(
-            reader, branches, lambda logits: choose(method, logits), engine.stop_tokens, engine.most_new_tokens,
+            reader, branches, lambda logits: choose(method, logits), engine.stop_tokens, engine.max_new_tokens,
             before_pass,
         )  # fmt: skip
         activity = edit.activity if isinstance(edit, GateCounter) else {}

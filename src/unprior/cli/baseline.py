@@ -287,7 +287,7 @@ def _revis(name: str, engine: TransformersEngine, out: Path, options: MethodOpti
             vectors.save(path)
     if vectors.choice.layer is None:
         warn(f"REVIS stays inactive: {vectors.choice.reason}")
-    return ReleasedREVIS.of(vectors) if name == ReleasedREVIS.name else REVIS(vectors)
+    return ReleasedREVIS.from_vectors(vectors) if name == ReleasedREVIS.name else REVIS(vectors)
 
 
 def _own_data(engine: TransformersEngine) -> RevisData:

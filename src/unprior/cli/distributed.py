@@ -132,10 +132,10 @@ def score_on_cluster(
 
 def _describe(model: ModelOptions, pool: Pool) -> EngineInfo:
     """A server is asked from here; other models are loaded where the workers are."""
-    from unprior.engines.protocol import EngineInfo
+    from unprior.engines.protocol import RemoteEngineInfo
     from unprior.scoring.ray.cluster import describe_remotely
 
     if model.engine == "openai":
-        return EngineInfo.of(model.load())
+        return RemoteEngineInfo.from_engine(model.load())
     with errors.status(f"Loading {model.model} on a worker …"):
         return describe_remotely(model.load, pool)

@@ -125,7 +125,7 @@ class ModelOptions:
                     self.model,
                     self.base_urls,
                     concurrency=self.concurrency,
-                    most_new_tokens=self.most_new_tokens,
+                    max_new_tokens=self.most_new_tokens,
                 )
             if server.served.top_k is not None:
                 warn(
@@ -146,7 +146,7 @@ class ModelOptions:
                 revision=self.revision,
                 dtype=self.dtype,
                 options=settings,
-                most_new_tokens=self.most_new_tokens,
+                max_new_tokens=self.most_new_tokens,
                 trust_remote_code=self.trust_remote_code,
             )
 
@@ -164,7 +164,7 @@ class ModelOptions:
                 device=self.device,
                 device_map=self.device_map,
                 attention=self.attention,
-                most_new_tokens=self.most_new_tokens,
+                max_new_tokens=self.most_new_tokens,
                 trust_remote_code=self.trust_remote_code,
             )
         _use_few_threads(engine)

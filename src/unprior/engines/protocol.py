@@ -76,7 +76,7 @@ class QueryFailure:
     reason: str
 
 
-class Described(Protocol):
+class EngineInfo(Protocol):
     """What can be known of an engine without asking it anything: enough to plan a run."""
 
     @property
@@ -111,7 +111,7 @@ class Described(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class EngineInfo:
+class RemoteEngineInfo:
     """What is known of an engine that is somewhere else; see :class:`Engine` for the fields."""
 
     name: str
@@ -122,7 +122,7 @@ class EngineInfo:
     model_type: str | None
 
     @classmethod
-    def of(cls, engine: Described) -> EngineInfo:
+    def from_engine(cls, engine: EngineInfo) -> RemoteEngineInfo:
         """Describe an engine."""
         return cls(
             engine.name,
@@ -135,7 +135,7 @@ class EngineInfo:
 
 
 @runtime_checkable
-class Engine(Described, Protocol):
+class Engine(EngineInfo, Protocol):
     """A vision-language model that answers and scores.
 
     Batch forms give one result per query, in order; a query that cannot be done yields a

@@ -47,7 +47,7 @@ class VllmEngine:
     options
         Further settings of ``vllm.LLM``, e.g. ``{"tensor_parallel_size": 4, "max_model_len": 4096}``; they are part of
         the fingerprint.
-    most_new_tokens
+    max_new_tokens
         Longest original answer, in tokens; a thinking model needs more than the paper's 64.
     trust_remote_code
         Run Python code that lies beside the weights; a hub model then needs a full commit as revision.
@@ -62,7 +62,7 @@ class VllmEngine:
         layout: PromptLayout | None = None,
         name: str | None = None,
         options: dict[str, Any] | None = None,
-        most_new_tokens: int = MAX_NEW_TOKENS,
+        max_new_tokens: int = MAX_NEW_TOKENS,
         trust_remote_code: bool = False,
     ) -> None:
         """Load the model."""
@@ -78,7 +78,7 @@ class VllmEngine:
         from unprior.engines.transformers.loading import load_processor, quiet, stores_single_precision
 
         self._layout, self._name = layout or PromptLayout(), name or str(model)
-        self.most_new_tokens = most_new_tokens
+        self.max_new_tokens = max_new_tokens
         """Longest original answer."""
         settings = {"limit_mm_per_prompt": {"image": 1}, "logprobs_mode": "raw_logprobs", "seed": 0, **(options or {})}
         hint = "check the folder or hub id and the settings; vLLM may have said more above"
@@ -120,7 +120,7 @@ class VllmEngine:
     @property
     def fingerprint(self) -> str:
         """Changes with weights, precision, preprocessing, layout, settings and library versions."""
-        content = {**self._identity, "layout": repr(self._layout), "most_new_tokens": self.most_new_tokens}
+        content = {**self._identity, "layout": repr(self._layout), "most_new_tokens": self.max_new_tokens}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -156,7 +156,7 @@ class VllmEngine:
         return [Answered(text, scored) for text, scored in zip(texts, scores, strict=True)]
 
     def _write(self, prompts: list[PromptTokens]) -> list[str]:
-        settings = [{"max_tokens": self.most_new_tokens}] * len(prompts)
+        settings = [{"max_tokens": self.max_new_tokens}] * len(prompts)
         written = self._generate([_request(prompt, prompt.original) for prompt in prompts], settings)
         return [self.encoder.written(list(one.token_ids)) for one in written]
 

@@ -104,7 +104,7 @@ def test_a_wrong_answer_never_becomes_a_score(llava: TransformersEngine, queries
         assert_right(llava, [queries[0], queries[2]], [first, third])
         assert isinstance(second, QueryFailure)
         assert "a wrong answer" in second.reason
-        assert server.faults[fault] == HASTY.attempts
+        assert server.faults[fault] == HASTY.max_attempts
 
 
 def test_a_server_s_wish_to_wait_is_honoured(llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_a_server_s_wish_to_wait_is_honoured(llava: TransformersEngine, monkeypa
         assert pauses == [17.0, 17.0]
         once, server.retry_after = iter(["429"]), "9" * 400
         engine.score_candidates(None, QUESTION, SHORT)
-        assert pauses[2:] == [HASTY.longest_wait]
+        assert pauses[2:] == [HASTY.max_wait]
 
 
 def test_a_request_that_is_refused_is_not_repeated(llava: TransformersEngine, queries: list[Query]) -> None:
@@ -193,22 +193,22 @@ def test_candidates_behind_different_ends_are_tokenised_at_once_and_few_are_kept
 def test_equal_servers_take_turns_and_others_are_refused(llava: TransformersEngine, queries: list[Query]) -> None:
     replayed = ReplayedVllm(llava)
     with FaultyServer(replayed) as first, FaultyServer(replayed) as second:
-        engine = HttpEngine(MODEL, [first.url + "/v1", second.url + "/"], patience=HASTY)
+        engine = HttpEngine(MODEL, [first.url + "/v1", second.url + "/"], retry_policy=HASTY)
         assert_right(llava, queries, engine.score_batch(queries))
         assert min(first.requests, second.requests) > len(queries) // 2
         engine.close()
         refused = pytest.raises(UnpriorError, match="the servers differ for tiny")
         with FaultyServer(ReplayedVllm(llava, version="0.31.0")) as other, refused:
-            HttpEngine(MODEL, [first.url, other.url], patience=HASTY)
+            HttpEngine(MODEL, [first.url, other.url], retry_policy=HASTY)
 
 
 @contextmanager
 def two_servers(
-    llava: TransformersEngine, patience: RetryPolicy = HASTY, concurrency: int = 4
+    llava: TransformersEngine, retry_policy: RetryPolicy = HASTY, concurrency: int = 4
 ) -> Iterator[tuple[HttpEngine, tuple[FaultyServer, FaultyServer]]]:
     replayed = ReplayedVllm(llava)
     with FaultyServer(replayed) as first, FaultyServer(replayed) as second:
-        engine = HttpEngine(MODEL, [first.url, second.url], concurrency=concurrency, patience=patience)
+        engine = HttpEngine(MODEL, [first.url, second.url], concurrency=concurrency, retry_policy=retry_policy)
         try:
             yield engine, (first, second)
         finally:
@@ -251,8 +251,11 @@ def test_a_server_that_refuses_leaves_its_questions_to_the_other(
 def test_a_server_that_hangs_rests(
     llava: TransformersEngine, queries: list[Query], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits, patience = TimeLimits(monkeypatch), RetryPolicy(attempts=9, first_delay=0.001, timeout=7.0, rest=1e6)
-    with two_servers(llava, patience, concurrency=1) as (engine, (hanging, _)):
+    limits, retry_policy = (
+        TimeLimits(monkeypatch),
+        RetryPolicy(max_attempts=9, first_delay=0.001, timeout=7.0, cooldown=1e6),
+    )
+    with two_servers(llava, retry_policy, concurrency=1) as (engine, (hanging, _)):
         hanging.hang, hanging.plan = limits.end, lambda *_: "late"
         assert_right(llava, queries, engine.score_batch(queries))
         assert hanging.faults["late"] == 1
@@ -315,10 +318,12 @@ def test_a_key_that_cannot_be_one_is_named_and_not_shown(key: str, monkeypatch: 
     assert key not in str(refused.value)
 
 
-@pytest.mark.parametrize("rest", [1e6, 0.0])
-def test_when_a_server_dies_the_other_takes_over(llava: TransformersEngine, queries: list[Query], rest: float) -> None:
-    patience = RetryPolicy(attempts=9, first_delay=0.001, longest_delay=0.01, timeout=60.0, rest=rest)
-    with two_servers(llava, patience) as (engine, (dying, other)):
+@pytest.mark.parametrize("cooldown", [1e6, 0.0])
+def test_when_a_server_dies_the_other_takes_over(
+    llava: TransformersEngine, queries: list[Query], cooldown: float
+) -> None:
+    retry_policy = RetryPolicy(max_attempts=9, first_delay=0.001, max_delay=0.01, timeout=60.0, cooldown=cooldown)
+    with two_servers(llava, retry_policy) as (engine, (dying, other)):
         engine.score_batch(queries)
         last = dying.requests + 5
         dying.plan = lambda number, *_: dying.die() if number >= last else None
@@ -327,7 +332,7 @@ def test_when_a_server_dies_the_other_takes_over(llava: TransformersEngine, quer
         before = engine.requests - other.requests
         assert_right(llava, queries, engine.answer_batch(queries))
         in_vain = engine.requests - other.requests - before
-        assert in_vain == 0 if rest else in_vain >= len(queries) // 2  # a server that rests is not asked
+        assert in_vain == 0 if cooldown else in_vain >= len(queries) // 2  # a server that cools down is not asked
 
 
 def test_the_key_is_sent_and_never_told(
@@ -374,15 +379,15 @@ def test_addresses_are_checked(url: str, message: str) -> None:
 def test_a_wrong_address_or_model_is_named(llava: TransformersEngine) -> None:
     refused = pytest.raises(UnpriorError, match="does not serve other; --model must be one of: tiny")
     with FaultyServer(ReplayedVllm(llava)) as server, refused:
-        HttpEngine("other", [server.url], patience=HASTY)
+        HttpEngine("other", [server.url], retry_policy=HASTY)
     with pytest.raises(UnpriorError, match="the connection failed"):
-        HttpEngine(MODEL, [server.url], patience=HASTY)
+        HttpEngine(MODEL, [server.url], retry_policy=HASTY)
 
 
 def test_a_server_without_log_probabilities_is_refused(llava: TransformersEngine) -> None:
     refused = pytest.raises(UnpriorError, match="gives no log-probabilities for tiny")
     with FaultyServer(ReplayedVllm(llava, logprobs=False)) as server, refused:
-        HttpEngine(MODEL, [server.url], patience=HASTY)
+        HttpEngine(MODEL, [server.url], retry_policy=HASTY)
 
 
 @pytest.mark.parametrize("tokenizes", [True, False])

@@ -210,7 +210,7 @@ def test_a_strange_reply_is_asked_for_again_and_then_named(
             engine.score_candidates(None, QUESTION, SHORT)
         assert tracemalloc.get_traced_memory()[1] < 100 * MEGABYTE
         tracemalloc.stop()
-        assert f"try {HASTY.attempts} of {HASTY.attempts}" in str(caught.value)
+        assert f"try {HASTY.max_attempts} of {HASTY.max_attempts}" in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [deep(100_000), deep(900), b"\xff" * 100, b"\x1b]0;title\x07", b""])

@@ -182,4 +182,4 @@ def test_the_fingerprint_changes_with_the_chat_template(
     assert [key for key in identities[0] if identities[0][key] != identities[1][key]] == ["prompt"]
     other = FaultyServer(ReplayedVllm(with_template(chat_templates.TRIMMING)))
     with FaultyServer(ReplayedVllm(llava)) as first, other as second, pytest.raises(UnpriorError, match="lay out"):
-        HttpEngine(MODEL, [first.url, second.url], patience=HASTY)
+        HttpEngine(MODEL, [first.url, second.url], retry_policy=HASTY)

@@ -176,9 +176,11 @@ def test_a_template_kept_with_the_tokenizer_is_used(model_folder: FolderOf, tmp_
 
 def test_the_doctor_warns_of_a_date(model_folder: FolderOf, tmp_path: Path) -> None:
     versions = next(probe for probe in PROBES if probe.name == "versions")
-    found = versions(Trial.of(load(with_template(model_folder("llava"), tmp_path / "m", DATED))))
+    found = versions(Trial.from_engine(load(with_template(model_folder("llava"), tmp_path / "m", DATED))))
     assert found.status == "warning"
     assert "the chat template writes the date" in found.detail
     assert "strftime_now" in str(found.remedy)
     unread = "{%- if strftime_now is defined -%}{%- set date = strftime_now('%d %b %Y') -%}{%- endif -%}" + PLAIN
-    assert versions(Trial.of(load(with_template(model_folder("llava"), tmp_path / "n", unread)))).status == "ok"
+    assert (
+        versions(Trial.from_engine(load(with_template(model_folder("llava"), tmp_path / "n", unread)))).status == "ok"
+    )

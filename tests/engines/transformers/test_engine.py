@@ -303,7 +303,7 @@ def test_a_cache_of_another_kind_is_not_used(
     monkeypatch.setattr(_forward, "_shallow_copy", no_layers)
     engine = TransformersEngine(model_folder("llava"), device="cpu")
     assert not engine.shares_prefix
-    engine.most_new_tokens = 3
+    engine.max_new_tokens = 3
     result = engine.answer_batch([Query(images[0], QUESTIONS[0], CANDIDATES)])[0]
     assert isinstance(result, Answered)
     assert result.scored.scores == pytest.approx(expected_scores(engine, images[0], QUESTIONS[0]), abs=1e-4)

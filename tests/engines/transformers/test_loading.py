@@ -108,11 +108,11 @@ def test_weights_that_the_model_does_not_use_are_a_warning_of_the_doctor(
     engine = load(folder)
     assert len(engine.unused_weights) == 9
     versions = next(probe for probe in PROBES if probe.name == "versions")
-    found = versions(Trial.of(engine))
+    found = versions(Trial.from_engine(engine))
     assert found.status == "warning"
     assert "9 stored tensors are not used" in found.detail
     assert "layers.1." in found.detail
-    assert versions(Trial.of(load(model_folder("llava")))).status == "ok"
+    assert versions(Trial.from_engine(load(model_folder("llava")))).status == "ok"
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_without_a_padding_token_batches_score_the_same(
     assert engine.encoder.filler != engine.encoder.placeholder
     texts = ("Is it red?", "Look at the image and count the legs of the animal.\nAnswer with one number.")
     queries = [Query(image, text, (" A", " elephant")) for image, text in zip(images, texts, strict=False)]
-    engine.most_new_tokens = reference.most_new_tokens = 4
+    engine.max_new_tokens = reference.max_new_tokens = 4
     for with_image in (True, False):
         asked = queries if with_image else [Query(None, query.text, query.candidates) for query in queries]
         for query, got, expected in zip(asked, engine.score_batch(asked), reference.score_batch(asked), strict=True):

@@ -190,7 +190,7 @@ class _Fitting:
         states = np.stack([layer.numpy() for layer in layers], axis=1)
         if not engine.shares_prefix:
             return [(state, "") for state in states]
-        written = decode_greedily(engine.reader, branch, engine.stop_tokens, engine.most_new_tokens)
+        written = decode_greedily(engine.reader, branch, engine.stop_tokens, engine.max_new_tokens)
         return list(zip(states, map(engine.text_of, written), strict=True))
 
     def _batches(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:

@@ -59,7 +59,7 @@ def examine(
     report
         Told, before every probe, how many are done and how many there are.
     """
-    trial = Trial.of(engine, image, question)
+    trial = Trial.from_engine(engine, image, question)
     findings: list[Finding] = []
     for done, probe in enumerate(PROBES):
         if report is not None:

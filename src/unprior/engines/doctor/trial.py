@@ -35,7 +35,7 @@ class Trial:
     """The yes/no question."""
 
     @classmethod
-    def of(cls, engine: Engine, image: Image.Image | None = None, question: str | None = None) -> Trial:
+    def from_engine(cls, engine: Engine, image: Image.Image | None = None, question: str | None = None) -> Trial:
         """The user's image and question, or drawn and general ones."""
         first, second = _drawn("banana color", "yellow"), _drawn("strawberry color", "red")
         shown = first if image is None else image.convert("RGB")

@@ -69,11 +69,11 @@ class HttpEngine:
         Queries in flight.
     layout
         The wording around questions.
-    patience
+    retry_policy
         Timeouts and retries.
     name
         What score tables call the model; by default its name on the server.
-    most_new_tokens
+    max_new_tokens
         Longest original answer, in tokens; a thinking model needs more than the paper's 64.
     """
 
@@ -84,16 +84,16 @@ class HttpEngine:
         *,
         concurrency: int = 16,
         layout: PromptLayout | None = None,
-        patience: RetryPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
         name: str | None = None,
-        most_new_tokens: int = MAX_NEW_TOKENS,
+        max_new_tokens: int = MAX_NEW_TOKENS,
     ) -> None:
         """Find out what the servers are and can do."""
         if concurrency < 1:
             raise UnpriorError(f"the concurrency is {concurrency}, it must be at least 1")
-        self._client = HttpClient(base_urls, patience or RetryPolicy())
+        self._client = HttpClient(base_urls, retry_policy or RetryPolicy())
         self._name, self._layout, self.concurrency = name or model, layout or PromptLayout(), concurrency
-        self.most_new_tokens = most_new_tokens
+        self.max_new_tokens = max_new_tokens
         """Longest original answer."""
         self._loop = asyncio.new_event_loop()
         # Our own thread, so that the engine also works where an event loop is running already, as in notebooks.
@@ -159,7 +159,7 @@ class HttpEngine:
     @cached_property
     def fingerprint(self) -> str:
         """Changes with what the server tells about its model and itself, and with the layout."""
-        content = {**self.identity, "layout": repr(self._layout), "most_new_tokens": self.most_new_tokens}
+        content = {**self.identity, "layout": repr(self._layout), "most_new_tokens": self.max_new_tokens}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
@@ -212,9 +212,7 @@ class HttpEngine:
 
     def sizes(self, queries: Sequence[Query], texts: Sequence[str] = ()) -> Sizes:
         """What the cost model must know: ask a few queries with images, and have further texts tokenised."""
-        probe = SizesProbe(
-            self._client, self._tokenizer, self.served, self._layout.scoring_suffix, self.most_new_tokens
-        )
+        probe = SizesProbe(self._client, self._tokenizer, self.served, self._layout.scoring_suffix, self.max_new_tokens)
         return self._run(probe.sizes(queries, texts))
 
     async def _all(
@@ -250,7 +248,7 @@ class HttpEngine:
         return Answered(text, await self._score(query, shown))  # the image for the next request
 
     async def _original(self, shown: _Shown, text: str) -> str:
-        written = await self._post(shown, text, None, {"max_tokens": self.most_new_tokens}, written_text)
+        written = await self._post(shown, text, None, {"max_tokens": self.max_new_tokens}, written_text)
         written = self._client.mask.in_answer(written)
         return written if opens_block(written) else self.served.opened_block + written
 

@@ -19,7 +19,7 @@ REQUEST_HEAD, ANSWER_HEAD = 250, 127
 class CandidateTree:
     """The branches of some candidates.
 
-    >>> CandidateTree.of([(7, 1), (7, 2), (9,)], encoding_requests=16)
+    >>> CandidateTree.from_tokens([(7, 1), (7, 2), (9,)], encoding_requests=16)
     CandidateTree(branches=((0, 2), (1, 2)), encoding_requests=16)
     """
 
@@ -29,7 +29,7 @@ class CandidateTree:
     """Requests that tokenise the candidates behind one prompt."""
 
     @classmethod
-    def of(cls, candidates: Sequence[Beginning], encoding_requests: int) -> CandidateTree:
+    def from_tokens(cls, candidates: Sequence[Beginning], encoding_requests: int) -> CandidateTree:
         """From the tokens of the candidates."""
         points = branch_points(candidates).items()
         return cls(tuple((len(start), len(following)) for start, following in points), encoding_requests)

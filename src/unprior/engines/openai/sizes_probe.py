@@ -52,7 +52,7 @@ class SizesProbe:
             if query.candidates not in trees:
                 before = self.client.requests
                 encoded = await self.tokenizer.encode(query.text + self.suffix, query.candidates)
-                trees[query.candidates] = CandidateTree.of(encoded.candidates, self.client.requests - before)
+                trees[query.candidates] = CandidateTree.from_tokens(encoded.candidates, self.client.requests - before)
                 following = branch_points(encoded.candidates)[()]
                 first[query.candidates] = [int(token) for token in following[:MAX_NAMED_TOKENS]]
         found = [await self._with_image(query, first[query.candidates]) for query in queries]

@@ -65,7 +65,7 @@ class TransformersEngine:
         Check prefix sharing at load.
     name
         What score tables call the model; by default its folder or hub id.
-    most_new_tokens
+    max_new_tokens
         Longest original answer, in tokens; a thinking model needs more than the paper's 64.
     trust_remote_code
         Run Python code that lies beside the weights; a hub model then needs a full commit as revision.
@@ -83,7 +83,7 @@ class TransformersEngine:
         layout: PromptLayout | None = None,
         self_test: bool = True,
         name: str | None = None,
-        most_new_tokens: int = MAX_NEW_TOKENS,
+        max_new_tokens: int = MAX_NEW_TOKENS,
         trust_remote_code: bool = False,
     ) -> None:
         """Load model and processor."""
@@ -108,7 +108,7 @@ class TransformersEngine:
             """Feeds tokens to the model."""
             self.stop_tokens = _stop_tokens(self.model, self.encoder.tokenizer)
             """Tokens that end an answer."""
-        self.most_new_tokens = most_new_tokens
+        self.max_new_tokens = max_new_tokens
         """Longest original answer."""
         self.shares_prefix = True
         """Whether prefix sharing passed its self-test; otherwise every pass reads the whole prompt."""
@@ -145,7 +145,7 @@ class TransformersEngine:
             **self._identity,
             "layout": repr(self._layout),
             "shares_prefix": self.shares_prefix,
-            "most_new_tokens": self.most_new_tokens,
+            "most_new_tokens": self.max_new_tokens,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -173,7 +173,7 @@ class TransformersEngine:
         """Greedy answer to one question."""
         prompt = self.encoder.encode(Query(image, question, ()))
         if not self.shares_prefix:
-            return self.text_of(self._decode_in_full(prompt, self.most_new_tokens))
+            return self.text_of(self._decode_in_full(prompt, self.max_new_tokens))
         return self._decode(self._read_original([prompt]))[0]
 
     def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
@@ -227,7 +227,7 @@ class TransformersEngine:
         # beginnings end in one column; the scoring prompts go on from there.
         cut = max(prompt.end for prompt in prompts)
         if not self.shares_prefix:
-            texts = [self.text_of(self._decode_in_full(prompt, self.most_new_tokens)) for prompt in prompts]
+            texts = [self.text_of(self._decode_in_full(prompt, self.max_new_tokens)) for prompt in prompts]
             return [Answered(text, scores) for text, scores in zip(texts, self._score(prompts), strict=True)]
         whole = self._read_original(prompts)
         texts = self._decode(whole)
@@ -281,7 +281,7 @@ class TransformersEngine:
     def _decode(self, branch: Branch) -> list[str]:
         from unprior.engines.transformers.forward import decode_greedily
 
-        written = decode_greedily(self.reader, branch, self.stop_tokens, self.most_new_tokens)
+        written = decode_greedily(self.reader, branch, self.stop_tokens, self.max_new_tokens)
         return [self.text_of(tokens) for tokens in written]
 
     def text_of(self, tokens: list[int]) -> str:
