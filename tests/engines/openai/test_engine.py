@@ -162,7 +162,7 @@ def test_connections_are_used_again(llava: TransformersEngine, queries: list[Que
     with served(ReplayedVllm(llava), plan, concurrency=3) as (engine, _):
         assert_right(llava, queries, engine.answer_batch(queries))
         engine.answer_batch(queries)
-        assert len(engine._client._lanes) == 3
+        assert len(engine._client._clients) == 3
 
 
 def test_candidates_behind_different_ends_are_tokenised_at_once_and_few_are_kept(
