@@ -44,7 +44,8 @@ lint: $(VENV)/dev.stamp  ## Check style, types, and that nothing imports upward.
 
 test: lint  ## Check style, types and imports, then run all tests and the examples in the docstrings.
 	@# One worker runs all of a file, so that what the file prepares is prepared once.
-	$(BIN)/pytest -n auto --dist loadscope --no-loadscope-reorder -m "not slow"
+	@# Each worker has one core: further threads would only wait for each other.
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadscope --no-loadscope-reorder -m "not slow"
 	@echo "The tests on a real vLLM did not run; \`make test-engines\` runs them."
 
 fuzz: $(VENV)/dev.stamp  ## Hunt for faults with changed inputs for ten minutes; MINUTES, SEED, ONLY and CASE narrow it down.

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,14 @@ def test_the_core_starts_without_heavy_libraries() -> None:
 def test_the_map_is_up_to_date() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert page == updated(page), "run `make map`"
+
+
+def test_contributing_lists_the_layers_of_the_contract() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as stream:
+        contracts = tomllib.load(stream)["tool"]["importlinter"]["contracts"]
+    (layers,) = [contract["layers"] for contract in contracts if contract["id"] == "layers"]
+    shown = "\n".join(layer.replace(" | ", ", ") for layer in layers)
+    assert f"```\n{shown}\n```" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 def test_the_map_shows_folders_before_files_and_first_lines_only(tmp_path: Path) -> None:

@@ -130,8 +130,8 @@ def test_an_unknown_benchmark_is_refused_before_the_model_is_loaded(run: Callabl
     )
 
 
-def test_a_benchmark_without_pairs_is_refused_before_the_model_is_loaded(run: Callable, tmp_path: Path) -> None:
-    arguments = ("run", "--model", "no-such-model", "--benchmark", "microworld-presence", "--out", tmp_path / "out")
+def test_a_benchmark_without_pairs_is_refused_before_the_model_is_loaded(run: Callable, finished: Path) -> None:
+    arguments = ("run", "--model", "no-such-model", "--benchmark", "microworld-presence", "--out", finished)
     run(*arguments).refused("belong to no pair")
 
 

@@ -1,4 +1,4 @@
-"""Greedy decoding with several streams: every method that writes its own answers goes through here."""
+"""Greedy decoding with several streams, shared by all methods that write their own answers."""
 
 from __future__ import annotations
 

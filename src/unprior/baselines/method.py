@@ -1,4 +1,4 @@
-"""What a baseline is: how its streams see an example, how their logits are combined, which tokens may win."""
+"""What a method is: what its streams see of an example, how their logits are combined, which tokens may be chosen."""
 
 from __future__ import annotations
 

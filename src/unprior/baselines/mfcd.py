@@ -1,4 +1,4 @@
-"""Multi-frequency contrastive decoding (MFCD): fine detail and coarse light alone are not evidence."""
+"""Multi-frequency contrastive decoding (MFCD): contrasts the image with its low and its high frequencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NoLan: subtract the language prior at every token, more where it agrees with the image."""
+"""NoLan: subtracts the language prior at every token, more where it agrees with the image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PAI: attend more to the image, and contrast with the text alone."""
+"""PAI: makes the model attend more to the image, and contrasts it with the text alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Visual contrastive decoding (VCD): what a noisy image suggests as strongly as the clear one is not evidence."""
+"""Visual contrastive decoding (VCD): contrasts the image with a noisy copy of it."""
 
 from __future__ import annotations
 

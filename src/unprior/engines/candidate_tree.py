@@ -1,4 +1,4 @@
-"""Candidates as a tree of tokens: what begins alike is read once."""
+"""Candidates as a tree of tokens: a common beginning is read once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine is: something that answers a question about an image and scores candidate answers exactly."""
+"""What an engine is: it answers a question about an image and scores candidate answers exactly."""
 
 from __future__ import annotations
 

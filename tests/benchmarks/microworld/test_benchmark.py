@@ -1,5 +1,6 @@
 """The benchmark: quotas, split, questions and labels, images on disk."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from unprior.errors import UnpriorError
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("world")
+def folder(drawn_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(drawn_world, tmp_path_factory.mktemp("world"), dirs_exist_ok=True))
 
 
 @pytest.fixture(scope="module")

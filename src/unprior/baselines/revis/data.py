@@ -1,4 +1,4 @@
-"""What REVIS learns from: captions true and hallucinated, and questions about what is in an image."""
+"""What REVIS learns from: true and hallucinated captions, and questions about what is in an image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REVIS: where hidden states drift away from what images look like inside the model, push them back."""
+"""REVIS: steers hidden states back where they drift away from those of images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a concept, a state and a seed to an image: the same thing is never drawn twice alike."""
+"""From a concept, a state and a seed to an image; every seed draws it differently."""
 
 from __future__ import annotations
 

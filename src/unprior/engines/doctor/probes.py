@@ -1,4 +1,4 @@
-"""The probes: each looks at one thing, in a way that faults of another kind do not disturb."""
+"""The probes: each examines one thing, in a way that other faults do not disturb."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes of the scores themselves: are they log-probabilities, of what, and of how much."""
+"""Probes of the scores: whether they are log-probabilities, of what, and how much they cover."""
 
 from __future__ import annotations
 

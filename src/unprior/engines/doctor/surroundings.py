@@ -1,4 +1,4 @@
-"""The probe of what an engine runs on."""
+"""The probe of the software that an engine runs on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What probes work with: an engine, two images, questions about them, and when two scores count as equal."""
+"""What probes work with: an engine, two images, questions about them, and when two scores are equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that survive a busy or faulty server: bounded in time and size, retried, and believed only after a check."""
+"""Requests to busy or faulty servers: limited in time and size, retried, and checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images in requests: megabytes that are encoded once, and never pass through the JSON encoder."""
+"""Images in requests: encoded once, and inserted after the JSON is made."""
 
 from __future__ import annotations
 

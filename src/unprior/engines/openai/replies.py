@@ -1,4 +1,4 @@
-"""Reading what a server says: every number is checked before it may become a score."""
+"""Replies of a server: every number is checked before it becomes a score."""
 
 from __future__ import annotations
 

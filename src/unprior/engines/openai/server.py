@@ -1,4 +1,4 @@
-"""What a server is and can do; found out by asking it, not from its name."""
+"""What a server is and can do, found out by asking it."""
 
 from __future__ import annotations
 

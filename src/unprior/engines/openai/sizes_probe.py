@@ -1,4 +1,4 @@
-"""Sizes of a served model's prompts and answers, found out from a few questions; the cost model works with them."""
+"""Measuring the sizes of a served model's prompts and replies with a few questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of candidates, as the server's own tokenizer makes them behind its own chat template."""
+"""Tokens of candidates, as the server's own tokenizer makes them after its own chat template."""
 
 from __future__ import annotations
 
