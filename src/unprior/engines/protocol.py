@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -74,6 +76,13 @@ class QueryFailure:
     """Why one query of a batch has no result."""
 
     reason: str
+
+
+def fingerprint_of(identity: Mapping[str, str], layout: PromptLayout, max_new_tokens: int, **more: object) -> str:
+    """The fingerprint of an engine, from everything that may change a result."""
+    # Stored results are found by it, so the names of its parts never change.
+    content = {**identity, "layout": repr(layout), "most_new_tokens": max_new_tokens, **more}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 class EngineInfo(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -15,9 +14,10 @@ from PIL import Image
 
 from unprior.engines.batches import work_in_parts
 from unprior.engines.candidate_tree import Beginning, NextTokens, branch_points, sum_up
+from unprior.engines.local import LocalEngine
 from unprior.engines.openai.replies import MAX_NAMED_TOKENS
 from unprior.engines.precision import explained_difference
-from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
+from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure, fingerprint_of
 from unprior.engines.transformers.source import Source
 from unprior.engines.transformers.tokens import PromptEncoder, PromptTokens
 from unprior.errors import UnpriorError
@@ -27,7 +27,7 @@ MAX_NEW_TOKENS = 64
 _BATCH = 64
 
 
-class VllmEngine:
+class VllmEngine(LocalEngine):
     """Original answers and exact candidate scores from a model that vLLM runs in this process.
 
     Prompts are laid out and tokenised as in the transformers engine, so the two score the same tokens.
@@ -93,19 +93,9 @@ class VllmEngine:
             self._identity = self._describe(source, options or {})
 
     @property
-    def name(self) -> str:
-        """What score tables call the model."""
-        return self._name
-
-    @property
     def model_type(self) -> str | None:
         """The architecture, as the model's configuration calls it."""
         return getattr(self.llm.llm_engine.model_config.hf_config, "model_type", None)
-
-    @property
-    def layout(self) -> PromptLayout:
-        """The wording around questions."""
-        return self._layout
 
     @property
     def capabilities(self) -> Capabilities:
@@ -113,15 +103,9 @@ class VllmEngine:
         return Capabilities(exact_scores=True, batch_size=_BATCH)
 
     @property
-    def identity(self) -> dict[str, str]:
-        """What the fingerprint is made of, for people."""
-        return dict(self._identity)
-
-    @property
     def fingerprint(self) -> str:
         """Changes with weights, precision, preprocessing, layout, settings and library versions."""
-        content = {**self._identity, "layout": repr(self._layout), "most_new_tokens": self.max_new_tokens}
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return fingerprint_of(self._identity, self._layout, self.max_new_tokens)
 
     @property
     def tolerance(self) -> float:
@@ -131,13 +115,6 @@ class VllmEngine:
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         """Greedy answer to one question."""
         return self._write([self.encoder.encode(Query(image, question, ()))])[0]
-
-    def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
-        """Exact scores of candidate answers to one question."""
-        result = self.score_batch([Query(image, question, tuple(candidates))])[0]
-        if isinstance(result, QueryFailure):
-            raise UnpriorError(result.reason)
-        return result
 
     def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
         """Scores for many queries."""

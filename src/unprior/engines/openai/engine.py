@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import secrets
 import threading
 import weakref
@@ -25,7 +23,7 @@ from unprior.engines.openai.sizes import SAME_END, Sizes
 from unprior.engines.openai.sizes_probe import SizesProbe
 from unprior.engines.openai.tokens import CandidateTokens, Continuation, ServerTokenizer
 from unprior.engines.probe import probe_texts, prompt_digest
-from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
+from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure, fingerprint_of
 from unprior.errors import UnpriorError
 from unprior.prompts import PromptLayout, opens_block
 
@@ -159,8 +157,7 @@ class HttpEngine:
     @cached_property
     def fingerprint(self) -> str:
         """Changes with what the server tells about its model and itself, and with the layout."""
-        content = {**self.identity, "layout": repr(self._layout), "most_new_tokens": self.max_new_tokens}
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return fingerprint_of(self.identity, self._layout, self.max_new_tokens)
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         """Greedy answer to one question."""

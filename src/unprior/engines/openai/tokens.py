@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from unprior.engines.candidate_tree import Beginning, branch_points
+from unprior.engines.candidate_tree import Beginning, branch_points, tokens_after
 from unprior.engines.openai.client import BrokenServerError, HttpClient, UnreachableError, WrongAnswerError
 from unprior.engines.openai.replies import token_list
 from unprior.errors import UnpriorError
@@ -185,14 +185,7 @@ class ServerTokenizer:
                     f"continuation in the prompt layout"
                 )
             joint = await self.raw(shown + candidate)
-        if joint[: len(prompt)] != prompt:
-            raise UnpriorError(
-                f"candidate {candidate!r} changes how the end of the prompt is tokenised; choose another "
-                f"continuation in the prompt layout"
-            )
-        if len(joint) == len(prompt):
-            raise UnpriorError(f"candidate {candidate!r} tokenises to nothing")
-        return joint[len(prompt) :]
+        return tokens_after(prompt, joint, candidate)
 
 
 def conversation(content: list[dict[str, Any]], continued: Continuation | None = None) -> dict[str, Any]:

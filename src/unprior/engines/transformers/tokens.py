@@ -10,6 +10,7 @@ from typing import Any
 
 from PIL import Image
 
+from unprior.engines.candidate_tree import tokens_after
 from unprior.engines.probe import probe_texts, prompt_digest
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.chat_template import ChatTemplate, check_prompts
@@ -156,14 +157,7 @@ class PromptEncoder:
 
     def _continuation(self, prompt_text: str, prompt: list[int], candidate: str) -> list[int]:
         joint = self.tokenize(prompt_text + candidate)
-        if joint[: len(prompt)] != prompt:
-            raise UnpriorError(
-                f"candidate {candidate!r} changes how the end of the prompt is tokenised; choose another "
-                f"continuation in the prompt layout"
-            )
-        if len(joint) == len(prompt):
-            raise UnpriorError(f"candidate {candidate!r} tokenises to nothing")
-        return joint[len(prompt) :]
+        return tokens_after(prompt, joint, candidate)
 
 
 def _special_tokens(tokenizer: Any) -> tuple[set[int], set[int]]:
