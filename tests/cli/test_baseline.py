@@ -113,15 +113,14 @@ def test_an_unpaired_benchmark_gets_accuracies(run: Callable, tmp_path: Path, mo
         for name in ("pair", "side", "split"):
             del row[name]
     questions.write_text("\n".join(json.dumps(row) for row in rows))
-    shown = run("baseline", "nolan", "--model", model, "--benchmark", questions, "--out", tmp_path / "out")
+    common = ("--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--cost-examples", 1)
+    shown = run("baseline", "nolan", *common)
     assert shown.code == 0
     assert "NoLan" in shown.out
     assert "Accuracy" in shown.out
-    told = run("baseline", "nolan", "cfg-score", "--model", model, "--benchmark", questions, "--out", tmp_path / "out")
+    told = run("baseline", "nolan", "cfg-score", *common)
     assert "left out" in told.err
-    record = run(
-        "baseline", "nolan", "--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--json"
-    ).json[0]
+    record = run("baseline", "nolan", *common, "--json").json[0]
     assert record["matched_delta"] == record["delta"]
     assert record["cost_passes"] > 2
 
@@ -131,9 +130,8 @@ def test_pairs_without_splits_are_compared_without_spc(run: Callable, tmp_path: 
     rows = [{name: value for name, value in json.loads(line).items() if name != "split"}
             for line in questions.read_text().splitlines()]  # fmt: skip
     questions.write_text("\n".join(json.dumps(row) for row in rows))
-    records = run(
-        "baseline", "nolan", "--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--json"
-    ).json
+    common = ("--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--cost-examples", 1)
+    records = run("baseline", "nolan", *common, "--json").json
     assert {record["method"] for record in records} == {"nolan"}
     assert {"delta_cf", "delta_cs"} <= set(records[0])
 
