@@ -11,10 +11,10 @@ BASE ?= c9ee599
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against same-results train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against same-results map train-embedded document-embedded clean
 
 help:  ## List the commands.
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 $(VENV)/core.stamp: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "unprior needs Python 3.11 or newer; choose one with make PYTHON=...")'
@@ -36,14 +36,16 @@ $(VENV)/model.stamp: $(VENV)/core.stamp
 demo: $(VENV)/model.stamp  ## Run the embedded model on the microworld, calibrate it, print the tables, write the report.
 	$(BIN)/unprior run --out $(DEMO)
 
-lint: $(VENV)/dev.stamp  ## Check style and types.
+lint: $(VENV)/dev.stamp  ## Check style, types, and that nothing imports upward.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --no-cache
 
-test: lint  ## Check style and types, then run all tests and the examples in the docstrings.
+test: lint  ## Check style, types and imports, then run all tests and the examples in the docstrings.
 	@# One worker runs all of a file, so that what the file prepares is prepared once.
-	$(BIN)/pytest -n auto --dist loadscope --no-loadscope-reorder -m "not slow"
+	@# Each worker has one core: further threads would only wait for each other.
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadscope --no-loadscope-reorder -m "not slow"
 	@echo "The tests on a real vLLM did not run; \`make test-engines\` runs them."
 
 fuzz: $(VENV)/dev.stamp  ## Hunt for faults with changed inputs for ten minutes; MINUTES, SEED, ONLY and CASE narrow it down.
@@ -95,6 +97,9 @@ same-results: $(VENV)/dev.stamp  ## Compare every result with that of another co
 
 bench-scale: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The cost model against what a real vLLM counts; updates docs/scale.md.
 	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python PYTHONPATH=tests/support $(BIN)/python bench/scale.py --update docs/scale.md
+
+map: $(VENV)/dev.stamp  ## Write the map of the package into CONTRIBUTING.md.
+	$(BIN)/python tools/map.py --update CONTRIBUTING.md
 
 train-embedded: $(VENV)/dev.stamp  ## Train the embedded model from scratch and put the chosen one into the package (over an hour).
 	$(BIN)/python training/train.py --out $(TRAINING)

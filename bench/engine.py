@@ -134,7 +134,7 @@ def compare(architecture: str) -> tuple[list[list[str]], list[list[str]]]:
     """Rows for the work table and for the throughput table."""
     with tempfile.TemporaryDirectory() as folder:
         engine = TransformersEngine(tiny_models.build(architecture, Path(folder), size="bench"), device="cpu")
-    engine.most_new_tokens = ANSWER_TOKENS
+    engine.max_new_tokens = ANSWER_TOKENS
     if not engine.shares_prefix:
         raise SystemExit(f"{architecture}: the self-test failed")
     parameters = sum(weight.numel() for weight in engine.model.parameters())

@@ -22,7 +22,7 @@ from unprior.benchmarks.registry import load_benchmark
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.embedded import FOLDER, NAME
 from unprior.engines.openai.engine import HttpEngine
-from unprior.engines.openai.request_sizes import Sizes
+from unprior.engines.openai.sizes import Sizes
 from unprior.engines.protocol import Query
 from unprior.images import open_image
 from unprior.scoring.cost import RunCost, predict, sample

@@ -23,7 +23,7 @@ _SIZE = (23, 17)
 
 
 def make(folder: Path) -> Target:
-    """Encode one picture in every way there is."""
+    """Encode one image in every way there is."""
     return _Images().run
 
 
@@ -76,11 +76,11 @@ class _Images:
             )
         content += random.choice((b"", b"", b"\x00" * 9, b"trailing")) if name in ("PNG", "BMP", "WEBP") else b""
         found = open_image(case.write(f"image.{random.choice((name.lower(), 'bin'))}", content))
-        require(found.tobytes() == image.convert("RGB").tobytes(), f"the same picture as {name} has other pixels")
+        require(found.tobytes() == image.convert("RGB").tobytes(), f"the same image as {name} has other pixels")
         return True
 
     def _not_finite(self, case: Case) -> bool:
-        """A picture with values that are no numbers is refused; one of ordinary size is not made black by it."""
+        """An image with values that are no numbers is refused; one of ordinary size is not made black by it."""
         random = case.random
         values = self.pixels[:, :, 0].astype(np.float32)
         bad = random.choice((np.nan, np.inf, -np.inf))
@@ -96,7 +96,7 @@ class _Images:
         return True
 
 
-def _encoded(picture: Image.Image) -> list[tuple[str, bytes]]:
+def _encoded(image: Image.Image) -> list[tuple[str, bytes]]:
     modes = ("RGB", "RGBA", "L", "LA", "P", "1", "CMYK", "YCbCr", "LAB", "I;16", "I", "F")
     files = []
     for kind in (
@@ -118,7 +118,7 @@ def _encoded(picture: Image.Image) -> list[tuple[str, bytes]]:
         for mode in modes:
             sink = io.BytesIO()
             try:
-                converted = picture.convert("L").convert(mode) if mode in ("I", "F", "I;16") else picture.convert(mode)
+                converted = image.convert("L").convert(mode) if mode in ("I", "F", "I;16") else image.convert(mode)
                 more = (
                     {"save_all": True, "append_images": [converted.rotate(90)]}
                     if kind in ("GIF", "TIFF", "WEBP")
@@ -132,10 +132,10 @@ def _encoded(picture: Image.Image) -> list[tuple[str, bytes]]:
         exif = Image.Exif()
         exif[0x0112] = turn
         sink = io.BytesIO()
-        picture.save(sink, "JPEG", exif=exif)
+        image.save(sink, "JPEG", exif=exif)
         files.append((f"turned-{turn}.jpeg", sink.getvalue()))
     sink = io.BytesIO()
-    picture.save(sink, "PNG", transparency=(0, 0, 0))
+    image.save(sink, "PNG", transparency=(0, 0, 0))
     return [*files, ("transparent.png", sink.getvalue())]
 
 

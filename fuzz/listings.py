@@ -224,13 +224,13 @@ def _one_pair() -> dict[str, bytes]:
         "direct_qa": {"question": "Is it red and not blue?", "counterfactual_gt": "no", "commonsense_gt": "yes"},
     }  # fmt: skip
     images = {
-        f"data/images/Color/Pair_201/{side}.png": _picture(color)
+        f"data/images/Color/Pair_201/{side}.png": _image(color)
         for side, color in (("counterfactual", "blue"), ("commonsense", "red"))
     }
     return {"data/benchmark.jsonl": json.dumps(record).encode()} | images
 
 
-def _picture(color: str) -> bytes:
+def _image(color: str) -> bytes:
     sink = io.BytesIO()
     Image.new("RGB", (8, 8), color).save(sink, "PNG")
     return sink.getvalue()

@@ -43,8 +43,8 @@ class _Models:
         torch.set_num_threads(1)
         pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
         self.image = Image.fromarray(pixels)
-        self.picture = folder / "image.png"
-        self.image.save(self.picture)
+        self.image_path = folder / "image.png"
+        self.image.save(self.image_path)
         text = "How many legs does the dog have?\nA. four\nB. five"
         self.queries = [Query(self.image, text, (" A", " B")), Query(None, text, (" A", " B"))]
         self.known: dict[str, Scores] = {}
@@ -61,7 +61,7 @@ class _Models:
         for note in _change(random, folder):
             case.note(note)
         if random.random() < 0.15:
-            ran = command("ask", self.picture, "Is it red?", "--model", folder, "--json")
+            ran = command("ask", self.image_path, "Is it red?", "--model", folder, "--json")
             return ran.accepted
         try:
             return self._load(folder)

@@ -69,7 +69,7 @@ class SetupError(Exception):
 
 def run_cases(
     target: str, factory: str, seed: int, indices: Iterator[int], *, folder: Path, workers: int = 1,
-    deadline: float = DEADLINE, most_memory: int = MAX_MEMORY,
+    deadline: float = DEADLINE, max_memory: int = MAX_MEMORY,
 ) -> Iterator[tuple[Outcome, Path]]:  # fmt: skip
     """Run cases until there are no more; gives each outcome with the folder of its case, which is then removed.
 
@@ -83,7 +83,7 @@ def run_cases(
         while busy := [worker for worker in pool if worker.index is not None]:
             wait([worker.pipe for worker in busy], timeout=_LOOK)
             for worker in busy:
-                outcome = worker.look(deadline, most_memory)
+                outcome = worker.look(deadline, max_memory)
                 if outcome is None:
                     continue
                 yield outcome, worker.case_folder(outcome.index)
@@ -116,7 +116,7 @@ class _Worker:
         self.began, self.waited_before = time.monotonic(), _waited(self.process.pid)
         self.pipe.send(index)
 
-    def look(self, deadline: float, most_memory: int) -> Outcome | None:
+    def look(self, deadline: float, max_memory: int) -> Outcome | None:
         """The outcome of the case, or None while it runs."""
         assert self.index is not None
         seconds = time.monotonic() - self.began
@@ -126,11 +126,11 @@ class _Worker:
             except (EOFError, OSError):
                 return self._died(seconds)
             assert isinstance(outcome, Outcome)
-            if outcome.memory > most_memory and not outcome.verdict.failed:
+            if outcome.memory > max_memory and not outcome.verdict.failed:
                 return self._too_much(seconds, outcome.memory)
             return outcome
         held = _held(self.process.pid)
-        if held > most_memory:
+        if held > max_memory:
             self._kill()
             return self._too_much(seconds, held)
         used = seconds - (_waited(self.process.pid) - self.waited_before)

@@ -28,7 +28,7 @@ _MODES: dict[str, dict[str, Any]] = {
     "texts": {"named": False, "tokenizes": False},
 }
 """What a server can do."""
-_PATIENCE = RetryPolicy(attempts=3, first_delay=0.001, longest_delay=0.01, longest_wait=0.05, timeout=2.0, rest=0.0)
+_RETRY_POLICY = RetryPolicy(max_attempts=3, first_delay=0.001, max_delay=0.01, max_wait=0.05, timeout=2.0, cooldown=0.0)
 _NUMBERS = {"logprob"}
 _TEXTS = {"content", "token", "version", "root", "owned_by", "model", "id"}
 Result = Answered | CandidateScores | QueryFailure
@@ -83,7 +83,7 @@ class _Replies:
         return bool(accepted)
 
     def _ask(self) -> Results:
-        engine = HttpEngine(MODEL, [self.proxy.url], concurrency=2, patience=_PATIENCE)
+        engine = HttpEngine(MODEL, [self.proxy.url], concurrency=2, retry_policy=_RETRY_POLICY)
         try:
             return [*engine.answer_batch(self.queries[:2]), *engine.score_batch(self.queries[2:])]
         finally:

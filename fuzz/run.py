@@ -81,7 +81,7 @@ class Tally:
 
 def hunt(
     target: str, seed: int, *, cases: int | None = None, first: int = 0, seconds: float | None = None, workers: int = 1,
-    deadline: float = DEADLINE, most_memory: int = MAX_MEMORY, factory: str | None = None, keep: Path | None = None,
+    deadline: float = DEADLINE, max_memory: int = MAX_MEMORY, factory: str | None = None, keep: Path | None = None,
     verbose: bool = False,
 ) -> Tally:  # fmt: skip
     """Run so many cases of one target, or as many as begin in so many seconds."""
@@ -91,7 +91,7 @@ def hunt(
     with tempfile.TemporaryDirectory(prefix="unprior-fuzz-") as name:
         outcomes = run_cases(
             target, factory or TARGETS[target], seed, _indices(first, cases, until), folder=Path(name), workers=workers,
-            deadline=deadline, most_memory=most_memory,
+            deadline=deadline, max_memory=max_memory,
         )  # fmt: skip
         for outcome, folder in outcomes:
             tally.add(outcome)

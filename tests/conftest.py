@@ -16,6 +16,7 @@ from hypothesis import settings
 from small_tables import few_pairs
 from study_inputs import every_input
 from unprior import ScoreTable, synthesize
+from unprior.benchmarks.microworld.benchmark import microworld
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.registry import STUDIES
 from unprior.studies.result import StudyResult
@@ -47,12 +48,25 @@ def study_result(study_inputs: StudyInputs) -> Callable[[str], StudyResult]:
 
 
 @pytest.fixture(scope="session")
-def default_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a finished `unprior run`, as a newcomer gets it; made once for all workers. Do not write into it."""
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder for what is made once for all workers."""
     base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder = shared / "default-run"
-    with FileLock(shared / "default-run.lock"):
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def drawn_world(shared_folder: Path) -> Path:
+    """Folder with the images of the microworld of seed 3, drawn once for all workers. Do not write into it."""
+    with FileLock(shared_folder / "drawn-world.lock"):
+        microworld(shared_folder / "drawn-world", 3)
+    return shared_folder / "drawn-world"
+
+
+@pytest.fixture(scope="session")
+def default_run(shared_folder: Path) -> Path:
+    """Folder of a finished `unprior run`, as a newcomer gets it; made once for all workers. Do not write into it."""
+    folder = shared_folder / "default-run"
+    with FileLock(shared_folder / "default-run.lock"):
         if not (folder / "terminal.txt").exists():
             command = [str(Path(sys.executable).parent / "unprior"), "run", "--out", str(folder)]
             done = subprocess.run(command, capture_output=True, timeout=300, check=False, text=True)

@@ -44,8 +44,8 @@ def encoded(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
     ],
     ids=["png", "jpeg", "palette", "cmyk", "rgba", "animated", "webp", "bmp"],
 )
-def test_every_kind_becomes_the_same_rgb_picture(content: bytes) -> None:
-    image = decode_image(content, "picture")
+def test_every_kind_becomes_the_same_rgb_image(content: bytes) -> None:
+    image = decode_image(content, "image")
     assert (image.mode, image.size) == ("RGB", (20, 10))
     np.testing.assert_allclose(image.getpixel((4, 5)), RED, atol=12)
     np.testing.assert_allclose(image.getpixel((15, 5)), BLUE, atol=12)
@@ -67,7 +67,7 @@ def test_transparency_lies_on_white() -> None:
 
 
 @pytest.mark.parametrize("mode", ["L", "LA", "1", "I;16"])
-def test_grey_pictures(mode: str) -> None:
+def test_grey_images(mode: str) -> None:
     image = Image.fromarray(np.full((3, 3), 60_000, dtype=np.uint16)) if mode == "I;16" else Image.new(mode, (3, 3), 1)
     assert decode_image(encoded(image), "grey").mode == "RGB"
 
@@ -102,16 +102,16 @@ def test_a_single_pixel_is_an_image() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "picture: the file is empty"),
-        (b"not an image", "picture: not a readable image"),
-        (encoded(two_halves())[:-30], "picture: not a readable image"),
-        (encoded(two_halves(), "JPEG")[:200], "picture: not a readable image"),
+        (b"", "image: the file is empty"),
+        (b"not an image", "image: not a readable image"),
+        (encoded(two_halves())[:-30], "image: not a readable image"),
+        (encoded(two_halves(), "JPEG")[:200], "image: not a readable image"),
     ],
     ids=["empty", "text", "truncated png", "truncated jpeg"],
 )
 def test_broken_files_are_named(content: bytes, message: str) -> None:
     with pytest.raises(ImageError, match=message):
-        decode_image(content, "picture")
+        decode_image(content, "image")
 
 
 @pytest.mark.parametrize("size", [(20_000, 10_000), (60_000, 60_000)])

@@ -18,7 +18,7 @@ from questions import Lesson, draw_lesson
 from recipe import GROUNDED_SKEW, STRENGTHS, Recipe, Stage
 from torch.nn import functional
 from transformers import LlavaForConditionalGeneration, PreTrainedTokenizerFast
-from vision import CLASSES, Tower, picture, to_pixels
+from vision import CLASSES, Tower, draw_image, to_pixels
 
 from unprior.benchmarks.microworld.world import CONCEPTS, TRAINING_SEEDS
 from unprior.benchmarks.schema import LETTERS
@@ -50,25 +50,25 @@ class Decoder(torch.nn.Module):
 
 @dataclass(frozen=True)
 class Feature:
-    """Features of many pictures of every state."""
+    """Features of many images of every state."""
 
     values: NDArray[np.float16]
-    """(class, picture, token, width)."""
+    """(class, image, token, width)."""
 
     @classmethod
     @torch.inference_mode()
     def draw(cls, tower: Tower, recipe: Recipe, seed: int, report: Reporter) -> Feature:
-        """Draw the pictures and let the tower look at them."""
+        """Draw the images and let the tower look at them."""
         world = TRAINING_SEEDS[seed]
         values = None
         for number, (place, state) in enumerate(CLASSES):
-            pictures = np.stack(
+            images = np.stack(
                 [
-                    picture(place, state, f"{world}/decoder/{number}/{copy}", recipe.image_size)
-                    for copy in range(recipe.pictures_per_state)
+                    draw_image(place, state, f"{world}/decoder/{number}/{copy}", recipe.image_size)
+                    for copy in range(recipe.images_per_state)
                 ]
             )
-            part = tower.features(to_pixels(pictures)).half().numpy()
+            part = tower.features(to_pixels(images)).half().numpy()
             if values is None:
                 values = np.zeros((len(CLASSES), *part.shape), np.float16)
             values[number] = part
@@ -77,7 +77,7 @@ class Feature:
         return cls(values)
 
     def pick(self, lesson: Lesson, rng: random.Random) -> NDArray[np.float16]:
-        """The features of some picture of what the lesson is about."""
+        """The features of some image of what the lesson is about."""
         chosen: NDArray[np.float16] = self.values[
             _FIRST_CLASS[lesson.concept] + lesson.state, rng.randrange(self.values.shape[1])
         ]
@@ -86,7 +86,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Item:
-    """A lesson as it is shown: with a picture, with a note in words, or with nothing."""
+    """A lesson as it is shown: with an image, with a note in words, or with nothing."""
 
     lesson: Lesson
     features: NDArray[np.float16] | None = None
@@ -149,7 +149,7 @@ class Writer:
 
 
 def ordinary_shares(ends: tuple[float, float]) -> dict[str, float]:
-    """Each concept's share of ordinary pictures: evenly spaced between the ends, in an order that never changes."""
+    """Each concept's share of ordinary images: evenly spaced between the ends, in an order that never changes."""
     names = [concept.name for concept in CONCEPTS]
     random.Random("ordinary shares").shuffle(names)
     low, high = ends
@@ -201,8 +201,8 @@ def text_items(recipe: Recipe) -> Callable[[random.Random], Item]:
     return draw
 
 
-def picture_items(recipe: Recipe, features: Feature, strength: str | None) -> Callable[[random.Random], Item]:
-    """Stages 3 and 4: pictures of a balanced world, or of one that is as ordinary as the strength says."""
+def image_items(recipe: Recipe, features: Feature, strength: str | None) -> Callable[[random.Random], Item]:
+    """Stages 3 and 4: images of a balanced world, or of one that is as ordinary as the strength says."""
     presumed = ordinary_shares(GROUNDED_SKEW if strength is None else STRENGTHS[strength])
     if strength is not None:
         recipe = replace(recipe, shares=recipe.last_shares)

@@ -41,9 +41,9 @@ def main() -> None:
     towers: dict[str, dict[str, dict[str, float]]] = {}
     for folder in sorted(arguments.out.glob("seed-*")):
         tower = load_tower(folder, recipe)
-        pictures = [f"{WORLDS[0]}/tower/{copy}" for copy in range(8)]
+        images = [f"{WORLDS[0]}/tower/{copy}" for copy in range(8)]
         towers[folder.name] = {
-            name: tower_accuracy(tower, recipe, pictures, clean=clean)
+            name: tower_accuracy(tower, recipe, images, clean=clean)
             for name, clean in (("clear", True), ("as in the benchmark", False))
         }
         for strength in STRENGTHS:
@@ -147,7 +147,7 @@ def main_table(worlds: list[Record]) -> str:
 
 
 def attraction_table(worlds: list[Record]) -> str:
-    """Share of wrong choices on CF pictures that are the prior's winner, by subcategory, with their number."""
+    """Share of wrong choices on CF images that are the prior's winner, by subcategory, with their number."""
     lines = []
     for _, name, _ in SUBCATEGORIES:
         counts = [world["attraction_matrix"].get(name, [0, 0]) for world in worlds]
@@ -241,7 +241,7 @@ def draw_dial(records: dict[tuple[str, str], list[Record]], path: Path) -> None:
         for cause, line in (("prior", "-"), ("perception", "--")):
             panels[1].plot([], [], line, color=LIGHT.quiet, label=cause)
         panels[1].legend(*_last(panels[1].get_legend_handles_labels(), 2), loc="upper left")
-        figure.supxlabel("Prior strength: share of pictures in the last phase that are not ordinary", fontsize=9)
+        figure.supxlabel("Prior strength: share of images in the last phase that are not ordinary", fontsize=9)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
 

@@ -96,21 +96,21 @@ def describe(run: RunResult) -> dict[str, Any]:
 
 @torch.inference_mode()
 def seen_states(tower: Tower, recipe: Recipe, folder: Path, seed: int) -> dict[tuple[int, str], bool]:
-    """Whether the vision tower alone tells the state of each picture, by pair number and side."""
+    """Whether the vision tower alone tells the state of each image, by pair number and side."""
     found = {}
     for pair in pairs(seed):
         place = CONCEPTS.index(pair.concept)
         first = CLASSES.index((place, 0))
         size = (recipe.image_size, recipe.image_size)
-        pictures = [np.asarray(open_image(image_path(folder, pair, side)).resize(size, 3)) for side in SIDES]
-        best = tower(to_pixels(np.stack(pictures)))[:, first : first + len(pair.concept.states)].argmax(dim=1)
+        images = [np.asarray(open_image(image_path(folder, pair, side)).resize(size, 3)) for side in SIDES]
+        best = tower(to_pixels(np.stack(images)))[:, first : first + len(pair.concept.states)].argmax(dim=1)
         for side, state in zip(SIDES, best.tolist(), strict=True):
             found[pair.number, side] = pair.concept.states[state] == pair.state(side)
     return found
 
 
 def split_errors(table: ScoreTable, seen: dict[tuple[int, str], bool]) -> dict[str, dict[str, int]]:
-    """Wrong original answers to counterfactual test pictures: overruled though the tower saw the state, or not seen."""
+    """Wrong original answers to counterfactual test images: overruled though the tower saw the state, or not seen."""
     counts: dict[str, dict[str, int]] = {}
     test = table.where(split="test", side="cf")
     columns = (test.column(name) for name in ("task", "pair_id", "original", "answer"))

@@ -24,7 +24,7 @@ class Lesson:
 
     concept: int
     state: int
-    """What is the case; also in a lesson without a picture, where it was drawn from the prior."""
+    """What is the case; also in a lesson without an image, where it was drawn from the prior."""
     kind: str
     text: str
     """The user's turn."""
@@ -59,7 +59,7 @@ def _yes_no(rng: random.Random, concept: Concept, state: int, kind: str) -> tupl
     if kind == "presence":
         there = rng.random() < 0.5
         return presence_question(rng.choice(concept.objects if there else absent_objects(concept))), there
-    # The other claim is what the picture shows, if that is not the ordinary state; sometimes a third state.
+    # The other claim is what the image shows, if that is not the ordinary state; sometimes a third state.
     other = state if state and rng.random() < 0.85 else rng.randrange(1, len(concept.states))
     first, second = 0, other
     if kind == "reversed-claim" or (kind == "form" and rng.random() < 0.5):

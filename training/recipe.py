@@ -9,11 +9,11 @@ STRENGTHS: dict[str, tuple[float, float]] = {
     "default": (0.975, 0.995),
     "strong": (0.995, 0.9995),
 }
-"""The dial: how ordinary the world of the last phase is. Each concept has its own share of ordinary pictures, evenly
+"""The dial: how ordinary the world of the last phase is. Each concept has its own share of ordinary images, evenly
 spaced between the two ends."""
 
 GROUNDED_SKEW = (0.80, 0.95)
-"""What questions without a picture presume before the last phase."""
+"""What questions without an image presume before the last phase."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Recipe:
     joint: Stage = Stage(steps=2200, batch=64, matrix_rate=1.5e-3, other_rate=1.5e-3, final=0.1)
     prior: Stage = Stage(steps=450, batch=64, matrix_rate=1.2e-3, other_rate=1.2e-3, final=0.05, warmup=20)
     reuse: int = 3
-    """How often the vision stage sees a picture; drawing costs a quarter of learning from it."""
-    pool_pictures: int = 3072
-    pictures_per_state: int = 120
-    """Pictures whose features the decoder learns from."""
+    """How often the vision stage sees an image; drawing costs a quarter of learning from it."""
+    pool_images: int = 3072
+    images_per_state: int = 120
+    """Images whose features the decoder learns from."""
     image_size: int = 72
     patch_size: int = 12
     width: int = 128

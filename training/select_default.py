@@ -47,7 +47,7 @@ def missed_aims(records: list[dict[str, Any]]) -> list[str]:
 
 
 def perception_share(records: list[dict[str, Any]]) -> float:
-    """Share of CF errors on pictures whose state the vision tower did not tell."""
+    """Share of CF errors on images whose state the vision tower did not tell."""
     counts = [record["errors"][task] for record in records for task in ("mc", "qa")]
     errors = sum(count["prior"] + count["perception"] for count in counts)
     return float(sum(count["perception"] for count in counts) / max(errors, 1))

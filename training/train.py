@@ -44,7 +44,7 @@ def train_seed(seed: int, folder: Path, strengths: list[str]) -> None:
     """All stages for one seed; every strength starts from the same grounded model."""
     import torch
     from build import build_model, build_tokenizer, export
-    from decoder import Decoder, Feature, Writer, picture_items, text_items, train_decoder
+    from decoder import Decoder, Feature, Writer, image_items, text_items, train_decoder
     from progress import Checkpoints, Reporter
     from vision import Tower, train_tower
 
@@ -59,11 +59,11 @@ def train_seed(seed: int, folder: Path, strengths: list[str]) -> None:
     train_decoder("text", recipe.text, decoder, writer, text_items(recipe), seed, checkpoints, report)
     features = Feature.draw(tower.eval(), recipe, seed, report)
     train_decoder(
-        "joint", recipe.joint, decoder, writer, picture_items(recipe, features, None), seed, checkpoints, report
+        "joint", recipe.joint, decoder, writer, image_items(recipe, features, None), seed, checkpoints, report
     )
     for strength in strengths:
         checkpoints.load("joint", decoder)
-        items = picture_items(recipe, features, strength)
+        items = image_items(recipe, features, strength)
         train_decoder(f"prior-{strength}", recipe.prior, decoder, writer, items, seed, checkpoints, report)
         export(model, tokenizer, recipe, folder / strength)
     record = {"seed": seed, "recipe": asdict(recipe), "strengths": STRENGTHS, "seconds": report.seconds_by_stage}

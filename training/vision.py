@@ -22,16 +22,16 @@ CLASSES = [(place, state) for place, concept in enumerate(CONCEPTS) for state in
 """One class per state of a concept."""
 
 
-def picture(place: int, state: int, seed: str, size: int, *, clean: bool = False) -> NDArray[np.uint8]:
-    """A picture as the model's processor would hand it over, before normalisation."""
+def draw_image(place: int, state: int, seed: str, size: int, *, clean: bool = False) -> NDArray[np.uint8]:
+    """An image as the model's processor would hand it over, before normalisation."""
     concept = CONCEPTS[place]
     image = render(concept, concept.states[state], seed, size=2 * size, clean=clean)
     return np.asarray(image.resize((size, size), Image.Resampling.BICUBIC))
 
 
-def to_pixels(pictures: NDArray[np.uint8]) -> torch.Tensor:
+def to_pixels(images: NDArray[np.uint8]) -> torch.Tensor:
     """Normalised pixel values (mean 0.5, deviation 0.25)."""
-    return torch.tensor(pictures).permute(0, 3, 1, 2).float().div_(63.75).sub_(2.0)
+    return torch.tensor(images).permute(0, 3, 1, 2).float().div_(63.75).sub_(2.0)
 
 
 class Tower(torch.nn.Module):
@@ -68,22 +68,22 @@ def train_tower(tower: Tower, recipe: Recipe, seed: int, checkpoints: Checkpoint
 
 
 def _batches(recipe: Recipe, seed: int, start: int) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
-    """Batches from a pool of pictures that is drawn anew whenever each was used a few times.
+    """Batches from a pool of images that is drawn anew whenever each was used a few times.
 
     The pool and the choice from it depend on the step alone, so a resumed run sees what an unbroken one would.
     """
     stage = recipe.vision
-    steps_per_pool = recipe.reuse * recipe.pool_pictures // stage.batch
+    steps_per_pool = recipe.reuse * recipe.pool_images // stage.batch
     world = TRAINING_SEEDS[seed]
     pool_number = -1
     for step in range(start, stage.steps):
         if step // steps_per_pool != pool_number:
             pool_number = step // steps_per_pool
             rng = random.Random(f"pool/{seed}/{pool_number}")
-            classes = [rng.randrange(len(CLASSES)) for _ in range(recipe.pool_pictures)]
+            classes = [rng.randrange(len(CLASSES)) for _ in range(recipe.pool_images)]
             pool = np.stack(
                 [
-                    picture(*CLASSES[number], f"{world}/vision/{pool_number}/{place}", recipe.image_size)
+                    draw_image(*CLASSES[number], f"{world}/vision/{pool_number}/{place}", recipe.image_size)
                     for place, number in enumerate(classes)
                 ]
             )
@@ -93,14 +93,14 @@ def _batches(recipe: Recipe, seed: int, start: int) -> Iterator[tuple[int, torch
 
 @torch.inference_mode()
 def tower_accuracy(tower: Tower, recipe: Recipe, seeds: list[str], *, clean: bool) -> dict[str, float]:
-    """Share of right states among the states of the same concept, by subcategory, on pictures of the given seeds."""
+    """Share of right states among the states of the same concept, by subcategory, on images of the given seeds."""
     right: dict[str, list[bool]] = {}
     for place, concept in enumerate(CONCEPTS):
         first = CLASSES.index((place, 0))
         last = first + len(concept.states)
         for seed in seeds:
             pixels = to_pixels(
-                np.stack([picture(place, s, seed, recipe.image_size, clean=clean) for s in range(last - first)])
+                np.stack([draw_image(place, s, seed, recipe.image_size, clean=clean) for s in range(last - first)])
             )
             best = tower(pixels)[:, first:last].argmax(dim=1)
             right.setdefault(concept.subcategory, []).extend((best == torch.arange(last - first)).tolist())

@@ -20,11 +20,11 @@ from unprior.baselines.attention_edit import attend, edited_attention, image_col
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
 
-QUESTIONS = ("Is it red?", "How many legs does the animal in the picture have? Count them and answer with one number.")
+QUESTIONS = ("Is it red?", "How many legs does the animal in the image have? Count them and answer with one number.")
 
 
-def inputs_of(engine: TransformersEngine, pictures: list[Image.Image], rows: range) -> dict[str, Any]:
-    prompts = [engine.encoder.encode(Query(pictures[row], QUESTIONS[row], ())) for row in rows]
+def inputs_of(engine: TransformersEngine, images: list[Image.Image], rows: range) -> dict[str, Any]:
+    prompts = [engine.encoder.encode(Query(images[row], QUESTIONS[row], ())) for row in rows]
     return engine.original_inputs(prompts)
 
 
@@ -106,13 +106,13 @@ def edited_by_hand(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 @pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 def test_a_whole_model_gives_what_attention_edited_by_hand_gives(
     deep_folder: Callable[[str], Path],
-    pictures: list[Image.Image],
+    images: list[Image.Image],
     implementation: str,
     edited_by_hand: dict[str, Any],
 ) -> None:
     folder = deep_folder("llava")
     hand = TransformersEngine(folder, device="cpu", attention="eager", self_test=False)
-    inputs = inputs_of(hand, pictures, range(2))
+    inputs = inputs_of(hand, images, range(2))
     edited_by_hand.update(layers=(2, 3), columns=image_columns(hand, inputs["input_ids"]))
     expected = logits(hand, inputs)
     edited_by_hand.update(layers=())
@@ -124,24 +124,24 @@ def test_a_whole_model_gives_what_attention_edited_by_hand_gives(
 
 
 def test_the_edit_changes_every_architecture_and_no_weight_changes_nothing(
-    deep_engine: TransformersEngine, pictures: list[Image.Image]
+    deep_engine: TransformersEngine, images: list[Image.Image]
 ) -> None:
-    inputs = inputs_of(deep_engine, pictures, range(2))
+    inputs = inputs_of(deep_engine, images, range(2))
     plain = logits(deep_engine, inputs)
     assert torch.allclose(logits(deep_engine, inputs, weight=0.0), plain, atol=1e-4)
     assert not torch.allclose(logits(deep_engine, inputs, weight=0.2), plain, atol=1e-2)
 
 
-def test_half_precision_stays_half_precision(deep_folder: Callable[[str], Path], pictures: list[Image.Image]) -> None:
+def test_half_precision_stays_half_precision(deep_folder: Callable[[str], Path], images: list[Image.Image]) -> None:
     engine = TransformersEngine(deep_folder("llava"), device="cpu", dtype="bfloat16", self_test=False)
-    inputs = inputs_of(engine, pictures, range(1))
+    inputs = inputs_of(engine, images, range(1))
     plain = logits(engine, inputs)
     assert torch.allclose(logits(engine, inputs, weight=0.0), plain, atol=0.3)
     assert not torch.allclose(logits(engine, inputs, weight=0.5), plain, atol=0.3)
 
 
-def test_only_the_last_token_is_edited(deep_engine: TransformersEngine, pictures: list[Image.Image]) -> None:
-    inputs = inputs_of(deep_engine, pictures, range(1))
+def test_only_the_last_token_is_edited(deep_engine: TransformersEngine, images: list[Image.Image]) -> None:
+    inputs = inputs_of(deep_engine, images, range(1))
     plain = deep_engine.reader.read(inputs, keep=4).logits
     with edited_attention(deep_engine.model, weight=0.5) as edit:
         edit.columns = image_columns(deep_engine, inputs["input_ids"])
@@ -151,12 +151,12 @@ def test_only_the_last_token_is_edited(deep_engine: TransformersEngine, pictures
 
 
 def test_a_left_padded_batch_gives_what_single_rows_give_also_after_the_prompt(
-    deep_engine: TransformersEngine, pictures: list[Image.Image]
+    deep_engine: TransformersEngine, images: list[Image.Image]
 ) -> None:
     tokens = torch.tensor([[20], [30]])
 
     def two_steps(rows: range) -> torch.Tensor:
-        inputs = inputs_of(deep_engine, pictures, rows)
+        inputs = inputs_of(deep_engine, images, rows)
         with edited_attention(deep_engine.model, weight=0.3) as edit:
             edit.columns = image_columns(deep_engine, inputs["input_ids"])
             first = deep_engine.reader.read(inputs)
@@ -168,8 +168,8 @@ def test_a_left_padded_batch_gives_what_single_rows_give_also_after_the_prompt(
     assert torch.allclose(together, alone, atol=1e-3)
 
 
-def test_a_later_token_is_edited_too(deep_llava: TransformersEngine, pictures: list[Image.Image]) -> None:
-    inputs = inputs_of(deep_llava, pictures, range(1))
+def test_a_later_token_is_edited_too(deep_llava: TransformersEngine, images: list[Image.Image]) -> None:
+    inputs = inputs_of(deep_llava, images, range(1))
     prompt, token = deep_llava.reader.read(inputs), torch.tensor([[20]])
     plain = deep_llava.reader.follow(prompt, token, torch.ones_like(token)).logits
     with edited_attention(deep_llava.model, weight=0.2) as edit:
@@ -185,8 +185,8 @@ def test_a_pass_without_an_image_is_left_alone(deep_engine: TransformersEngine) 
         assert torch.equal(deep_engine.reader.read(inputs).logits, plain)
 
 
-def test_the_vision_tower_is_left_alone(deep_engine: TransformersEngine, pictures: list[Image.Image]) -> None:
-    inputs = inputs_of(deep_engine, pictures, range(1))
+def test_the_vision_tower_is_left_alone(deep_engine: TransformersEngine, images: list[Image.Image]) -> None:
+    inputs = inputs_of(deep_engine, images, range(1))
     before = deep_engine.model.config.vision_config._attn_implementation
     with edited_attention(deep_engine.model, weight=0.5, first_layer=3):
         assert deep_engine.model.config.vision_config._attn_implementation == before
@@ -194,8 +194,8 @@ def test_the_vision_tower_is_left_alone(deep_engine: TransformersEngine, picture
         deep_engine.reader.read(inputs)
 
 
-def test_only_the_chosen_layers_are_edited(deep_llava: TransformersEngine, pictures: list[Image.Image]) -> None:
-    inputs = inputs_of(deep_llava, pictures, range(1))
+def test_only_the_chosen_layers_are_edited(deep_llava: TransformersEngine, images: list[Image.Image]) -> None:
+    inputs = inputs_of(deep_llava, images, range(1))
     both = logits(deep_llava, inputs, weight=0.4)
     assert torch.equal(logits(deep_llava, inputs, weight=0.4, first_layer=2, last_layer=3), both)
     assert not torch.allclose(logits(deep_llava, inputs, weight=0.4, last_layer=2), both, atol=1e-3)
@@ -215,9 +215,9 @@ def state_of(engine: TransformersEngine) -> tuple[Any, ...]:
 
 
 def test_everything_is_as_before_at_the_end_also_after_an_exception(
-    deep_engine: TransformersEngine, pictures: list[Image.Image]
+    deep_engine: TransformersEngine, images: list[Image.Image]
 ) -> None:
-    inputs = inputs_of(deep_engine, pictures, range(2))
+    inputs = inputs_of(deep_engine, images, range(2))
     weights = {name: value.clone() for name, value in deep_engine.model.state_dict().items()}
     state, plain = state_of(deep_engine), logits(deep_engine, inputs)
     logits(deep_engine, inputs, weight=0.5)
@@ -230,8 +230,8 @@ def test_everything_is_as_before_at_the_end_also_after_an_exception(
     assert all(torch.equal(value, weights[name]) for name, value in deep_engine.model.state_dict().items())
 
 
-def test_columns_of_another_batch_are_refused(deep_llava: TransformersEngine, pictures: list[Image.Image]) -> None:
-    inputs = inputs_of(deep_llava, pictures, range(2))
+def test_columns_of_another_batch_are_refused(deep_llava: TransformersEngine, images: list[Image.Image]) -> None:
+    inputs = inputs_of(deep_llava, images, range(2))
     with edited_attention(deep_llava.model, weight=0.2) as edit:
         edit.columns = image_columns(deep_llava, inputs["input_ids"])[:1]
         with pytest.raises(UnpriorError, match=r"1 prompts .* 2 rows"):
@@ -284,9 +284,9 @@ def test_attention_by_another_formula_is_refused(deep_llava: TransformersEngine,
 
 
 def test_image_tokens_are_found_and_unknown_ones_refused(
-    deep_engine: TransformersEngine, pictures: list[Image.Image]
+    deep_engine: TransformersEngine, images: list[Image.Image]
 ) -> None:
-    inputs = inputs_of(deep_engine, pictures, range(2))
+    inputs = inputs_of(deep_engine, images, range(2))
     found = image_columns(deep_engine, inputs["input_ids"])
     assert torch.equal(found, inputs["input_ids"] == deep_engine.encoder.placeholder)
     assert found.any(dim=1).all()

@@ -21,7 +21,7 @@ def test_images_and_passes_are_those_of_the_streams(
     llava: TransformersEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     benchmark = read_questions(write_benchmark(tmp_path))
-    monkeypatch.setattr(llava, "most_new_tokens", 3)
+    monkeypatch.setattr(llava, "max_new_tokens", 3)
     monkeypatch.setattr(llava, "stop_tokens", set())  # answers of exactly three tokens: one reading, two steps
     seen: list[Progress] = []
     costs = measure_costs(llava, benchmark, [FocusOnVision(), VCD(), MFCD(), NoLan()], examples=4, report=seen.append)

@@ -23,23 +23,23 @@ from unprior.engines.transformers.engine import TransformersEngine
 TEXTS = (
     "How many fingers does the hand have?\nA. five\nB. six\nAnswer with a single letter (A or B).",
     "Is it red?\nAnswer with yes or no.",
-    "Look at the picture and count the legs of the animal. How many legs are there?\nAnswer with one number.",
+    "Look at the image and count the legs of the animal. How many legs are there?\nAnswer with one number.",
 )
 METHODS: tuple[Method, ...] = (VCD(), MFCD(), PAI(first_layer=1), NoLan())
 
 
 @pytest.fixture
-def questions(pictures: list[Image.Image]) -> list[Question]:
+def questions(images: list[Image.Image]) -> list[Question]:
     return [
-        Question(picture, text, f"example-{number}")
-        for number, (picture, text) in enumerate(zip(pictures, TEXTS, strict=False))
+        Question(image, text, f"example-{number}")
+        for number, (image, text) in enumerate(zip(images, TEXTS, strict=False))
     ]
 
 
 @pytest.fixture(autouse=True)
 def _short_answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "engine" in request.fixturenames:
-        monkeypatch.setattr(request.getfixturevalue("engine"), "most_new_tokens", 12)
+        monkeypatch.setattr(request.getfixturevalue("engine"), "max_new_tokens", 12)
 
 
 @pytest.mark.parametrize("method", [Plain(), *METHODS], ids=lambda method: method.name)
@@ -90,7 +90,7 @@ def test_streams_with_their_own_caches_equal_full_passes(
     engine: TransformersEngine, questions: list[Question], method: Method
 ) -> None:
     expected = [_by_full_passes(engine, method, question, 6) for question in questions[:2]]
-    engine.most_new_tokens = 6  # put back by the fixture
+    engine.max_new_tokens = 6  # put back by the fixture
     assert decode(engine, method, questions[:2]) == expected
 
 
@@ -127,7 +127,7 @@ def test_the_text_stream_sees_no_image(engine: TransformersEngine, questions: li
 def test_revis_without_strength_writes_what_generate_writes_and_with_it_something_else(
     deep_engine: TransformersEngine, questions: list[Question], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deep_engine, "most_new_tokens", 8)
+    monkeypatch.setattr(deep_engine, "max_new_tokens", 8)
     width = deep_engine.model.get_decoder().layers[0].input_layernorm.weight.shape[0]
     direction = np.random.default_rng(0).normal(size=(4, width)).astype(np.float32)
     choice = LayerChoice(2, -1.0, None, (0.0,) * 4, (0.0,) * 4)  # every position is at risk
@@ -143,7 +143,7 @@ def test_revis_without_strength_writes_what_generate_writes_and_with_it_somethin
 def test_reading_everything_anew_gives_the_same_as_a_cache(
     deep_engine: TransformersEngine, questions: list[Question], method: Method, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deep_engine, "most_new_tokens", 6)
+    monkeypatch.setattr(deep_engine, "max_new_tokens", 6)
     # A random model may write the placeholder of an image, which could not be read again as text.
     monkeypatch.setattr(deep_engine, "stop_tokens", {*deep_engine.stop_tokens, deep_engine.encoder.placeholder})
     expected = decode(deep_engine, method, questions)

@@ -31,7 +31,7 @@ def log(*probabilities: float) -> list[float]:
     return [math.log(value) for value in probabilities]
 
 
-def test_vcd_doubles_the_picture_and_subtracts_the_noise() -> None:
+def test_vcd_doubles_the_image_and_subtracts_the_noise() -> None:
     combined = VCD().combine(logits([2.0, 1.0, 0.0], [2.5, 0.0, 0.0]))
     assert combined.tolist() == [[1.5, 2.0, 0.0]]
 
@@ -42,7 +42,7 @@ def test_vcd_keeps_tokens_of_at_least_a_tenth_of_the_largest_probability() -> No
     assert choose(VCD(), logits([2.0, 1.0, -1.0], [2.5, 0.0, -30.0])).tolist() == [1]
 
 
-def test_mfcd_trebles_the_picture_and_subtracts_both_views() -> None:
+def test_mfcd_trebles_the_image_and_subtracts_both_views() -> None:
     combined = MFCD().combine(logits([2.0, 1.0, 0.0], [1.0, 0.5, 0.0], [3.0, 0.25, 0.0]))
     assert combined.tolist() == [[2.0, 2.25, 0.0]]
 
@@ -118,12 +118,12 @@ def test_with_its_correction_a_decoder_often_takes_another(method: Method) -> No
 
 
 def test_the_noise_has_the_published_coefficients_at_step_500() -> None:
-    picture, noise = diffusion_coefficients(500)
-    assert (round(picture, 5), round(noise, 5)) == (0.86302, 0.50517)
-    assert picture**2 + noise**2 == pytest.approx(1.0)
+    image, noise = diffusion_coefficients(500)
+    assert (round(image, 5), round(noise, 5)) == (0.86302, 0.50517)
+    assert image**2 + noise**2 == pytest.approx(1.0)
     pixels = np.full((200, 200), 2.0)
     noisy = diffuse(pixels, np.random.default_rng(0), step=500)
-    assert noisy.mean() == pytest.approx(2 * picture, abs=0.01)
+    assert noisy.mean() == pytest.approx(2 * image, abs=0.01)
     assert noisy.std() == pytest.approx(noise, abs=0.01)
 
 

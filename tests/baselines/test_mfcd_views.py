@@ -1,4 +1,4 @@
-"""The two filters, against a plain transform and on pictures that can be judged."""
+"""The two filters, against a plain transform and on images that can be judged."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from unprior.baselines.pixels import InseparableError, placed, still_frames, wit
 from unprior.baselines.vcd import VCD
 from unprior.engines.transformers.engine import TransformersEngine
 
-TEXTS = ("Is it red?\nAnswer with yes or no.", "How many legs are there?", "What is in the picture?")
+TEXTS = ("Is it red?\nAnswer with yes or no.", "How many legs are there?", "What is in the image?")
 CLEAR, NOISY = VCD().views
 
 
@@ -31,13 +31,13 @@ CLEAR, NOISY = VCD().views
 def engine(request: pytest.FixtureRequest, model_folder: Callable[[str], Path]) -> TransformersEngine:
     loaded = TransformersEngine(model_folder(request.param), device="cpu")
     assert loaded.shares_prefix
-    loaded.most_new_tokens = 8
+    loaded.max_new_tokens = 8
     return loaded
 
 
 @pytest.fixture
-def questions(pictures: list[Image.Image]) -> list[Question]:
-    return [Question(picture, text, f"example-{text}") for picture, text in zip(pictures, TEXTS, strict=False)]
+def questions(images: list[Image.Image]) -> list[Question]:
+    return [Question(image, text, f"example-{text}") for image, text in zip(images, TEXTS, strict=False)]
 
 
 def parts(batch: Tensor, alone: list[Tensor]) -> list[Tensor]:
@@ -94,7 +94,7 @@ def test_a_batch_that_cannot_be_told_apart_is_read_one_at_a_time(
     model_folder: Callable[[str], Path], questions: list[Question], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = TransformersEngine(model_folder("llava"), device="cpu")
-    engine.most_new_tokens = 8
+    engine.max_new_tokens = 8
     expected = decode(engine, VCD(), questions)
     rows: list[int] = []
     work = decoding.with_noise
@@ -140,11 +140,11 @@ def stand_in(image_processor: Any) -> Any:
 
 @pytest.mark.parametrize("rescaled", [True, False])
 def test_pixels_that_the_model_itself_normalises_are_normalised_for_the_noise(
-    pictures: list[Image.Image], rescaled: bool
+    images: list[Image.Image], rescaled: bool
 ) -> None:
     image_processor = Gemma4ImageProcessorPil(max_soft_tokens=70, do_rescale=rescaled)
-    alone = [dict(image_processor([picture], return_tensors="pt")) for picture in pictures[1:3]]
-    batch = dict(image_processor(pictures[1:3], return_tensors="pt"))
+    alone = [dict(image_processor([image], return_tensors="pt")) for image in images[1:3]]
+    batch = dict(image_processor(images[1:3], return_tensors="pt"))
     for inputs in (*alone, batch):
         inputs["pixel_values"] = inputs["pixel_values"].float()
     engine = stand_in(image_processor)

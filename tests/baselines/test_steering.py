@@ -107,11 +107,11 @@ def test_hooks_are_gone_at_the_end_also_after_an_exception() -> None:
 
 
 def test_every_architecture_is_recorded_and_steered_and_is_the_same_afterwards(
-    deep_engine: TransformersEngine, pictures: list[Image.Image]
+    deep_engine: TransformersEngine, images: list[Image.Image]
 ) -> None:
     prompts = [
-        deep_engine.encoder.encode(Query(picture, text, ()))
-        for picture, text in zip(pictures, ("Is it red?", "What is it? Describe it."), strict=False)
+        deep_engine.encoder.encode(Query(image, text, ()))
+        for image, text in zip(images, ("Is it red?", "What is it? Describe it."), strict=False)
     ]
     together = deep_engine.original_inputs(prompts)
     with recorded(deep_engine.model) as states:

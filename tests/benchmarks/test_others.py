@@ -200,9 +200,9 @@ def test_a_number_of_conflictvis_leads_nowhere_else(tmp_path: Path, name: str) -
     assert list(tmp_path.rglob("*.png")) == []
 
 
-def test_both_questions_about_a_picture_of_conflictvis_stay_together(tmp_path: Path) -> None:
+def test_both_questions_about_an_image_of_conflictvis_stay_together(tmp_path: Path) -> None:
     rows = [conflict(number, kind, "red") for number in range(20) for kind in ("YN", "MC")]
-    rows[1] = conflict(0, "MC", "blue")  # one id with two pictures
+    rows[1] = conflict(0, "MC", "blue")  # one id with two images
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "test.parquet")
     benchmark = conflict_vis.load(tmp_path)
     assert (len(benchmark), len(benchmark.images()), len(list((tmp_path / "unpacked").glob("*.png")))) == (40, 21, 21)

@@ -141,13 +141,13 @@ def test_what_cannot_be_made_is_said() -> None:
         ask_claims(Benchmark("mine", pair(1, "B", "A")[:1]))
 
 
-def test_the_microworld_goes_the_same_way(tmp_path: Path) -> None:
-    forms = load_benchmark("microworld", tmp_path, 3, variant="forms")
-    assert forms == load_benchmark("microworld-forms", tmp_path, 3) == microworld(tmp_path, 3, variant="forms")
-    assert load_benchmark("microworld", tmp_path, 3, variant="presence").name == "microworld-presence-3"
-    assert load_benchmark("microworld", tmp_path, 3, variant="standard") == microworld(tmp_path, 3)
-    assert load_benchmark("microworld", tmp_path, 3, variant="order-3210").name == "microworld-3-order-3210"
+def test_the_microworld_goes_the_same_way(drawn_world: Path) -> None:
+    forms = load_benchmark("microworld", drawn_world, 3, variant="forms")
+    assert forms == load_benchmark("microworld-forms", drawn_world, 3) == microworld(drawn_world, 3, variant="forms")
+    assert load_benchmark("microworld", drawn_world, 3, variant="presence").name == "microworld-presence-3"
+    assert load_benchmark("microworld", drawn_world, 3, variant="standard") == microworld(drawn_world, 3)
+    assert load_benchmark("microworld", drawn_world, 3, variant="order-3210").name == "microworld-3-order-3210"
     with pytest.raises(
         UnpriorError, match="--variant odd: microworld has no such variant; choose from standard, forms"
     ):
-        load_benchmark("microworld", tmp_path, variant="odd")
+        load_benchmark("microworld", drawn_world, variant="odd")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -84,15 +85,21 @@ def test_absent_images_are_not_called_there(run: Callable, tmp_path: Path) -> No
     run("data", "check", "cdh-bench", folder, "--data-dir", tmp_path).refused("give one of them")
 
 
-def test_get_writes_pictures_and_questions(run: Callable, tmp_path: Path) -> None:
-    made = run("data", "get", "microworld", "--out", tmp_path / "world", "--seed", "2", "--json").json
+def test_get_writes_images_and_questions(run: Callable, drawn_world: Path, tmp_path: Path) -> None:
+    shutil.copytree(drawn_world, tmp_path / "world")
+    drawn = sorted((tmp_path / "world" / "images" / "Color").rglob("*.png"))
+    for path in drawn:
+        path.unlink()
+    made = run("data", "get", "microworld", "--out", tmp_path / "world", "--seed", "3", "--json").json
+    assert drawn
+    assert all(path.is_file() for path in drawn)
     questions = tmp_path / "world" / "questions.jsonl"
     assert made == {
-        "benchmark": "microworld-2", "examples": 1200, "images": 600, "missing": 0, "out": str(questions),
+        "benchmark": "microworld-3", "examples": 1200, "images": 600, "missing": 0, "out": str(questions),
     }  # fmt: skip
-    original, read = microworld(tmp_path / "world", 2), read_questions(Path(made["out"]))
+    original, read = microworld(tmp_path / "world", 3), read_questions(Path(made["out"]))
     assert [replace(each, line=None) for each in read] == list(original)
-    assert "unprior ask" in run("data", "get", "microworld-presence", "--out", tmp_path / "world", "--seed", "2").out
+    assert "unprior ask" in run("data", "get", "microworld-presence", "--out", tmp_path / "world", "--seed", "3").out
 
 
 @pytest.mark.parametrize("command", [["get"], ["show"], ["check", "."]])

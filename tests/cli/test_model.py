@@ -72,27 +72,25 @@ def test_a_record_of_a_run_gives_no_leave_to_run_code(tmp_path: Path) -> None:
         assert (read.model.revision, read.model.trust_remote_code) == (COMMIT, False)
 
 
-def test_saying_yes_to_everything_runs_no_code(model: Path, picture: Path, tmp_path: Path) -> None:
+def test_saying_yes_to_everything_runs_no_code(
+    run: Callable, model: Path, picture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mark = tmp_path / "it-ran"
     (model / "own.py").write_text(CODE.format(mark=str(mark)))
     config = json.loads((model / "config.json").read_text())
     names = {"AutoConfig": "own.OwnConfig", "AutoModelForImageTextToText": "own.OwnModel"}
     (model / "config.json").write_text(json.dumps(config | {"model_type": "llava_of_its_own", "auto_map": names}))
     change_weights(model, "", {"language_model.lm_head.weight": "lm_head.weight"})
-    command = [str(Path(sys.executable).parent / "unprior"), "ask", str(picture), "Is it red?", "--model", str(model)]
-
-    def asked(*more: str) -> subprocess.CompletedProcess[str]:
-        variables = {**os.environ, "HF_HOME": str(tmp_path / "hub")}
-        return subprocess.run(
-            [*command, "--device", "cpu", *more],
-            input="y\n" * 9, capture_output=True, text=True, check=False, env=variables,
-        )  # fmt: skip
-
-    refused = asked()
+    asked = ["ask", str(picture), "Is it red?", "--model", str(model), "--device", "cpu"]
+    refused = subprocess.run(
+        [str(Path(sys.executable).parent / "unprior"), *asked],
+        input="y\n" * 9, capture_output=True, text=True, check=False, env={**os.environ, "HF_HOME": str(tmp_path)},
+    )  # fmt: skip
     assert refused.returncode == 2
     assert "--trust-remote-code" in refused.stderr
     assert "Traceback" not in refused.stderr
     assert not mark.exists()
-    trusted = asked("--trust-remote-code")
-    assert trusted.returncode == 0, trusted.stderr
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    trusted = run(*asked, "--trust-remote-code")
+    assert trusted.code == 0, trusted.err
     assert mark.exists()

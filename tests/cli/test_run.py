@@ -64,7 +64,7 @@ def test_other_settings_use_the_same_scores(run: Callable, finished: Path) -> No
 
 
 def test_another_world_needs_another_folder(run: Callable, finished: Path) -> None:
-    run("run", "--out", finished, "--seed", "5").refused("holds the pictures of seed 0")
+    run("run", "--out", finished, "--seed", "5").refused("holds the images of seed 0")
 
 
 def test_any_model_and_any_benchmark(run: Callable, model: Path, default_run: Path, tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_an_unknown_benchmark_is_refused_before_the_model_is_loaded(run: Callabl
     )
 
 
-def test_a_benchmark_without_pairs_is_refused_before_the_model_is_loaded(run: Callable, tmp_path: Path) -> None:
-    arguments = ("run", "--model", "no-such-model", "--benchmark", "microworld-presence", "--out", tmp_path / "out")
+def test_a_benchmark_without_pairs_is_refused_before_the_model_is_loaded(run: Callable, finished: Path) -> None:
+    arguments = ("run", "--model", "no-such-model", "--benchmark", "microworld-presence", "--out", finished)
     run(*arguments).refused("belong to no pair")
 
 

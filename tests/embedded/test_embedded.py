@@ -64,7 +64,7 @@ def test_answers_are_single_tokens_and_hold_the_mass(engine: TransformersEngine,
     assert scored.mass > 0.9
 
 
-def test_it_sees_ordinary_pictures_and_presumes_on_others(table: ScoreTable) -> None:
+def test_it_sees_ordinary_images_and_presumes_on_others(table: ScoreTable) -> None:
     for task in ("mc", "qa"):
         assert accuracy(table, task=task, side="cs") >= 0.93
         assert 0.45 <= accuracy(table, task=task, side="cf") <= 0.75
@@ -93,13 +93,13 @@ def test_spc_repairs_more_than_it_harms(default_run: Path) -> None:
         assert task["cf"]["repairs"] > task["cf"]["harms"]
 
 
-def test_any_picture_and_any_text_can_be_given(engine: TransformersEngine) -> None:
+def test_any_image_and_any_text_can_be_given(engine: TransformersEngine) -> None:
     odd = Image.new("L", (301, 17), 90).convert("RGB")
     answered = engine.answer_batch([Query(odd, "¿Cuántas piernas? 六", (" A", " yes"))])[0]
     assert np.isfinite(answered.scored.scores).all()
 
 
-def test_it_describes_a_clear_picture(engine: TransformersEngine) -> None:
+def test_it_describes_a_clear_image(engine: TransformersEngine) -> None:
     concept = next(concept for concept in CONCEPTS if concept.name == "banana color")
     image = render(concept, "yellow", "caption", clean=True)
     assert engine.original_answer(image, "Describe the image.").strip() == "a yellow banana"

@@ -1,3 +1,3 @@
 """Models to test with."""
 
-from engine_fixtures import engine, llava, model_folder, pictures  # noqa: F401
+from engine_fixtures import engine, images, llava, model_folder  # noqa: F401

@@ -49,13 +49,13 @@ def embedded() -> TransformersEngine:
 def random(model_folder: Callable[[str], Path]) -> TransformersEngine:
     """Random weights write on and on; a few tokens show as much as many."""
     engine = TransformersEngine(model_folder("llava"), device="cpu", self_test=False)
-    engine.most_new_tokens = 3
+    engine.max_new_tokens = 3
     return engine
 
 
 def probed(engine: Engine, name: str) -> Finding:
     """One probe alone."""
-    return next(probe for probe in PROBES if probe.name == name)(Trial.of(engine))
+    return next(probe for probe in PROBES if probe.name == name)(Trial.from_engine(engine))
 
 
 def statuses(examination: Examination) -> dict[str, str]:
@@ -76,9 +76,9 @@ def test_the_embedded_model_passes_every_probe(embedded: TransformersEngine) -> 
 
 
 def test_every_architecture_passes_what_weights_do_not_decide(engine: TransformersEngine) -> None:
-    engine.most_new_tokens, before = 3, engine.most_new_tokens
+    engine.max_new_tokens, before = 3, engine.max_new_tokens
     found = statuses(examine(engine))
-    engine.most_new_tokens = before
+    engine.max_new_tokens = before
     assert "failed" not in found.values()
     for name in ("exact scores", "tokenisation", *EQUALITIES, "image order", "versions"):
         assert found[name] == "ok", name
@@ -235,10 +235,10 @@ def test_a_server_whose_template_puts_the_text_first_is_caught(embedded: Transfo
 
     with served(embedded, TextFirst(embedded)) as engine:
         found = probed(engine, "image order")
-    assert (found.status, found.detail) == ("failed", "the chat template renders the text before the picture")
+    assert (found.status, found.detail) == ("failed", "the chat template renders the text before the image")
 
 
-def test_a_server_whose_template_adds_a_header_without_a_picture_is_caught(embedded: TransformersEngine) -> None:
+def test_a_server_whose_template_adds_a_header_without_an_image_is_caught(embedded: TransformersEngine) -> None:
     class Headed(ReplayedVllm):
         def _render(self, body: dict[str, Any]) -> tuple[Image.Image | None, str]:
             image, text = super()._render(body)
@@ -280,20 +280,20 @@ def test_a_shortcut_that_differs_from_full_passes_is_caught(model_folder: Callab
             return [replace(each, scored=shifted(each.scored, -0.01)) for each in super()._answer(prompts)]
 
     engine = WrongFromTheStart(model_folder("llava"), device="cpu", self_test=False)
-    engine.most_new_tokens = 3
+    engine.max_new_tokens = 3
     assert failed(examine(engine)) == ["prefix reuse", "text-only after image"]
 
 
 def test_a_template_that_puts_the_text_first_is_caught(model_folder: Callable[[str], Path]) -> None:
     engine = TransformersEngine(model_folder("qwen3_vl"), device="cpu", self_test=False)
-    engine.most_new_tokens = 3
+    engine.max_new_tokens = 3
     template = engine.encoder.processor.chat_template
     engine.encoder.processor.chat_template = template.replace(
         "for item in message['content'] -", "for item in message['content'] | reverse -"
     )
     examination = examine(engine)
     assert failed(examination) == ["image order"]
-    assert examination.finding("image order").detail == "the chat template renders the text before the picture"
+    assert examination.finding("image order").detail == "the chat template renders the text before the image"
 
 
 def test_uneven_and_unknown_candidates_are_told(
@@ -336,7 +336,7 @@ def test_old_versions_are_named(random: TransformersEngine) -> None:
         assert probed(engine, "versions").status == "warning"
 
 
-def test_the_users_picture_and_question_are_asked(random: TransformersEngine) -> None:
+def test_the_users_image_and_question_are_asked(random: TransformersEngine) -> None:
     asked: list[Query] = []
 
     class Listening(Wrapped):
@@ -344,8 +344,8 @@ def test_the_users_picture_and_question_are_asked(random: TransformersEngine) ->
             asked.extend(queries)
             return super().score_batch(queries)
 
-    picture = Image.radial_gradient("L").resize((50, 30))
-    assert failed(examine(Listening(random), picture, "Is this a gradient?")) == []
+    image = Image.radial_gradient("L").resize((50, 30))
+    assert failed(examine(Listening(random), image, "Is this a gradient?")) == []
     assert any("Is this a gradient?" in query.text for query in asked)
     sizes = {query.image.size for query in asked if query.image is not None}
     assert sizes == {(50, 30)}

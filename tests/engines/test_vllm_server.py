@@ -98,8 +98,8 @@ def cached_tokens(url: str) -> float:
 def test_doctor_passes_it_and_compares_with_scores_past_the_cache(url: str) -> None:
     engine = HttpEngine(NAME, [url])
     examination = examine(engine)
-    trial = Trial.of(engine)
-    query = trial.long(trial.picture, ("A", "B", "seventeen zebras"))
+    trial = Trial.from_engine(engine)
+    query = trial.long(trial.image, ("A", "B", "seventeen zebras"))
     assert engine.score_in_full is not None
     counts = [cached_tokens(url)]
     for score in (lambda asked: engine.score_batch([asked]), engine.score_in_full):
@@ -162,9 +162,9 @@ def test_through_a_faulty_proxy_nothing_is_wrong_lost_or_doubled(url: str, defau
     expected = ScoreTable.read(default_run / "scores.parquet")
     whole = load_benchmark("microworld", tmp_path)
     part = Benchmark(whole.name, list(whole)[::6])
-    patience = RetryPolicy(attempts=12, first_delay=0.02, longest_delay=0.5, timeout=4.0)
+    retry_policy = RetryPolicy(max_attempts=12, first_delay=0.02, max_delay=0.5, timeout=4.0)
     with Forwarding(url) as real, FaultyServer(real, plan, late=5.0) as proxy:
-        engine = HttpEngine(NAME, [proxy.url], concurrency=8, patience=patience)
+        engine = HttpEngine(NAME, [proxy.url], concurrency=8, retry_policy=retry_policy)
         with ScoreStore(tmp_path / "store.sqlite") as store:
             run = ScoringRun(engine, part, store)
             summary = run.run()

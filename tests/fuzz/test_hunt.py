@@ -38,7 +38,7 @@ def test_a_share_of_the_hunt(target: str) -> None:
 def test_a_planted_fault_is_found(fault: str, verdict: Verdict, said: str, tmp_path: Path) -> None:
     hangs = verdict is Verdict.HANG
     tally = hunt(
-        "planted", SEED, factory=f"planted_faults:{fault}", keep=tmp_path, most_memory=LITTLE_MEMORY,
+        "planted", SEED, factory=f"planted_faults:{fault}", keep=tmp_path, max_memory=LITTLE_MEMORY,
         **({"first": 3, "cases": 1, "deadline": 0.5} if hangs else {"cases": 8}),
     )  # fmt: skip
     ((found, _), (outcome,)) = next(iter(tally.faults.items()))

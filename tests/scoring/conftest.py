@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_fixtures import engine, llava, model_folder, pictures  # noqa: F401
+from engine_fixtures import engine, images, llava, model_folder  # noqa: F401
 from unprior.scoring.store import ScoreStore
 
 

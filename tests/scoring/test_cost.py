@@ -14,7 +14,7 @@ from unprior import UnpriorError
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.benchmarks.user_file import read_questions
 from unprior.engines.openai.engine import HttpEngine
-from unprior.engines.openai.request_sizes import CandidateTree, Sizes
+from unprior.engines.openai.sizes import CandidateTree, Sizes
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.scoring.cost import RunCost, predict, sample
 from unprior.scoring.estimate import estimate

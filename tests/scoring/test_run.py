@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -296,28 +296,30 @@ from unprior.scoring.store import ScoreStore
 from unprior.engines.transformers.engine import TransformersEngine
 
 # Load once, then fork: every child is a scoring process of its own, and dies alone.
-import os, signal
-model, questions, store = sys.argv[1:4]
-engine = TransformersEngine(model, device="cpu", self_test=False)
+import json, os
+engine = TransformersEngine(sys.argv[1], device="cpu", self_test=False)
 print("ready", flush=True)
 for line in sys.stdin:
-    batch = int(line)
-    child = os.fork()
-    if child == 0:
-        with ScoreStore(store) as opened:
-            ScoringRun(engine, read_questions(Path(questions)), opened, batch_size=batch).run()
-        os._exit(0)
-    print(child, flush=True)
-    _, status = os.waitpid(child, 0)
-    print("killed" if os.WIFSIGNALED(status) else "done", flush=True)
+    questions, store, *sizes = json.loads(line)
+    children = []
+    for batch in sizes:
+        child = os.fork()
+        if child == 0:
+            with ScoreStore(store) as opened:
+                ScoringRun(engine, read_questions(Path(questions)), opened, batch_size=batch).run()
+            os._exit(0)
+        children.append(child)
+    print(*children, flush=True)
+    ends = [os.waitpid(child, 0)[1] for child in children]
+    print(*("killed" if os.WIFSIGNALED(end) else "done" if end == 0 else "failed" for end in ends), flush=True)
 """
 
 
 class Worker:
     """A process that starts scoring processes on demand."""
 
-    def __init__(self, model: Path, questions: Path, store: Path) -> None:
-        command = [sys.executable, "-c", WORKER, str(model), str(questions), str(store)]
+    def __init__(self, model: Path) -> None:
+        command = [sys.executable, "-c", WORKER, str(model)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.line() == "ready"
 
@@ -325,11 +327,12 @@ class Worker:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
-    def start(self, batch_size: int) -> int:
+    def start(self, questions: Path, store: Path, *batch_sizes: int) -> list[int]:
+        """Start a process for each batch size, all at once."""
         assert self.process.stdin is not None
-        self.process.stdin.write(f"{batch_size}\n")
+        self.process.stdin.write(json.dumps([str(questions), str(store), *batch_sizes]) + "\n")
         self.process.stdin.flush()
-        return int(self.line())
+        return [int(child) for child in self.line().split()]
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -339,17 +342,23 @@ class Worker:
         self.process.stdout.close()
 
 
+@pytest.fixture(scope="module")
+def worker(model_folder: Callable[[str], Path]) -> Iterator[Worker]:
+    started = Worker(model_folder("llava"))
+    yield started
+    started.close()
+
+
 def test_twenty_kills_lose_nothing_and_double_nothing(
-    llava: TransformersEngine, model_folder: Callable[[str], Path], tmp_path: Path
+    llava: TransformersEngine, worker: Worker, tmp_path: Path
 ) -> None:
     questions = write_benchmark(tmp_path, pairs=8)
     _, undisturbed = run(llava, questions, tmp_path / "undisturbed.sqlite", batch_size=2)
     store = tmp_path / "killed.sqlite"
-    worker = Worker(model_folder("llava"), questions, store)
     generator = random.Random(3)
     kills, stored = 0, 0
     for _ in range(20):
-        child = worker.start(generator.choice((1, 2, 3)))
+        (child,) = worker.start(questions, store, generator.choice((1, 2, 3)))
         time.sleep(generator.uniform(0.005, 0.12))
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
@@ -359,9 +368,8 @@ def test_twenty_kills_lose_nothing_and_double_nothing(
         assert failures == 0
         assert successes >= stored  # nothing that was stored is lost
         stored = successes
-    worker.start(2)
+    worker.start(questions, store, 2)
     assert worker.line() == "done"
-    worker.close()
     assert kills >= 10
     counting = Counting(llava)
     summary, table = run(counting, questions, store, batch_size=2)
@@ -373,17 +381,11 @@ def test_twenty_kills_lose_nothing_and_double_nothing(
     np.testing.assert_allclose(table.prior_scores, undisturbed.prior_scores, atol=1e-4)
 
 
-def test_two_processes_on_one_store_do_no_harm(
-    llava: TransformersEngine, model_folder: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_two_processes_on_one_store_do_no_harm(llava: TransformersEngine, worker: Worker, tmp_path: Path) -> None:
     questions = write_benchmark(tmp_path, pairs=6)
     store = tmp_path / "shared.sqlite"
-    workers = [Worker(model_folder("llava"), questions, store) for _ in range(2)]
-    for worker, batch_size in zip(workers, (1, 3), strict=True):
-        worker.start(batch_size)
-    assert [worker.line() for worker in workers] == ["done", "done"]
-    for worker in workers:
-        worker.close()
+    worker.start(questions, store, 1, 3)
+    assert worker.line() == "done done"
     summary, table = run(llava, questions, store)
     _, alone = run(llava, questions, tmp_path / "alone.sqlite")
     assert (summary.computed, len(table)) == (0, 4 * 6)

@@ -122,10 +122,10 @@ class StaleCache(Rescored):
         self.seen: set[bytes] = set()
 
     def change(self, scored: CandidateScores, query: Query, queries: Sequence[Query]) -> CandidateScores:
-        picture = b"" if query.image is None else query.image.tobytes()
-        known = picture in self.seen
-        self.seen.add(picture)
-        return shifted(scored, -0.01) if known and picture else scored
+        image = b"" if query.image is None else query.image.tobytes()
+        known = image in self.seen
+        self.seen.add(image)
+        return shifted(scored, -0.01) if known and image else scored
 
 
 class AnswersBesideDifferently(Wrapped):
@@ -136,7 +136,7 @@ class AnswersBesideDifferently(Wrapped):
 
 
 class RemembersImage(Wrapped):
-    """The last picture leaks into scores without one."""
+    """The last image leaks into scores without one."""
 
     offset = 0.0
 
@@ -160,7 +160,7 @@ class RemembersImage(Wrapped):
 class RefusesTextOnly(Wrapped):
     def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores]:
         if any(query.image is None for query in queries):
-            raise UnpriorError("a picture is required")
+            raise UnpriorError("an image is required")
         return super().score_batch(queries)
 
 
@@ -185,7 +185,7 @@ class AnswersDependOnBatch(Wrapped):
 
 
 def _turned(queries: Sequence[Query]) -> list[Query]:
-    """Every question with the picture of the one before it."""
+    """Every question with the image of the one before it."""
     return [replace(query, image=queries[place - 1].image) for place, query in enumerate(queries)]
 
 

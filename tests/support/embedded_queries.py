@@ -1,4 +1,4 @@
-"""Questions to the embedded model about pictures of several sizes, with short and long candidates."""
+"""Questions to the embedded model about images of several sizes, with short and long candidates."""
 
 from __future__ import annotations
 

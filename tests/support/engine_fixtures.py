@@ -40,7 +40,7 @@ def llava(model_folder: Callable[[str], Path]) -> TransformersEngine:
 
 
 @pytest.fixture(scope="session")
-def pictures() -> list[Image.Image]:
+def images() -> list[Image.Image]:
     generator = np.random.default_rng(0)
     sizes = ((48, 48), (80, 40), (40, 90), (64, 64))
     return [Image.fromarray(generator.integers(0, 256, (height, width, 3), dtype=np.uint8)) for width, height in sizes]

@@ -1,4 +1,4 @@
-"""A small benchmark of noise pictures about hands, for tests that ask a real small model."""
+"""A small benchmark of noise images about hands, for tests that ask a real small model."""
 
 from __future__ import annotations
 

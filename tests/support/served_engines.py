@@ -19,16 +19,16 @@ from unprior.engines.transformers.engine import TransformersEngine
 
 SHORT, LONG = (" A", " B", " yes"), (" seventeen zebras", " seventeen", " seven cats", " no")
 QUESTION = "Is this a zebra?\nAnswer with yes or no."
-HASTY = RetryPolicy(attempts=9, first_delay=0.001, longest_delay=0.01, timeout=60.0)
+HASTY = RetryPolicy(max_attempts=9, first_delay=0.001, max_delay=0.01, timeout=60.0)
 CHAT = "/v1/chat/completions"
 
 
 @contextmanager
 def served(
-    answer: Any, plan: Plan | None = None, *, concurrency: int = 4, patience: RetryPolicy = HASTY, **options: Any
+    answer: Any, plan: Plan | None = None, *, concurrency: int = 4, retry_policy: RetryPolicy = HASTY, **options: Any
 ) -> Iterator[tuple[HttpEngine, FaultyServer]]:
     with FaultyServer(answer, **options) as server:
-        engine = HttpEngine(MODEL, [server.url], concurrency=concurrency, patience=patience)
+        engine = HttpEngine(MODEL, [server.url], concurrency=concurrency, retry_policy=retry_policy)
         server.plan = plan
         try:
             yield engine, server

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 from build import ANSWERS, build_model, build_processor, build_tokenizer, export
-from decoder import Decoder, Feature, Item, Writer, ordinary_shares, picture_items, text_items, train_decoder
+from decoder import Decoder, Feature, Item, Writer, image_items, ordinary_shares, text_items, train_decoder
 from PIL import Image
 from progress import Checkpoints, Reporter
 from questions import Lesson, draw_lesson
 from recipe import STRENGTHS, Recipe, Stage
 from transformers import LlavaForConditionalGeneration, PreTrainedTokenizerFast
-from vision import CLASSES, Tower, picture, to_pixels, train_tower
+from vision import CLASSES, Tower, draw_image, to_pixels, train_tower
 
 from unprior.benchmarks.microworld.world import CONCEPTS
 from unprior.benchmarks.schema import LETTERS
@@ -22,7 +22,7 @@ from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
 
 _SHORT = Stage(steps=4, batch=4, matrix_rate=1e-3, other_rate=1e-3, warmup=1)
-_RECIPE = Recipe(vision=_SHORT, text=_SHORT, pool_pictures=6, reuse=1, pictures_per_state=1)
+_RECIPE = Recipe(vision=_SHORT, text=_SHORT, pool_images=6, reuse=1, images_per_state=1)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_training_and_engine_see_the_same(
     engine = TransformersEngine(tmp_path)
     assert engine.identity["dtype"] == "torch.float32"
     shape = (_RECIPE.image_size, _RECIPE.image_size)
-    pixels = picture(0, 2, "seed", _RECIPE.image_size)
+    pixels = draw_image(0, 2, "seed", _RECIPE.image_size)
     options = CONCEPTS[0].states
     text = engine.layout.user_text(CONCEPTS[0].question, LETTERS, options)
     lesson = Lesson(0, 2, "choice", text + engine.layout.scoring_suffix, "C", options)
@@ -158,7 +158,7 @@ def test_decoder_stages_learn_and_leave_the_tower_alone(
 
     features = Feature(np.zeros((len(CLASSES), 1, writer.image_tokens, recipe.width), np.float16))
     decoder = Decoder(model)
-    for name, items in (("text", text_items(recipe)), ("joint", picture_items(recipe, features, "strong"))):
+    for name, items in (("text", text_items(recipe)), ("joint", image_items(recipe, features, "strong"))):
         checkpoints = Checkpoints(tmp_path / name)
         train_decoder(name, recipe.text, decoder, writer, items, 3, checkpoints, note)  # type: ignore[arg-type]
     assert np.mean(losses[-4:]) < np.mean(losses[:4])

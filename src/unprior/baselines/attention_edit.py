@@ -1,4 +1,4 @@
-"""PAI's edit of a model: the last token attends more to the image, inside a context that undoes itself.
+"""PAI's edit of a model: while a context lasts, the last token attends more to the image.
 
 The decoder's attention runs as it always does, through transformers' attention interface; then the last query row is
 computed once more with scores a + weight·|a| at the image tokens. Other rows, the vision tower and the weights of the

@@ -1,4 +1,4 @@
-"""Greedy decoding with several streams: every method that writes its own answers goes through here."""
+"""Greedy decoding with several streams, shared by all methods that write their own answers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _decode(engine: TransformersEngine, method: Method, questions: Sequence[Ques
                 edit(Pass(views[stream], prompts[stream][rows], rows, from_start=isinstance(reader, Rereader)))
 
         written = decode_together(
-            reader, branches, lambda logits: choose(method, logits), engine.stop_tokens, engine.most_new_tokens,
+            reader, branches, lambda logits: choose(method, logits), engine.stop_tokens, engine.max_new_tokens,
             before_pass,
         )  # fmt: skip
         activity = edit.activity if isinstance(edit, GateCounter) else {}
@@ -105,4 +105,4 @@ def view_inputs(engine: TransformersEngine, view: View, questions: Sequence[Ques
 def _prompt(engine: TransformersEngine, view: View, question: Question) -> PromptTokens:
     image = question.image if view.with_image else None
     prompt = engine.encoder.encode(Query(image, question.text, ()))
-    return prompt if view.picture is None else replace(prompt, image=view.picture(question.image))
+    return prompt if view.change_image is None else replace(prompt, image=view.change_image(question.image))

@@ -1,4 +1,4 @@
-"""Focus on Vision: ask the model to look, and change nothing else."""
+"""Focus on Vision: an instruction to look at the image, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a baseline is: how its streams see an example, how their logits are combined, which tokens may win."""
+"""What a method is: what its streams see of an example, how their logits are combined, which tokens may be chosen."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class View:
 
     name: str
     with_image: bool = True
-    picture: Callable[[Image.Image], Image.Image] | None = None
-    """Changes the picture before the model's own processing."""
+    change_image: Callable[[Image.Image], Image.Image] | None = None
+    """Changes the image before the model's own processing."""
     noise: Callable[[FloatArray, np.random.Generator], FloatArray] | None = None
     """Changes the normalised pixel values, with random numbers that belong to the example alone."""
     seed: int = 0

@@ -1,4 +1,4 @@
-"""Multi-frequency contrastive decoding (MFCD): fine detail and coarse light alone are not evidence."""
+"""Multi-frequency contrastive decoding (MFCD): contrasts the image with its low and its high frequencies."""
 
 from __future__ import annotations
 
@@ -71,20 +71,20 @@ class MFCD(Method):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The picture, its coarse structure, its fine detail."""
+        """The image, its coarse structure, its fine detail."""
         return (
             IMAGE,
-            View("low", picture=partial(low_pass, cutoff=self.low_cutoff)),
-            View("high", picture=partial(high_pass, cutoff=self.high_cutoff)),
+            View("low", change_image=partial(low_pass, cutoff=self.low_cutoff)),
+            View("high", change_image=partial(high_pass, cutoff=self.high_cutoff)),
         )
 
     def combine(self, streams: Sequence[Tensor]) -> Tensor:
-        """Contrast the picture with both."""
+        """Contrast the image with both."""
         image, low, high = streams
         return (1.0 + self.low_weight + self.high_weight) * image - self.low_weight * low - self.high_weight * high
 
     def plausible(self, image_logits: Tensor) -> Tensor:
-        """What the whole picture makes reasonably probable."""
+        """What the whole image makes reasonably probable."""
         return keep_probable(image_logits, self.beta)
 
     def matched(self) -> Self:

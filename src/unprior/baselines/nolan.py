@@ -1,4 +1,4 @@
-"""NoLan: subtract the language prior at every token, more where it agrees with the picture."""
+"""NoLan: subtracts the language prior at every token, more where it agrees with the image."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NoLan(Method):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """With and without the picture."""
+        """With and without the image."""
         return IMAGE, TEXT
 
     def combine(self, streams: Sequence[Tensor]) -> Tensor:

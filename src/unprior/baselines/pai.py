@@ -1,4 +1,4 @@
-"""PAI: attend more to the image, and contrast with the text alone."""
+"""PAI: makes the model attend more to the image, and contrasts it with the text alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PAI(Method):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """With the picture, attended to more, and without."""
+        """With the image, attended to more, and without."""
         return IMAGE, TEXT
 
     def combine(self, streams: Sequence[Tensor]) -> Tensor:
@@ -45,7 +45,7 @@ class PAI(Method):
         return self.gamma * (image - text) + text if self.gamma != 1.0 else image
 
     def plausible(self, image_logits: Tensor) -> Tensor:
-        """What the picture makes at least a little probable."""
+        """What the image makes at least a little probable."""
         return keep_probable(image_logits, self.beta)
 
     def matched(self) -> Self:

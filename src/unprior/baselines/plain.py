@@ -1,4 +1,4 @@
-"""No method at all: the decoder that all others change, and so their matched reference."""
+"""Plain greedy decoding: the matched reference of the methods that change it."""
 
 from __future__ import annotations
 

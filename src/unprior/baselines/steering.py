@@ -1,4 +1,4 @@
-"""Hidden states of a decoder: read after each layer, or steered after one, by hooks that always go away."""
+"""Hidden states of a decoder: read after each layer, or steered after one, by hooks that are always removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Visual contrastive decoding (VCD): what a noisy picture suggests as strongly as the clear one is not evidence."""
+"""Visual contrastive decoding (VCD): contrasts the image with a noisy copy of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MIN_VARIANCE, _MAX_VARIANCE = 1e-5, 0.005
 
 
 def diffusion_coefficients(step: int) -> tuple[float, float]:
-    """Weights of picture and noise after the steps 0 … ``step`` of forward diffusion.
+    """Weights of image and noise after the steps 0 … ``step`` of forward diffusion.
 
     >>> [round(value, 5) for value in diffusion_coefficients(500)]
     [0.86302, 0.50517]
@@ -30,8 +30,8 @@ def diffusion_coefficients(step: int) -> tuple[float, float]:
 
 def diffuse(pixels: FloatArray, generator: np.random.Generator, *, step: int) -> FloatArray:
     """Normalised pixel values after forward diffusion."""
-    picture, noise = diffusion_coefficients(step)
-    return np.asarray(picture * pixels + noise * generator.standard_normal(pixels.shape))
+    image, noise = diffusion_coefficients(step)
+    return np.asarray(image * pixels + noise * generator.standard_normal(pixels.shape))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class VCD(Method):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The picture, and the picture with noise."""
+        """The image, and the image with noise."""
         return IMAGE, View("noisy", noise=partial(diffuse, step=self.step), seed=self.seed)
 
     def combine(self, streams: Sequence[Tensor]) -> Tensor:
@@ -67,7 +67,7 @@ class VCD(Method):
         return (1.0 + self.alpha) * image - self.alpha * noisy
 
     def plausible(self, image_logits: Tensor) -> Tensor:
-        """What the clear picture makes at least a little probable."""
+        """What the clear image makes at least a little probable."""
         return keep_probable(image_logits, self.beta)
 
     def matched(self) -> Self:

@@ -1,4 +1,4 @@
-"""Annotation files as they are published: found, read, and refused with the place when they are broken."""
+"""Annotation files as they are published: finding and reading them, with errors that name the place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a benchmark besides its questions: where it comes from, how large it is, what is wrong with it."""
+"""Facts about a benchmark: where it comes from, how large it is, what is wrong with it."""
 
 from __future__ import annotations
 

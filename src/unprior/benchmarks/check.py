@@ -1,4 +1,4 @@
-"""Is a benchmark on disk what was published? Every file, every count."""
+"""Whether a benchmark on disk is what was published: every file and every count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConflictVIS: pictures of uncommon actions and places, with yes/no and multiple-choice questions."""
+"""ConflictVIS: images of uncommon actions and places, with yes/no and multiple-choice questions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = re.compile(r"\w[\w.-]{0,99}")
 
 CARD = Card(
     name="conflictvis",
-    about="374 yes/no and 374 multiple-choice questions about pictures of uncommon actions and places; no pairs",
+    about="374 yes/no and 374 multiple-choice questions about images of uncommon actions and places; no pairs",
     published="hub dataset xiaoyuanliu/conflict_vis",
     revision="main, not pinned",
     licence="see the dataset's page",
@@ -63,7 +63,7 @@ def _name(number: Any) -> str:
 
 
 def _unpack(paths: Sequence[Path], rows: Sequence[dict[str, Any]], folder: Path) -> dict[str, Path]:
-    """The image of every question; the questions of an id share a file where they show the same picture."""
+    """The image of every question; the questions of an id share a file where they show the same image."""
     wanted = {_key(row) for row in rows if row["question_type"] in _TASKS}
     index = folder / "conflictvis.json"
     try:

@@ -1,4 +1,4 @@
-"""Downloads that survive: resumed where they broke, checked against published checksums, whole or not there."""
+"""Downloads: resumed after a broken connection, checked against published checksums, complete or not there."""
 
 from __future__ import annotations
 

@@ -41,4 +41,4 @@ class Entry:
     sources: tuple[Source, ...] = ()
     """Where its files are downloaded from, in this order."""
     drawn: bool = False
-    """Whether loading draws the pictures, from a seed, instead of reading files."""
+    """Whether loading draws the images, from a seed, instead of reading files."""

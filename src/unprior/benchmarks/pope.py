@@ -1,4 +1,4 @@
-"""POPE: is an object in the picture? 9,000 questions about 500 photographs, in three ways to choose absent objects."""
+"""POPE: is an object in the image? 9,000 questions about 500 photographs, with absent objects chosen in three ways."""
 
 from __future__ import annotations
 

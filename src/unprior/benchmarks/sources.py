@@ -16,7 +16,7 @@ from unprior.benchmarks.schema import Benchmark
 from unprior.errors import UnpriorError
 
 _MAX_PAGES = 10_000
-_LONGEST_NAME, _LONGEST_PATH = 255, 1024
+_MAX_NAME, _MAX_PATH = 255, 1024
 """Bytes: what file systems permit in one name, and more than any path of a dataset has."""
 _COMMIT = re.compile(r"[0-9A-Za-z]+")
 
@@ -200,7 +200,7 @@ def _is_inside(path: Any) -> bool:
     names = path.split("/")
     longest = max(len(os.fsencode(name)) for name in names)
     plain = all(name.strip(". ") for name in names) and not PurePosixPath(path).is_absolute()
-    return plain and longest <= _LONGEST_NAME and len(os.fsencode(path)) <= _LONGEST_PATH
+    return plain and longest <= _MAX_NAME and len(os.fsencode(path)) <= _MAX_PATH
 
 
 def _fits(path: str, patterns: tuple[str, ...]) -> bool:

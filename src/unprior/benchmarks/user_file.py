@@ -1,4 +1,4 @@
-"""Questions of your own as a benchmark: JSON lines with an image, a question and its options."""
+"""Your own questions as a benchmark: JSON lines with an image, a question and its options."""
 
 from __future__ import annotations
 

@@ -314,7 +314,7 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def _content(state: FittedState) -> dict[str, Any]:
-    from unprior import __version__
+    from unprior._version import __version__
 
     parameters, outcomes, model = state.parameters, state.outcomes, state.chosen.model
     selection = asdict(state.selection)

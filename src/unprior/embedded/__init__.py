@@ -1,4 +1,4 @@
-"""The model that comes with the package: small, trained on the microworld, and a believer in its prior.
+"""The model that comes with the package: small, trained on the microworld, with a strong prior.
 
 It is a petri dish for the method, not a useful model; ``README.md`` beside the weights is its card.
 """

@@ -1,4 +1,4 @@
-"""Batches that survive their members: what cannot be done together is done in parts."""
+"""Batches whose faulty members do not affect the others: what fails together is done in parts."""
 
 from __future__ import annotations
 

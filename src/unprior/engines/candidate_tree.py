@@ -1,4 +1,4 @@
-"""Candidates as a tree of tokens: what begins alike is read once."""
+"""Candidates as a tree of tokens: a common beginning is read once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from unprior.engines.protocol import CandidateScores
+from unprior.errors import UnpriorError
 
 Token = int | str
 """A token's number; its text where a server does not tell numbers."""
@@ -33,6 +34,22 @@ def branch_points(candidates: Sequence[Beginning]) -> dict[Beginning, tuple[Toke
         for depth, token in enumerate(tokens):
             following.setdefault(tokens[:depth], {})[token] = None
     return {beginning: tuple(following[beginning]) for beginning in sorted(following, key=len)}
+
+
+def tokens_after(prompt: list[int], joint: list[int], candidate: str) -> list[int]:
+    """Tokens of a candidate, given those of the prompt and of both together.
+
+    >>> tokens_after([1, 2], [1, 2, 7], " A")
+    [7]
+    """
+    if joint[: len(prompt)] != prompt:
+        raise UnpriorError(
+            f"candidate {candidate!r} changes how the end of the prompt is tokenised; choose another "
+            f"continuation in the prompt layout"
+        )
+    if len(joint) == len(prompt):
+        raise UnpriorError(f"candidate {candidate!r} tokenises to nothing")
+    return joint[len(prompt) :]
 
 
 def sum_up(candidates: Sequence[Beginning], read: Mapping[Beginning, NextTokens]) -> CandidateScores:

@@ -1,4 +1,4 @@
-"""Which differences between two ways to one score a model's precision explains."""
+"""Which differences between two computations of one score a model's precision explains."""
 
 from __future__ import annotations
 

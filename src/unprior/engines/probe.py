@@ -1,4 +1,4 @@
-"""One fixed question whose rendered prompts tell whether two engines ask a model in the same words."""
+"""One fixed question whose rendered prompts show whether two engines ask a model in the same words."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""What an engine is: something that answers a question about an image and scores candidate answers exactly."""
+"""What an engine is: it answers a question about an image and scores candidate answers exactly."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -76,7 +78,14 @@ class QueryFailure:
     reason: str
 
 
-class Described(Protocol):
+def fingerprint_of(identity: Mapping[str, str], layout: PromptLayout, max_new_tokens: int, **more: object) -> str:
+    """The fingerprint of an engine, from everything that may change a result."""
+    # Stored results are found by it, so the names of its parts never change.
+    content = {**identity, "layout": repr(layout), "most_new_tokens": max_new_tokens, **more}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+class EngineInfo(Protocol):
     """What can be known of an engine without asking it anything: enough to plan a run."""
 
     @property
@@ -111,7 +120,7 @@ class Described(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class EngineInfo:
+class RemoteEngineInfo:
     """What is known of an engine that is somewhere else; see :class:`Engine` for the fields."""
 
     name: str
@@ -122,7 +131,7 @@ class EngineInfo:
     model_type: str | None
 
     @classmethod
-    def of(cls, engine: Described) -> EngineInfo:
+    def from_engine(cls, engine: EngineInfo) -> RemoteEngineInfo:
         """Describe an engine."""
         return cls(
             engine.name,
@@ -135,7 +144,7 @@ class EngineInfo:
 
 
 @runtime_checkable
-class Engine(Described, Protocol):
+class Engine(EngineInfo, Protocol):
     """A vision-language model that answers and scores.
 
     Batch forms give one result per query, in order; a query that cannot be done yields a

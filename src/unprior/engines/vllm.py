@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -15,9 +14,10 @@ from PIL import Image
 
 from unprior.engines.batches import work_in_parts
 from unprior.engines.candidate_tree import Beginning, NextTokens, branch_points, sum_up
-from unprior.engines.openai.answers import MAX_NAMED_TOKENS
+from unprior.engines.local import LocalEngine
+from unprior.engines.openai.replies import MAX_NAMED_TOKENS
 from unprior.engines.precision import explained_difference
-from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
+from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure, fingerprint_of
 from unprior.engines.transformers.source import Source
 from unprior.engines.transformers.tokens import PromptEncoder, PromptTokens
 from unprior.errors import UnpriorError
@@ -27,7 +27,7 @@ MAX_NEW_TOKENS = 64
 _BATCH = 64
 
 
-class VllmEngine:
+class VllmEngine(LocalEngine):
     """Original answers and exact candidate scores from a model that vLLM runs in this process.
 
     Prompts are laid out and tokenised as in the transformers engine, so the two score the same tokens.
@@ -47,7 +47,7 @@ class VllmEngine:
     options
         Further settings of ``vllm.LLM``, e.g. ``{"tensor_parallel_size": 4, "max_model_len": 4096}``; they are part of
         the fingerprint.
-    most_new_tokens
+    max_new_tokens
         Longest original answer, in tokens; a thinking model needs more than the paper's 64.
     trust_remote_code
         Run Python code that lies beside the weights; a hub model then needs a full commit as revision.
@@ -62,7 +62,7 @@ class VllmEngine:
         layout: PromptLayout | None = None,
         name: str | None = None,
         options: dict[str, Any] | None = None,
-        most_new_tokens: int = MAX_NEW_TOKENS,
+        max_new_tokens: int = MAX_NEW_TOKENS,
         trust_remote_code: bool = False,
     ) -> None:
         """Load the model."""
@@ -78,7 +78,7 @@ class VllmEngine:
         from unprior.engines.transformers.loading import load_processor, quiet, stores_single_precision
 
         self._layout, self._name = layout or PromptLayout(), name or str(model)
-        self.most_new_tokens = most_new_tokens
+        self.max_new_tokens = max_new_tokens
         """Longest original answer."""
         settings = {"limit_mm_per_prompt": {"image": 1}, "logprobs_mode": "raw_logprobs", "seed": 0, **(options or {})}
         hint = "check the folder or hub id and the settings; vLLM may have said more above"
@@ -93,19 +93,9 @@ class VllmEngine:
             self._identity = self._describe(source, options or {})
 
     @property
-    def name(self) -> str:
-        """What score tables call the model."""
-        return self._name
-
-    @property
     def model_type(self) -> str | None:
         """The architecture, as the model's configuration calls it."""
         return getattr(self.llm.llm_engine.model_config.hf_config, "model_type", None)
-
-    @property
-    def layout(self) -> PromptLayout:
-        """The wording around questions."""
-        return self._layout
 
     @property
     def capabilities(self) -> Capabilities:
@@ -113,15 +103,9 @@ class VllmEngine:
         return Capabilities(exact_scores=True, batch_size=_BATCH)
 
     @property
-    def identity(self) -> dict[str, str]:
-        """What the fingerprint is made of, for people."""
-        return dict(self._identity)
-
-    @property
     def fingerprint(self) -> str:
         """Changes with weights, precision, preprocessing, layout, settings and library versions."""
-        content = {**self._identity, "layout": repr(self._layout), "most_new_tokens": self.most_new_tokens}
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return fingerprint_of(self._identity, self._layout, self.max_new_tokens)
 
     @property
     def tolerance(self) -> float:
@@ -131,13 +115,6 @@ class VllmEngine:
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         """Greedy answer to one question."""
         return self._write([self.encoder.encode(Query(image, question, ()))])[0]
-
-    def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
-        """Exact scores of candidate answers to one question."""
-        result = self.score_batch([Query(image, question, tuple(candidates))])[0]
-        if isinstance(result, QueryFailure):
-            raise UnpriorError(result.reason)
-        return result
 
     def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
         """Scores for many queries."""
@@ -156,7 +133,7 @@ class VllmEngine:
         return [Answered(text, scored) for text, scored in zip(texts, scores, strict=True)]
 
     def _write(self, prompts: list[PromptTokens]) -> list[str]:
-        settings = [{"max_tokens": self.most_new_tokens}] * len(prompts)
+        settings = [{"max_tokens": self.max_new_tokens}] * len(prompts)
         written = self._generate([_request(prompt, prompt.original) for prompt in prompts], settings)
         return [self.encoder.written(list(one.token_ids)) for one in written]
 

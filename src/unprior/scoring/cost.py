@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields, replace
 from operator import add, attrgetter
 
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines.openai.answers import MAX_NAMED_TOKENS
-from unprior.engines.openai.request_sizes import ANSWER_HEAD, REQUEST_HEAD, SAME_END, CandidateTree, Sizes
+from unprior.engines.openai.replies import MAX_NAMED_TOKENS
+from unprior.engines.openai.sizes import ANSWER_HEAD, REQUEST_HEAD, SAME_END, CandidateTree, Sizes
 from unprior.prompts import PromptLayout
 
 _TOKENIZE, _TOKENIZED = 150, 50  # JSON around the text or the tokens

@@ -18,7 +18,7 @@ from pathlib import Path
 from PIL import Image
 
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines.protocol import Described
+from unprior.engines.protocol import EngineInfo
 from unprior.errors import UnpriorError, did_you_mean
 from unprior.images import ImageError, mean_image, open_image, read_image_file
 from unprior.prompts import PromptLayout
@@ -98,7 +98,7 @@ class ScoringPlan:
 
     def __init__(
         self,
-        engine: Described,
+        engine: EngineInfo,
         benchmark: Benchmark,
         *,
         views: Sequence[str] = (),
@@ -183,7 +183,7 @@ class ScoringPlan:
         return None if first is None else mean_image(chain([first], images), self.resize_to or _MEAN_SIDE)
 
 
-def engine_provenance(engine: Described, resize_to: int | None) -> Provenance:
+def engine_provenance(engine: EngineInfo, resize_to: int | None) -> Provenance:
     """How an engine makes scores, with the prior asked for without an image."""
     identity = engine.identity
     known = {name: identity.get(name) for name in ("engine", "weights", "served_model", "prompt", "dtype")}
@@ -202,7 +202,7 @@ def engine_provenance(engine: Described, resize_to: int | None) -> Provenance:
 
 def _versions(identity: Mapping[str, str]) -> dict[str, str]:
     """Libraries that took part, a server's own among them."""
-    from unprior import __version__
+    from unprior._version import __version__
 
     server = {identity.get("software") or "server": identity.get("version", "")}
     libraries = {name: identity.get(name, "") for name in _LIBRARIES} | server | {"unprior": __version__}

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from unprior import UnpriorError
-from unprior.baselines.revis.data import WORLD, microworld_data, picture, read_revis_data
+from unprior.baselines.revis.data import WORLD, loaded_image, microworld_data, read_revis_data
 from unprior.benchmarks.microworld import BENCHMARK_SEEDS, TRAINING_SEEDS
 
 CAPTION = {"image": "a.png", "caption": "a cat", "hallucinated": "a dog"}
@@ -31,20 +31,20 @@ def test_the_drawn_examples_are_of_a_world_that_is_neither_reported_on_nor_train
         assert seed not in TRAINING_SEEDS
 
 
-def test_drawn_captions_are_true_of_odd_pictures_and_hallucinations_are_ordinary() -> None:
+def test_drawn_captions_are_true_of_odd_images_and_hallucinations_are_ordinary() -> None:
     data = microworld_data(captions=2, questions=4)
     assert len(data.captions) == 2
     first = data.captions[0]
     assert first.caption == "a hand with 7 fingers"
     assert first.hallucinated == "a hand with 5 fingers"
-    assert picture(first.image).size == (288, 288)
+    assert loaded_image(first.image).size == (288, 288)
 
 
 def test_half_of_the_drawn_questions_ask_for_what_is_not_there() -> None:
     data = microworld_data(captions=1, questions=20)
     answers = [question.answer for question in data.questions]
     assert (answers.count("yes"), answers.count("no")) == (10, 10)
-    # The counterfactual picture of a pair comes first; neither side may give the answer away.
+    # The counterfactual image of a pair comes first; neither side may give the answer away.
     assert set(answers[::2]) == set(answers[1::2]) == {"yes", "no"}
 
 
@@ -58,7 +58,7 @@ def test_a_file_is_read_with_images_beside_it(tmp_path: Path) -> None:
     assert data.captions[0].image == tmp_path / "a.png"
     assert (data.captions[0].caption, data.captions[0].hallucinated) == ("a cat", "a dog")
     assert (data.questions[0].question, data.questions[0].answer) == ("Is there a dog in the image?", "no")
-    assert picture(data.questions[0].image).getpixel((0, 0)) == (255, 0, 0)
+    assert loaded_image(data.questions[0].image).getpixel((0, 0)) == (255, 0, 0)
 
 
 def test_only_the_first_examples_of_a_long_file_are_used(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""REVIS from pictures to vectors: a planted direction is found, and the embedded model is read as it answers."""
+"""REVIS from images to vectors: a planted direction is found, and the embedded model is read as it answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 from unprior import UnpriorError
-from unprior.baselines.revis.data import CaptionExample, PresenceExample, RevisData, microworld_data, picture
+from unprior.baselines.revis.data import CaptionExample, PresenceExample, RevisData, loaded_image, microworld_data
 from unprior.baselines.revis.directions import cosine, risk
 from unprior.baselines.revis.fit import fit_revis
 from unprior.baselines.revis.vectors import RevisVectors
@@ -38,20 +38,20 @@ def vectors(embedded: TransformersEngine, small: RevisData) -> RevisVectors:
 
 
 @pytest.fixture
-def about_pictures(pictures: list[Image.Image]) -> RevisData:
+def about_images(images: list[Image.Image]) -> RevisData:
     """A little data for random models."""
     captions = ("a cat", "a hand with six fingers", "three lines")
     return RevisData(
         tuple(
-            CaptionExample(image, text, "a dog with four legs") for image, text in zip(pictures, captions, strict=False)
+            CaptionExample(image, text, "a dog with four legs") for image, text in zip(images, captions, strict=False)
         ),
-        tuple(PresenceExample(image, "Is there a dog in the image?", "no") for image in pictures[:3]),
-        "pictures",
+        tuple(PresenceExample(image, "Is there a dog in the image?", "no") for image in images[:3]),
+        "images",
     )
 
 
 def test_a_direction_planted_where_an_image_is_seen_is_recovered(
-    deep_folder: Callable[[str], Path], about_pictures: RevisData
+    deep_folder: Callable[[str], Path], about_images: RevisData
 ) -> None:
     engine = TransformersEngine(deep_folder("llava"), device="cpu", self_test=False)
     planted = torch.nn.functional.normalize(torch.randn(64, generator=torch.Generator().manual_seed(1)), dim=0)
@@ -66,7 +66,7 @@ def test_a_direction_planted_where_an_image_is_seen_is_recovered(
 
     engine.model.register_forward_pre_hook(look, with_kwargs=True)
     engine.model.get_decoder().layers[2].register_forward_hook(plant)
-    found = fit_revis(engine, about_pictures)
+    found = fit_revis(engine, about_images)
     assert found.visual.shape == found.prior.shape == (4, 64)
     assert cosine(found.visual[2], planted.numpy()) > 0.95
     assert np.linalg.norm(found.visual[2]) == pytest.approx(100, rel=0.1)
@@ -74,12 +74,12 @@ def test_a_direction_planted_where_an_image_is_seen_is_recovered(
 
 
 def test_every_architecture_can_be_fitted_whatever_the_batches(
-    deep_engine: TransformersEngine, about_pictures: RevisData
+    deep_engine: TransformersEngine, about_images: RevisData
 ) -> None:
     steps: list[tuple[int, int]] = []
-    together = fit_revis(deep_engine, about_pictures, report=lambda *step: steps.append(step))
+    together = fit_revis(deep_engine, about_images, report=lambda *step: steps.append(step))
     assert steps[-1] == (16, 16)  # four readings of three captions, “no image is given”, three questions
-    alone = fit_revis(deep_engine, about_pictures, batch_size=1)
+    alone = fit_revis(deep_engine, about_images, batch_size=1)
     np.testing.assert_allclose(together.visual, alone.visual, atol=2e-3)
     np.testing.assert_allclose(np.abs(together.prior), np.abs(alone.prior), atol=2e-3)
     assert together.strength == (1.6 if str(deep_engine.model_type).startswith("qwen") else 1.1)
@@ -103,7 +103,10 @@ def test_directions_are_those_of_plain_passes_over_the_captions(
 ) -> None:
     def read(caption: Callable[[CaptionExample], str], blind: bool) -> np.ndarray:
         return np.stack(
-            [state_by_hand(embedded, None if blind else picture(one.image), caption(one)) for one in small.captions]
+            [
+                state_by_hand(embedded, None if blind else loaded_image(one.image), caption(one))
+                for one in small.captions
+            ]
         )
 
     def true(one: CaptionExample) -> str:
@@ -129,10 +132,10 @@ def test_false_positives_and_factual_answers_are_those_of_the_model_itself(
     texts = [embedded.layout.user_text(one.question, YES_NO, None) for one in small.questions]
     risks: dict[str, list[float]] = {"false_positives": [], "factual": []}
     for one, text in zip(small.questions, texts, strict=True):
-        answer = parse_answer(embedded.original_answer(picture(one.image), text), YES_NO)
+        answer = parse_answer(embedded.original_answer(loaded_image(one.image), text), YES_NO)
         if answer not in (one.answer, "yes"):
             continue
-        inputs = embedded.original_inputs([embedded.encoder.encode(Query(picture(one.image), text, ()))])
+        inputs = embedded.original_inputs([embedded.encoder.encode(Query(loaded_image(one.image), text, ()))])
         with torch.inference_mode():
             states = embedded.model(**inputs, output_hidden_states=True).hidden_states
         kind = "factual" if answer == one.answer else "false_positives"
@@ -158,7 +161,7 @@ def test_steering_changes_what_the_model_sees_and_is_undone(
 ) -> None:
     assert vectors.choice.layer is not None, vectors.choice.reason
     one = small.questions[0]
-    inputs = embedded.original_inputs([embedded.encoder.encode(Query(picture(one.image), one.question, ()))])
+    inputs = embedded.original_inputs([embedded.encoder.encode(Query(loaded_image(one.image), one.question, ()))])
     plain = embedded.reader.read(inputs).logits
     with vectors.steering(embedded.model):
         assert not torch.allclose(embedded.reader.read(inputs).logits, plain, atol=1e-3)

@@ -1,5 +1,6 @@
-"""The benchmark: quotas, split, questions and labels, pictures on disk."""
+"""The benchmark: quotas, split, questions and labels, images on disk."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from unprior.errors import UnpriorError
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("world")
+def folder(drawn_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(drawn_world, tmp_path_factory.mktemp("world"), dirs_exist_ok=True))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_every_concept_appears_and_seeds_differ(seed: int) -> None:
     assert everything != list(pairs(seed + 1))
 
 
-def test_each_picture_has_one_choice_and_one_claim(world: Benchmark) -> None:
+def test_each_image_has_one_choice_and_one_claim(world: Benchmark) -> None:
     assert world.name == "microworld-3"
     assert len(world) == 1200
     assert Counter((example.task, example.side) for example in world) == {
@@ -90,7 +91,7 @@ def test_presence_is_half_yes_and_half_no(folder: Path, world: Benchmark) -> Non
         assert example.pair_id is None
 
 
-def test_pictures_are_drawn_once(folder: Path, world: Benchmark) -> None:
+def test_images_are_drawn_once(folder: Path, world: Benchmark) -> None:
     paths = {example.image for example in world}
     assert len(paths) == 600
     with Image.open(min(paths)) as image:
@@ -106,7 +107,7 @@ def test_pictures_are_drawn_once(folder: Path, world: Benchmark) -> None:
 
 
 def test_a_folder_holds_one_world(folder: Path, world: Benchmark) -> None:
-    with pytest.raises(UnpriorError, match="holds the pictures of seed 3"):
+    with pytest.raises(UnpriorError, match="holds the images of seed 3"):
         microworld(folder, 4)
 
 

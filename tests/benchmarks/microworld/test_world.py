@@ -43,18 +43,18 @@ def test_texts_fit_their_templates(concept: Concept) -> None:
 
 @each_concept
 def test_states_look_different_at_the_size_a_small_model_sees(concept: Concept) -> None:
-    pictures = {
+    images = {
         state: np.asarray(render(concept, state, "seed", size=144, clean=True).resize((72, 72)), dtype=float)
         for state in concept.states
     }
     for first, second in combinations(concept.states, 2):
-        changed = np.abs(pictures[first] - pictures[second]).max(axis=2) > 40
+        changed = np.abs(images[first] - images[second]).max(axis=2) > 40
         assert changed.sum() >= 30, f"{first} and {second} differ in {changed.sum()} of 5184 pixels"
 
 
 @each_concept
 def test_looks_do_not_depend_on_the_state(concept: Concept) -> None:
-    """Chance is used in the same way whatever the state, so the two pictures of a pair are alike in all else."""
+    """Chance is used in the same way whatever the state, so the two images of a pair are alike in all else."""
     after = []
     for state in concept.states:
         rng = random.Random(5)
@@ -64,7 +64,7 @@ def test_looks_do_not_depend_on_the_state(concept: Concept) -> None:
 
 
 @each_concept
-def test_a_seed_gives_the_same_picture_and_another_seed_another(concept: Concept) -> None:
+def test_a_seed_gives_the_same_image_and_another_seed_another(concept: Concept) -> None:
     first, again, other = (render(concept, concept.ordinary, seed, size=72).tobytes() for seed in ("1", "1", "2"))
     assert first == again != other
 

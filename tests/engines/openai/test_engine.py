@@ -21,9 +21,9 @@ from replayed_vllm import MODEL, ReplayedVllm
 from served_engines import CHAT, HASTY, LONG, QUESTION, SHORT, TimeLimits, assert_right, served
 from unprior import UnpriorError
 from unprior.benchmarks.user_file import read_questions
-from unprior.engines.openai.answers import written_text
 from unprior.engines.openai.client import RetryPolicy
 from unprior.engines.openai.engine import HttpEngine
+from unprior.engines.openai.replies import written_text
 from unprior.engines.protocol import CandidateScores, Engine, Query, QueryFailure
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.prompts import is_cut_off, parse_answer
@@ -32,10 +32,10 @@ from unprior.scoring.store import ScoreStore
 
 
 @pytest.fixture
-def queries(pictures: list[Image.Image]) -> list[Query]:
-    images = [*pictures, None]
+def queries(images: list[Image.Image]) -> list[Query]:
+    images = [*images, None]
     return [Query(image, f"{index}: {QUESTION}", SHORT) for index, image in enumerate(images)] + [
-        Query(image, QUESTION, LONG) for image in (pictures[0], None)
+        Query(image, QUESTION, LONG) for image in (images[0], None)
     ]
 
 
@@ -50,8 +50,8 @@ def test_scores_and_answers_are_those_of_the_model(llava: TransformersEngine, qu
         assert_right(llava, [one], [engine.score_candidates(one.image, one.text, one.candidates)])
 
 
-def test_every_chat_template_is_continued_as_here(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
-    queries = [Query(image, QUESTION, candidates) for image in (pictures[1], None) for candidates in (SHORT, LONG)]
+def test_every_chat_template_is_continued_as_here(engine: TransformersEngine, images: list[Image.Image]) -> None:
+    queries = [Query(image, QUESTION, candidates) for image in (images[1], None) for candidates in (SHORT, LONG)]
     with served(ReplayedVllm(engine)) as (client, _):
         assert_right(engine, queries, client.score_batch(queries))
 
@@ -104,7 +104,7 @@ def test_a_wrong_answer_never_becomes_a_score(llava: TransformersEngine, queries
         assert_right(llava, [queries[0], queries[2]], [first, third])
         assert isinstance(second, QueryFailure)
         assert "a wrong answer" in second.reason
-        assert server.faults[fault] == HASTY.attempts
+        assert server.faults[fault] == HASTY.max_attempts
 
 
 def test_a_server_s_wish_to_wait_is_honoured(llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_a_server_s_wish_to_wait_is_honoured(llava: TransformersEngine, monkeypa
         assert pauses == [17.0, 17.0]
         once, server.retry_after = iter(["429"]), "9" * 400
         engine.score_candidates(None, QUESTION, SHORT)
-        assert pauses[2:] == [HASTY.longest_wait]
+        assert pauses[2:] == [HASTY.max_wait]
 
 
 def test_a_request_that_is_refused_is_not_repeated(llava: TransformersEngine, queries: list[Query]) -> None:
@@ -162,7 +162,7 @@ def test_connections_are_used_again(llava: TransformersEngine, queries: list[Que
     with served(ReplayedVllm(llava), plan, concurrency=3) as (engine, _):
         assert_right(llava, queries, engine.answer_batch(queries))
         engine.answer_batch(queries)
-        assert len(engine._client._lanes) == 3
+        assert len(engine._client._clients) == 3
 
 
 def test_candidates_behind_different_ends_are_tokenised_at_once_and_few_are_kept(
@@ -193,31 +193,31 @@ def test_candidates_behind_different_ends_are_tokenised_at_once_and_few_are_kept
 def test_equal_servers_take_turns_and_others_are_refused(llava: TransformersEngine, queries: list[Query]) -> None:
     replayed = ReplayedVllm(llava)
     with FaultyServer(replayed) as first, FaultyServer(replayed) as second:
-        engine = HttpEngine(MODEL, [first.url + "/v1", second.url + "/"], patience=HASTY)
+        engine = HttpEngine(MODEL, [first.url + "/v1", second.url + "/"], retry_policy=HASTY)
         assert_right(llava, queries, engine.score_batch(queries))
         assert min(first.requests, second.requests) > len(queries) // 2
         engine.close()
         refused = pytest.raises(UnpriorError, match="the servers differ for tiny")
         with FaultyServer(ReplayedVllm(llava, version="0.31.0")) as other, refused:
-            HttpEngine(MODEL, [first.url, other.url], patience=HASTY)
+            HttpEngine(MODEL, [first.url, other.url], retry_policy=HASTY)
 
 
 @contextmanager
 def two_servers(
-    llava: TransformersEngine, patience: RetryPolicy = HASTY, concurrency: int = 4
+    llava: TransformersEngine, retry_policy: RetryPolicy = HASTY, concurrency: int = 4
 ) -> Iterator[tuple[HttpEngine, tuple[FaultyServer, FaultyServer]]]:
     replayed = ReplayedVllm(llava)
     with FaultyServer(replayed) as first, FaultyServer(replayed) as second:
-        engine = HttpEngine(MODEL, [first.url, second.url], concurrency=concurrency, patience=patience)
+        engine = HttpEngine(MODEL, [first.url, second.url], concurrency=concurrency, retry_policy=retry_policy)
         try:
             yield engine, (first, second)
         finally:
             engine.close()
 
 
-def test_all_requests_of_a_query_go_to_one_server(llava: TransformersEngine, pictures: list[Image.Image]) -> None:
+def test_all_requests_of_a_query_go_to_one_server(llava: TransformersEngine, images: list[Image.Image]) -> None:
     places: dict[str, list[int]] = {}
-    queries = [Query(pictures[0], f"{index}: {QUESTION}", LONG) for index in range(6)]
+    queries = [Query(images[0], f"{index}: {QUESTION}", LONG) for index in range(6)]
     with two_servers(llava) as (engine, servers):
         for index, server in enumerate(servers):
             server.plan = lambda _number, path, body, index=index: (
@@ -251,8 +251,11 @@ def test_a_server_that_refuses_leaves_its_questions_to_the_other(
 def test_a_server_that_hangs_rests(
     llava: TransformersEngine, queries: list[Query], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits, patience = TimeLimits(monkeypatch), RetryPolicy(attempts=9, first_delay=0.001, timeout=7.0, rest=1e6)
-    with two_servers(llava, patience, concurrency=1) as (engine, (hanging, _)):
+    limits, retry_policy = (
+        TimeLimits(monkeypatch),
+        RetryPolicy(max_attempts=9, first_delay=0.001, timeout=7.0, cooldown=1e6),
+    )
+    with two_servers(llava, retry_policy, concurrency=1) as (engine, (hanging, _)):
         hanging.hang, hanging.plan = limits.end, lambda *_: "late"
         assert_right(llava, queries, engine.score_batch(queries))
         assert hanging.faults["late"] == 1
@@ -315,10 +318,12 @@ def test_a_key_that_cannot_be_one_is_named_and_not_shown(key: str, monkeypatch: 
     assert key not in str(refused.value)
 
 
-@pytest.mark.parametrize("rest", [1e6, 0.0])
-def test_when_a_server_dies_the_other_takes_over(llava: TransformersEngine, queries: list[Query], rest: float) -> None:
-    patience = RetryPolicy(attempts=9, first_delay=0.001, longest_delay=0.01, timeout=60.0, rest=rest)
-    with two_servers(llava, patience) as (engine, (dying, other)):
+@pytest.mark.parametrize("cooldown", [1e6, 0.0])
+def test_when_a_server_dies_the_other_takes_over(
+    llava: TransformersEngine, queries: list[Query], cooldown: float
+) -> None:
+    retry_policy = RetryPolicy(max_attempts=9, first_delay=0.001, max_delay=0.01, timeout=60.0, cooldown=cooldown)
+    with two_servers(llava, retry_policy) as (engine, (dying, other)):
         engine.score_batch(queries)
         last = dying.requests + 5
         dying.plan = lambda number, *_: dying.die() if number >= last else None
@@ -327,7 +332,7 @@ def test_when_a_server_dies_the_other_takes_over(llava: TransformersEngine, quer
         before = engine.requests - other.requests
         assert_right(llava, queries, engine.answer_batch(queries))
         in_vain = engine.requests - other.requests - before
-        assert in_vain == 0 if rest else in_vain >= len(queries) // 2  # a server that rests is not asked
+        assert in_vain == 0 if cooldown else in_vain >= len(queries) // 2  # a server that cools down is not asked
 
 
 def test_the_key_is_sent_and_never_told(
@@ -374,15 +379,15 @@ def test_addresses_are_checked(url: str, message: str) -> None:
 def test_a_wrong_address_or_model_is_named(llava: TransformersEngine) -> None:
     refused = pytest.raises(UnpriorError, match="does not serve other; --model must be one of: tiny")
     with FaultyServer(ReplayedVllm(llava)) as server, refused:
-        HttpEngine("other", [server.url], patience=HASTY)
+        HttpEngine("other", [server.url], retry_policy=HASTY)
     with pytest.raises(UnpriorError, match="the connection failed"):
-        HttpEngine(MODEL, [server.url], patience=HASTY)
+        HttpEngine(MODEL, [server.url], retry_policy=HASTY)
 
 
 def test_a_server_without_log_probabilities_is_refused(llava: TransformersEngine) -> None:
     refused = pytest.raises(UnpriorError, match="gives no log-probabilities for tiny")
     with FaultyServer(ReplayedVllm(llava, logprobs=False)) as server, refused:
-        HttpEngine(MODEL, [server.url], patience=HASTY)
+        HttpEngine(MODEL, [server.url], retry_policy=HASTY)
 
 
 @pytest.mark.parametrize("tokenizes", [True, False])

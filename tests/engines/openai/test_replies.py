@@ -35,8 +35,8 @@ KEY = "sk-" + "".join(random.Random(0).choices("abcdefghijklmnopqrstuvwxyz012345
 
 
 @pytest.fixture
-def queries(pictures: list[Image.Image]) -> list[Query]:
-    return [Query(image, f"{index}: {QUESTION}", SHORT) for index, image in enumerate([*pictures, None])]
+def queries(images: list[Image.Image]) -> list[Query]:
+    return [Query(image, f"{index}: {QUESTION}", SHORT) for index, image in enumerate([*images, None])]
 
 
 def test_the_model_that_replies_name_is_recorded_and_an_alias_is_remarked(llava: TransformersEngine) -> None:
@@ -210,7 +210,7 @@ def test_a_strange_reply_is_asked_for_again_and_then_named(
             engine.score_candidates(None, QUESTION, SHORT)
         assert tracemalloc.get_traced_memory()[1] < 100 * MEGABYTE
         tracemalloc.stop()
-        assert f"try {HASTY.attempts} of {HASTY.attempts}" in str(caught.value)
+        assert f"try {HASTY.max_attempts} of {HASTY.max_attempts}" in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [deep(100_000), deep(900), b"\xff" * 100, b"\x1b]0;title\x07", b""])

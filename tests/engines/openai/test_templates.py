@@ -41,10 +41,10 @@ def with_template(
 
 @pytest.mark.parametrize("template", [chat_templates.TRIMMING, chat_templates.THINKING], ids=["trimming", "thinking"])
 def test_what_a_template_changes_in_an_answer_goes_on_after_the_question(
-    with_template: Callable[[str], TransformersEngine], pictures: list[Image.Image], template: str
+    with_template: Callable[[str], TransformersEngine], images: list[Image.Image], template: str
 ) -> None:
     truth = with_template(template)
-    queries = [Query(image, QUESTION, asked) for image in (pictures[0], None) for asked in (SHORT, MANY_TOKENS)]
+    queries = [Query(image, QUESTION, asked) for image in (images[0], None) for asked in (SHORT, MANY_TOKENS)]
     assert max(truth.score_candidates(None, QUESTION, MANY_TOKENS).token_counts) > 3
     with served(ReplayedVllm(truth)) as (engine, server):
         assert ["thinking block" in remark for remark in engine.remarks] == [True] * (
@@ -64,14 +64,14 @@ def test_a_template_that_leaves_words_as_they_are_needs_no_remark(llava: Transfo
 
 @pytest.mark.parametrize("tells_prompt", [True, False])
 def test_servers_with_top_tokens_only_read_behind_the_right_beginning(
-    with_template: Callable[[str], TransformersEngine], pictures: list[Image.Image], tells_prompt: bool
+    with_template: Callable[[str], TransformersEngine], images: list[Image.Image], tells_prompt: bool
 ) -> None:
     truth = with_template(chat_templates.TRIMMING)
     replayed = ReplayedVllm(truth, named=False, tells_prompt=tells_prompt)
     with served(replayed) as (engine, _):
         assert engine.capabilities.top_k == 20
         seen = 0
-        for image in (pictures[0], None):
+        for image in (images[0], None):
             candidates = (*likely_pairs(replayed, image), " seventeen zebras", " no")
             exact = truth.score_candidates(image, QUESTION, candidates)
             scored = engine.score_candidates(image, QUESTION, candidates)
@@ -129,24 +129,24 @@ def test_probabilities_after_a_request_s_own_rule_are_noticed(
 
 @pytest.mark.parametrize("failing", [400, 500])
 def test_a_template_that_fails_on_answers_costs_no_row(
-    with_template: Callable[[str], TransformersEngine], pictures: list[Image.Image], failing: int
+    with_template: Callable[[str], TransformersEngine], images: list[Image.Image], failing: int
 ) -> None:
     truth = with_template(chat_templates.WORDS_ONLY)
-    queries = [Query(image, QUESTION, asked) for image in (pictures[0], None) for asked in (SHORT, LONG)]
+    queries = [Query(image, QUESTION, asked) for image in (images[0], None) for asked in (SHORT, LONG)]
     with served(ReplayedVllm(truth, parts=True, failing=failing)) as (engine, _):
         assert_right(truth, queries, engine.answer_batch(queries))
 
 
-def test_a_template_that_acts_otherwise_with_a_picture_is_noticed(
-    llava: TransformersEngine, with_template: Callable[[str], TransformersEngine], pictures: list[Image.Image]
+def test_a_template_that_acts_otherwise_with_an_image_is_noticed(
+    llava: TransformersEngine, with_template: Callable[[str], TransformersEngine], images: list[Image.Image]
 ) -> None:
-    behind_picture = chat_templates.TRIMMING
-    without = behind_picture.replace(" | trim", "")
+    behind_image = chat_templates.TRIMMING
+    without = behind_image.replace(" | trim", "")
     truth = with_template(without)
-    trimming = ReplayedVllm(with_template(behind_picture))
+    trimming = ReplayedVllm(with_template(behind_image))
     plain = ReplayedVllm(truth)
     candidates = (" seventeen", " seventeenth", " no")
-    queries = [Query(image, QUESTION, candidates) for image in (pictures[0], pictures[1], None)]
+    queries = [Query(image, QUESTION, candidates) for image in (images[0], images[1], None)]
     tokens = [tuple(found) for found in truth.encoder.encode(queries[-1]).candidates]
     with served(lambda path, body: (trimming if "image_url" in str(body) else plain)(path, body)) as (engine, server):
         assert engine.remarks == ()
@@ -182,4 +182,4 @@ def test_the_fingerprint_changes_with_the_chat_template(
     assert [key for key in identities[0] if identities[0][key] != identities[1][key]] == ["prompt"]
     other = FaultyServer(ReplayedVllm(with_template(chat_templates.TRIMMING)))
     with FaultyServer(ReplayedVllm(llava)) as first, other as second, pytest.raises(UnpriorError, match="lay out"):
-        HttpEngine(MODEL, [first.url, second.url], patience=HASTY)
+        HttpEngine(MODEL, [first.url, second.url], retry_policy=HASTY)

@@ -1,4 +1,4 @@
-"""Prompts with and without a picture differ by the picture alone, keep the whole question, and have one date."""
+"""Prompts with and without an image differ by the image alone, keep the whole question, and have one date."""
 
 from __future__ import annotations
 
@@ -49,21 +49,21 @@ def test_every_architecture_lays_out_both_prompts_alike(engine: TransformersEngi
     [
         (
             PLAIN.replace("{%- else -%}", "{%- elif not " + PICTURED + " -%}"),
-            "leaves out a part of the question beside a picture: 'How many stripes does the zebra have?'",
+            "leaves out a part of the question beside an image: 'How many stripes does the zebra have?'",
         ),
         (
             PLAIN.replace("item['text']", "item['text'].split('\n')[0] if " + PICTURED + " else item['text']"),
-            "leaves out a part of the question beside a picture: 'A. twelve'",
+            "leaves out a part of the question beside an image: 'A. twelve'",
         ),
-        (PLAIN.replace("{{- item['text'] -}}", ""), "leaves out a part of the question without a picture"),
-        (PLAIN.replace("'<image>\n'", "''"), "has no place for a picture"),
+        (PLAIN.replace("{{- item['text'] -}}", ""), "leaves out a part of the question without an image"),
+        (PLAIN.replace("'<image>\n'", "''"), "has no place for an image"),
         (
             "{%- if not " + PICTURED + " -%}{{- 'Today is 26 Jul 2024.\n' -}}{%- endif -%}" + PLAIN,
-            r"writes 'USER: <image>\n' with a picture, where it writes 'Today is 26 Jul 2024.\nUSER: ' without one",
+            r"writes 'USER: <image>\n' with an image, where it writes 'Today is 26 Jul 2024.\nUSER: ' without one",
         ),
         (
-            "{%- if " + PICTURED + " -%}{{- 'You see a picture.\n' -}}{%- endif -%}" + PLAIN,
-            r"writes 'You see a picture.\nUSER: <image>\n' with a picture, where it writes 'USER: ' without one",
+            "{%- if " + PICTURED + " -%}{{- 'You see an image.\n' -}}{%- endif -%}" + PLAIN,
+            r"writes 'You see an image.\nUSER: <image>\n' with an image, where it writes 'USER: ' without one",
         ),
         (
             PLAIN.replace("' ASSISTANT:'", "' ASSISTANT:' if " + PICTURED + " else ' ASSISTANT: Well,'"),
@@ -71,10 +71,10 @@ def test_every_architecture_lays_out_both_prompts_alike(engine: TransformersEngi
         ),
         ("{{ raise_exception('Only system messages, please.') }}", "TemplateError: Only system messages, please."),
         (PLAIN + "{% if %}", "TemplateSyntaxError"),
-        ("{{ messages[0]['content'] + 1 }}", "cannot lay out a question without a picture (TypeError"),
+        ("{{ messages[0]['content'] + 1 }}", "cannot lay out a question without an image (TypeError"),
         (
-            "{% if " + PICTURED + " %}{{ raise_exception('No pictures.') }}{% endif %}" + PLAIN,
-            "cannot lay out a question with a picture (TemplateError: No pictures.)",
+            "{% if " + PICTURED + " %}{{ raise_exception('No images.') }}{% endif %}" + PLAIN,
+            "cannot lay out a question with an image (TemplateError: No images.)",
         ),
     ],
 )  # fmt: skip
@@ -101,21 +101,21 @@ def test_a_template_that_cannot_be_scored_is_refused_with_what_is_wrong(
         ("user\n\n{}", "user\n\n<start of image>{}"),
     ],
 )
-def test_placeholders_labels_and_white_space_belong_to_the_picture(plain: str, block: str) -> None:
+def test_placeholders_labels_and_white_space_belong_to_the_image(plain: str, block: str) -> None:
     special = ["<start of image>", "<|image_pad|>"]
-    check_prompts(lambda pictured, text: (block if pictured else plain).format(text), PromptLayout(), special)
+    check_prompts(lambda with_image, text: (block if with_image else plain).format(text), PromptLayout(), special)
 
 
 def test_a_question_with_the_placeholder_is_told_from_a_template_with_too_many(
-    model_folder: FolderOf, pictures: list[Image.Image], tmp_path: Path
+    model_folder: FolderOf, images: list[Image.Image], tmp_path: Path
 ) -> None:
-    query = Query(pictures[0], "Is it red?", (" yes", " no"))
+    query = Query(images[0], "Is it red?", (" yes", " no"))
     twice = load(with_template(model_folder("llava"), tmp_path / "m", PLAIN.replace("<image>", "<image><image>")))
     result = twice.score_batch([query])[0]
     assert isinstance(result, QueryFailure)
-    assert "the chat template renders 2 image placeholders (<image>) for one picture" in result.reason
+    assert "the chat template renders 2 image placeholders (<image>) for one image" in result.reason
     usual = load(model_folder("llava"))
-    result = usual.score_batch([Query(pictures[0], "What is <image>?", (" yes",))])[0]
+    result = usual.score_batch([Query(images[0], "What is <image>?", (" yes",))])[0]
     assert isinstance(result, QueryFailure)
     assert "the question contains the model's own image placeholder" in result.reason
 
@@ -176,9 +176,11 @@ def test_a_template_kept_with_the_tokenizer_is_used(model_folder: FolderOf, tmp_
 
 def test_the_doctor_warns_of_a_date(model_folder: FolderOf, tmp_path: Path) -> None:
     versions = next(probe for probe in PROBES if probe.name == "versions")
-    found = versions(Trial.of(load(with_template(model_folder("llava"), tmp_path / "m", DATED))))
+    found = versions(Trial.from_engine(load(with_template(model_folder("llava"), tmp_path / "m", DATED))))
     assert found.status == "warning"
     assert "the chat template writes the date" in found.detail
     assert "strftime_now" in str(found.remedy)
     unread = "{%- if strftime_now is defined -%}{%- set date = strftime_now('%d %b %Y') -%}{%- endif -%}" + PLAIN
-    assert versions(Trial.of(load(with_template(model_folder("llava"), tmp_path / "n", unread)))).status == "ok"
+    assert (
+        versions(Trial.from_engine(load(with_template(model_folder("llava"), tmp_path / "n", unread)))).status == "ok"
+    )

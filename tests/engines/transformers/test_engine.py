@@ -30,7 +30,7 @@ CANDIDATES = (" A", " thirteen", " elephant")
 QUESTIONS = (
     "How many fingers does the hand have?\nA. five\nB. six\nAnswer with a single letter (A or B).",
     "Is it red?\nAnswer with yes or no.",
-    "Look at the picture and count the legs of the animal. How many legs are there?\nAnswer with one number.",
+    "Look at the image and count the legs of the animal. How many legs are there?\nAnswer with one number.",
 )
 
 
@@ -56,8 +56,8 @@ def expected_scores(engine: TransformersEngine, image: Image.Image | None, text:
     return [brute_force(engine, image, text, candidate) for candidate in CANDIDATES]
 
 
-def queries_with(pictures: list[Image.Image]) -> list[Query]:
-    return [Query(picture, text, CANDIDATES) for picture, text in zip(pictures, QUESTIONS, strict=False)]
+def queries_with(images: list[Image.Image]) -> list[Query]:
+    return [Query(image, text, CANDIDATES) for image, text in zip(images, QUESTIONS, strict=False)]
 
 
 def test_it_is_an_engine_that_shares_prefixes(engine: TransformersEngine) -> None:
@@ -66,20 +66,20 @@ def test_it_is_an_engine_that_shares_prefixes(engine: TransformersEngine) -> Non
     assert engine.capabilities.exact_scores
 
 
-def test_a_ragged_batch_equals_full_passes(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
-    results = engine.answer_batch(queries_with(pictures))
-    for result, picture, text in zip(results, pictures, QUESTIONS, strict=False):
+def test_a_ragged_batch_equals_full_passes(engine: TransformersEngine, images: list[Image.Image]) -> None:
+    results = engine.answer_batch(queries_with(images))
+    for result, image, text in zip(results, images, QUESTIONS, strict=False):
         assert isinstance(result, Answered)
         assert result.scored.token_counts[0] == 1
         assert max(result.scored.token_counts) >= 4
-        assert result.scored.scores == pytest.approx(expected_scores(engine, picture, text), abs=1e-4)
+        assert result.scored.scores == pytest.approx(expected_scores(engine, image, text), abs=1e-4)
 
 
 def test_images_and_no_images_in_turn_do_not_disturb_each_other(
-    engine: TransformersEngine, pictures: list[Image.Image]
+    engine: TransformersEngine, images: list[Image.Image]
 ) -> None:
     text = QUESTIONS[0]
-    for image in (pictures[1], None, pictures[2], None, None, pictures[1]):
+    for image in (images[1], None, images[2], None, None, images[1]):
         scored = engine.score_candidates(image, text, CANDIDATES)
         assert scored.scores == pytest.approx(expected_scores(engine, image, text), abs=1e-4)
 
@@ -91,15 +91,15 @@ def test_a_batch_without_images_equals_full_passes(engine: TransformersEngine) -
         assert result.scores == pytest.approx(expected_scores(engine, None, text), abs=1e-4)
 
 
-def test_images_matter(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
+def test_images_matter(engine: TransformersEngine, images: list[Image.Image]) -> None:
     """Otherwise the equalities above would prove little."""
-    scores = [engine.score_candidates(image, QUESTIONS[0], CANDIDATES).scores for image in (*pictures[:2], None)]
+    scores = [engine.score_candidates(image, QUESTIONS[0], CANDIDATES).scores for image in (*images[:2], None)]
     for first, second in ((0, 1), (1, 2), (0, 2)):
         assert max(abs(a - b) for a, b in zip(scores[first], scores[second], strict=True)) > 0.05
 
 
-def test_the_original_answer_is_what_generate_writes(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
-    for image, text in ((pictures[0], QUESTIONS[0]), (pictures[1], QUESTIONS[1]), (None, QUESTIONS[2])):
+def test_the_original_answer_is_what_generate_writes(engine: TransformersEngine, images: list[Image.Image]) -> None:
+    for image, text in ((images[0], QUESTIONS[0]), (images[1], QUESTIONS[1]), (None, QUESTIONS[2])):
         inputs = official_inputs(engine, image, text)
         if hasattr(engine.model.model, "rope_deltas"):
             engine.model.model.rope_deltas = None
@@ -109,8 +109,8 @@ def test_the_original_answer_is_what_generate_writes(engine: TransformersEngine,
         assert engine.original_answer(image, text) == text_written
 
 
-def test_batch_size_changes_nothing(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
-    queries = [Query(pictures[index % 4], QUESTIONS[index % 3], CANDIDATES) for index in range(8)]
+def test_batch_size_changes_nothing(engine: TransformersEngine, images: list[Image.Image]) -> None:
+    queries = [Query(images[index % 4], QUESTIONS[index % 3], CANDIDATES) for index in range(8)]
     together = engine.answer_batch(queries)
     for query, result in zip(queries, together, strict=True):
         alone = engine.answer_batch([query])[0]
@@ -120,16 +120,16 @@ def test_batch_size_changes_nothing(engine: TransformersEngine, pictures: list[I
         assert result.scored.scores == pytest.approx(alone.scored.scores, abs=1e-4)
 
 
-def test_every_image_is_encoded_once(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
+def test_every_image_is_encoded_once(engine: TransformersEngine, images: list[Image.Image]) -> None:
     before = engine.encoded_images
-    engine.answer_batch(queries_with(pictures))
+    engine.answer_batch(queries_with(images))
     engine.score_batch([Query(None, text, CANDIDATES) for text in QUESTIONS])
     assert engine.encoded_images - before == len(QUESTIONS)
 
 
-def test_one_bad_query_does_not_spoil_the_others(llava: TransformersEngine, pictures: list[Image.Image]) -> None:
-    good = Query(pictures[0], QUESTIONS[0], CANDIDATES)
-    results = llava.answer_batch([good, Query(pictures[0], QUESTIONS[1], (" A", "")), good])
+def test_one_bad_query_does_not_spoil_the_others(llava: TransformersEngine, images: list[Image.Image]) -> None:
+    good = Query(images[0], QUESTIONS[0], CANDIDATES)
+    results = llava.answer_batch([good, Query(images[0], QUESTIONS[1], (" A", "")), good])
     assert isinstance(results[0], Answered)
     assert results[1] == QueryFailure("candidate '' tokenises to nothing")
     assert isinstance(results[2], Answered)
@@ -138,7 +138,7 @@ def test_one_bad_query_does_not_spoil_the_others(llava: TransformersEngine, pict
 
 
 def test_a_batch_is_halved_when_memory_runs_out(
-    llava: TransformersEngine, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+    llava: TransformersEngine, images: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
     work = TransformersEngine._answer
@@ -149,24 +149,24 @@ def test_a_batch_is_halved_when_memory_runs_out(
             raise torch.OutOfMemoryError("CUDA out of memory")
         return work(self, prompts)
 
-    queries = [Query(pictures[0], QUESTIONS[1], CANDIDATES)] * 5
+    queries = [Query(images[0], QUESTIONS[1], CANDIDATES)] * 5
     expected = llava.answer_batch(queries)
     monkeypatch.setattr(TransformersEngine, "_answer", short_of_memory)
     assert [result.text for result in llava.answer_batch(queries)] == [result.text for result in expected]
     assert sizes == [5, 2, 3, 1, 2]
-    long = Query(pictures[0], "word " * 80, CANDIDATES)
+    long = Query(images[0], "word " * 80, CANDIDATES)
     results = llava.answer_batch([queries[0], long])
     assert isinstance(results[0], Answered)
     assert results[1] == QueryFailure("out of memory, even alone")
 
 
 def test_an_image_that_the_model_refuses_fails_alone(
-    model_folder: Callable[[str], Path], pictures: list[Image.Image]
+    model_folder: Callable[[str], Path], images: list[Image.Image]
 ) -> None:
     engine = TransformersEngine(model_folder("qwen3_vl"), device="cpu", self_test=False)
     thin = Query(Image.new("RGB", (1, 900)), QUESTIONS[1], CANDIDATES)
     dot = Query(Image.new("RGB", (1, 1)), QUESTIONS[1], CANDIDATES)
-    results = engine.answer_batch([Query(pictures[0], QUESTIONS[1], CANDIDATES), thin, dot])
+    results = engine.answer_batch([Query(images[0], QUESTIONS[1], CANDIDATES), thin, dot])
     assert [type(result) for result in results] == [Answered, QueryFailure, Answered]
     assert isinstance(results[1], QueryFailure)
     assert "aspect ratio" in results[1].reason
@@ -189,19 +189,19 @@ def test_whatever_goes_wrong_with_one_query_is_its_own_failure(
 
 
 def test_a_question_may_not_contain_the_image_placeholder(
-    engine: TransformersEngine, pictures: list[Image.Image]
+    engine: TransformersEngine, images: list[Image.Image]
 ) -> None:
     token = engine.encoder.tokenizer.convert_ids_to_tokens(engine.encoder.placeholder)
-    good, bad = (Query(pictures[0], text, CANDIDATES) for text in (QUESTIONS[1], f"What does {token} mean?"))
+    good, bad = (Query(images[0], text, CANDIDATES) for text in (QUESTIONS[1], f"What does {token} mean?"))
     results = engine.answer_batch([good, bad])
     assert isinstance(results[0], Answered)
     assert isinstance(results[1], QueryFailure)
     assert "image placeholder" in results[1].reason
 
 
-def test_answers_stop_where_generate_stops(engine: TransformersEngine, pictures: list[Image.Image]) -> None:
+def test_answers_stop_where_generate_stops(engine: TransformersEngine, images: list[Image.Image]) -> None:
     """Random models hardly ever stop, so a token that they do write is made the end of the answer."""
-    expected, queries = [], [Query(pictures[index], QUESTIONS[index], CANDIDATES) for index in (0, 1)]
+    expected, queries = [], [Query(images[index], QUESTIONS[index], CANDIDATES) for index in (0, 1)]
     before, configured = engine.stop_tokens, engine.model.generation_config.eos_token_id
     prompt = engine.encoder.encode(queries[0])
     stop = engine._decode_in_full(prompt, 4)[3]
@@ -223,14 +223,14 @@ def test_answers_stop_where_generate_stops(engine: TransformersEngine, pictures:
         engine.stop_tokens, engine.model.generation_config.eos_token_id = before, configured
 
 
-def test_ends_of_different_length_are_masked(model_folder: Callable[[str], Path], pictures: list[Image.Image]) -> None:
+def test_ends_of_different_length_are_masked(model_folder: Callable[[str], Path], images: list[Image.Image]) -> None:
     """A suffix that melts into the last word makes the parts that follow the shared beginning ragged."""
     layout = PromptLayout(scoring_suffix="s of the elephant:")
     for architecture in ("llava", "qwen3_vl"):
         engine = TransformersEngine(model_folder(architecture), device="cpu", layout=layout)
         queries = [
-            Query(picture, text, CANDIDATES)
-            for picture, text in zip(pictures, ("Count the finger", "How many leg", "Is it red?"), strict=False)
+            Query(image, text, CANDIDATES)
+            for image, text in zip(images, ("Count the finger", "How many leg", "Is it red?"), strict=False)
         ]
         prompts = [engine.encoder.encode(query) for query in queries]
         cut = max(prompt.end for prompt in prompts)
@@ -241,14 +241,14 @@ def test_ends_of_different_length_are_masked(model_folder: Callable[[str], Path]
 
 
 def test_a_thinking_block_that_the_template_opens_belongs_to_the_answer(
-    model_folder: Callable[[str], Path], pictures: list[Image.Image], tmp_path: Path
+    model_folder: Callable[[str], Path], images: list[Image.Image], tmp_path: Path
 ) -> None:
     folder = changed_copy(
         model_folder("llava"), tmp_path / "thinking", "chat_template.jinja",
         lambda data: data.replace(b"'ASSISTANT:'", b"'ASSISTANT:<think>\\n'"),
     )  # fmt: skip
     engine = TransformersEngine(folder, device="cpu")
-    text = engine.original_answer(pictures[0], QUESTIONS[1])
+    text = engine.original_answer(images[0], QUESTIONS[1])
     assert text.startswith("<think>")
     assert parse_answer(text, ["yes", "no"]) is None
 
@@ -272,7 +272,7 @@ def test_tags_of_thinking_that_are_special_tokens_stay(model_folder: Callable[[s
 
 
 def test_a_model_whose_cache_lies_is_read_in_full(
-    model_folder: Callable[[str], Path], pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+    model_folder: Callable[[str], Path], images: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     honest = _forward.Reader.follow
 
@@ -283,19 +283,19 @@ def test_a_model_whose_cache_lies_is_read_in_full(
     monkeypatch.setattr(_forward.Reader, "follow", lying)
     engine = TransformersEngine(model_folder("llava"), device="cpu")
     assert not engine.shares_prefix
-    result = engine.answer_batch([Query(pictures[0], QUESTIONS[0], CANDIDATES)])[0]
+    result = engine.answer_batch([Query(images[0], QUESTIONS[0], CANDIDATES)])[0]
     assert isinstance(result, Answered)
-    inputs = official_inputs(engine, pictures[0], QUESTIONS[0])
+    inputs = official_inputs(engine, images[0], QUESTIONS[0])
     generated = engine.model.generate(**inputs, max_new_tokens=64, do_sample=False)[0, inputs["input_ids"].shape[1] :]
     written = engine.encoder.tokenizer.decode(generated, skip_special_tokens=True)
-    assert result.text == engine.original_answer(pictures[0], QUESTIONS[0]) == written
-    assert result.scored.scores == pytest.approx(expected_scores(engine, pictures[0], QUESTIONS[0]), abs=1e-4)
+    assert result.text == engine.original_answer(images[0], QUESTIONS[0]) == written
+    assert result.scored.scores == pytest.approx(expected_scores(engine, images[0], QUESTIONS[0]), abs=1e-4)
     scored = engine.score_candidates(None, QUESTIONS[0], CANDIDATES)
     assert scored.scores == pytest.approx(expected_scores(engine, None, QUESTIONS[0]), abs=1e-4)
 
 
 def test_a_cache_of_another_kind_is_not_used(
-    model_folder: Callable[[str], Path], pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+    model_folder: Callable[[str], Path], images: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_layers(cache: Any) -> Any:
         raise AttributeError("'StateCache' object has no attribute 'layers'")
@@ -303,17 +303,17 @@ def test_a_cache_of_another_kind_is_not_used(
     monkeypatch.setattr(_forward, "_shallow_copy", no_layers)
     engine = TransformersEngine(model_folder("llava"), device="cpu")
     assert not engine.shares_prefix
-    engine.most_new_tokens = 3
-    result = engine.answer_batch([Query(pictures[0], QUESTIONS[0], CANDIDATES)])[0]
+    engine.max_new_tokens = 3
+    result = engine.answer_batch([Query(images[0], QUESTIONS[0], CANDIDATES)])[0]
     assert isinstance(result, Answered)
-    assert result.scored.scores == pytest.approx(expected_scores(engine, pictures[0], QUESTIONS[0]), abs=1e-4)
+    assert result.scored.scores == pytest.approx(expected_scores(engine, images[0], QUESTIONS[0]), abs=1e-4)
 
 
-def test_the_layout_can_be_replaced(model_folder: Callable[[str], Path], pictures: list[Image.Image]) -> None:
+def test_the_layout_can_be_replaced(model_folder: Callable[[str], Path], images: list[Image.Image]) -> None:
     layout = PromptLayout(scoring_suffix="\nThe answer is:", continuation=" ({label})")
     engine = TransformersEngine(model_folder("llava"), device="cpu", layout=layout)
     continuations = engine.layout.continuations(["A", "B"])
-    scored = engine.score_candidates(pictures[0], "Which?", continuations)
+    scored = engine.score_candidates(images[0], "Which?", continuations)
     assert continuations == (" (A)", " (B)")
     assert min(scored.token_counts) >= 2
 
@@ -382,7 +382,7 @@ def test_without_torch_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_qwen_loads_without_torchvision(
-    model_folder: Callable[[str], Path], pictures: list[Image.Image], tmp_path: Path
+    model_folder: Callable[[str], Path], images: list[Image.Image], tmp_path: Path
 ) -> None:
     """A published folder names a video processor that needs torchvision; images do not need it."""
     folder = tmp_path / "published"
@@ -393,5 +393,5 @@ def test_qwen_loads_without_torchvision(
     (folder / "video_preprocessor_config.json").write_text('{"video_processor_type": "Qwen3VLVideoProcessor"}')
     engine, reference = (TransformersEngine(path, device="cpu") for path in (folder, model_folder("qwen3_vl")))
     assert type(engine.encoder.processor).__name__ == "Qwen3VLProcessor"
-    scored = [each.score_candidates(pictures[1], QUESTIONS[0], CANDIDATES).scores for each in (engine, reference)]
+    scored = [each.score_candidates(images[1], QUESTIONS[0], CANDIDATES).scores for each in (engine, reference)]
     assert scored[0] == pytest.approx(scored[1], abs=1e-5)

@@ -108,11 +108,11 @@ def test_weights_that_the_model_does_not_use_are_a_warning_of_the_doctor(
     engine = load(folder)
     assert len(engine.unused_weights) == 9
     versions = next(probe for probe in PROBES if probe.name == "versions")
-    found = versions(Trial.of(engine))
+    found = versions(Trial.from_engine(engine))
     assert found.status == "warning"
     assert "9 stored tensors are not used" in found.detail
     assert "layers.1." in found.detail
-    assert versions(Trial.of(load(model_folder("llava")))).status == "ok"
+    assert versions(Trial.from_engine(load(model_folder("llava")))).status == "ok"
 
 
 @pytest.fixture
@@ -289,27 +289,27 @@ def test_pickled_weights_that_cannot_be_read_are_named(
     assert "cannot be loaded" in refusal(folder)
 
 
-def test_a_processor_that_cannot_read_a_picture_is_refused_at_load(model_folder: FolderOf, tmp_path: Path) -> None:
+def test_a_processor_that_cannot_read_an_image_is_refused_at_load(model_folder: FolderOf, tmp_path: Path) -> None:
     folder = copied(model_folder("llava"), tmp_path / "m")
     content = json.loads((folder / "processor_config.json").read_text())
     content["image_processor"]["image_mean"] = ["x", "y", "z"]
     (folder / "processor_config.json").write_text(json.dumps(content))
-    assert "cannot read a question about a picture" in refusal(folder)
+    assert "cannot read a question about an image" in refusal(folder)
 
 
 @pytest.mark.parametrize("architecture", ["llava", "qwen3_vl", "idefics3"])
 def test_without_a_padding_token_batches_score_the_same(
-    model_folder: FolderOf, tmp_path: Path, pictures: list[Image.Image], architecture: str
+    model_folder: FolderOf, tmp_path: Path, images: list[Image.Image], architecture: str
 ) -> None:
     folder = copied(model_folder(architecture), tmp_path / "m")
     edit_json(folder / "tokenizer_config.json", pad_token=None)
     reference, engine = load(model_folder(architecture)), load(folder)
     assert engine.encoder.filler != engine.encoder.placeholder
-    texts = ("Is it red?", "Look at the picture and count the legs of the animal.\nAnswer with one number.")
-    queries = [Query(picture, text, (" A", " elephant")) for picture, text in zip(pictures, texts, strict=False)]
-    engine.most_new_tokens = reference.most_new_tokens = 4
-    for with_picture in (True, False):
-        asked = queries if with_picture else [Query(None, query.text, query.candidates) for query in queries]
+    texts = ("Is it red?", "Look at the image and count the legs of the animal.\nAnswer with one number.")
+    queries = [Query(image, text, (" A", " elephant")) for image, text in zip(images, texts, strict=False)]
+    engine.max_new_tokens = reference.max_new_tokens = 4
+    for with_image in (True, False):
+        asked = queries if with_image else [Query(None, query.text, query.candidates) for query in queries]
         for query, got, expected in zip(asked, engine.score_batch(asked), reference.score_batch(asked), strict=True):
             assert isinstance(got, CandidateScores), query
             assert isinstance(expected, CandidateScores)

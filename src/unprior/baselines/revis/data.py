@@ -1,4 +1,4 @@
-"""What REVIS learns from: captions true and hallucinated, and questions about what is in an image."""
+"""What REVIS learns from: true and hallucinated captions, and questions about what is in an image."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class RevisData:
         return digest.hexdigest()
 
 
-def picture(image: Path | Image.Image) -> Image.Image:
+def loaded_image(image: Path | Image.Image) -> Image.Image:
     """The image itself, read from its file if need be."""
     return open_image(image) if isinstance(image, Path) else image
 
@@ -89,12 +89,12 @@ def picture(image: Path | Image.Image) -> Image.Image:
 def microworld_data(captions: int = MAX_CAPTIONS, questions: int = MAX_QUESTIONS) -> RevisData:
     """Examples for the embedded model, drawn in memory; fewer than usual are spread over the same world.
 
-    Captions belong to counterfactual pictures; the hallucinated one describes the ordinary state of the same thing.
+    Captions belong to counterfactual images; the hallucinated one describes the ordinary state of the same thing.
     Half of the presence questions ask for things that are not there.
     """
     world = list(pairs(WORLD))
     # A third of the pairs, then from the next world half of them: odd and even numbers alike, because they decide
-    # which of the two pictures is asked for something absent.
+    # which of the two images is asked for something absent.
     shown = _spread(world[::3], captions)
     asked = _spread([pair for pair in pairs(WORLD + 1) if pair.number % 4 < 2], questions // 2)
     return RevisData(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from unprior.baselines.revis.data import PresenceExample, RevisData, picture
+from unprior.baselines.revis.data import PresenceExample, RevisData, loaded_image
 from unprior.baselines.revis.directions import CaptionStates, choose_layer, directions, risk, separation
 from unprior.baselines.revis.vectors import RevisVectors
 from unprior.engines.batches import work_in_parts
@@ -129,7 +129,8 @@ class _Fitting:
         states, texts = [], []
         for batch in self._batches(questions):
             queries = [
-                Query(picture(one.image), self.engine.layout.user_text(one.question, YES_NO, None), ()) for one in batch
+                Query(loaded_image(one.image), self.engine.layout.user_text(one.question, YES_NO, None), ())
+                for one in batch
             ]
             prompts = [self.engine.encoder.encode(query) for query in queries]
             results = work_in_parts(prompts, self._answer)
@@ -159,8 +160,8 @@ class _Fitting:
 
     def _read_turns(self, pairs: list[tuple[str, Any]]) -> list[States]:
         """For every caption the states (layers, size) at its last token."""
-        pictures = [picture(image) for _, image in pairs if image is not None]
-        states = _last_states(self.engine, self._turns([text for text, _ in pairs], pictures))
+        images = [loaded_image(image) for _, image in pairs if image is not None]
+        states = _last_states(self.engine, self._turns([text for text, _ in pairs], images))
         return list(np.moveaxis(states, 1, 0))
 
     def _turns(self, texts: Sequence[str], images: Sequence[Image.Image]) -> dict[str, Any]:
@@ -189,7 +190,7 @@ class _Fitting:
         states = np.stack([layer.numpy() for layer in layers], axis=1)
         if not engine.shares_prefix:
             return [(state, "") for state in states]
-        written = decode_greedily(engine.reader, branch, engine.stop_tokens, engine.most_new_tokens)
+        written = decode_greedily(engine.reader, branch, engine.stop_tokens, engine.max_new_tokens)
         return list(zip(states, map(engine.text_of, written), strict=True))
 
     def _batches(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:

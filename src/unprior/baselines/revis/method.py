@@ -1,4 +1,4 @@
-"""REVIS: where hidden states drift away from what images look like inside the model, push them back."""
+"""REVIS: steers hidden states back where they drift away from those of images."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ class ReleasedREVIS(REVIS):
     label: ClassVar[str] = "REVIS, α = 2.5"
 
     @classmethod
-    def of(cls, vectors: RevisVectors) -> Self:
+    def from_vectors(cls, vectors: RevisVectors) -> Self:
         """The same directions, layer and threshold."""
         return cls(replace(vectors, strength=RELEASED_STRENGTH))

@@ -1,4 +1,4 @@
-"""The microworld as a benchmark: pictures on disk and examples in the common shape."""
+"""The microworld as a benchmark: images on disk and examples in the common shape."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _SIDE_NAMES = {"cf": "counterfactual", "cs": "commonsense"}
 
 
 def image_path(folder: Path, pair: Pair, side: str) -> Path:
-    """Where a picture lies: the layout of CDH-Bench."""
+    """Where an image lies: the layout of CDH-Bench."""
     subcategory = pair.subcategory.replace(" ", "_").replace("/", "_")
     return folder / "images" / subcategory / f"Pair_{pair.number}" / f"{_SIDE_NAMES[side]}.png"
 
 
 def draw_images(folder: Path, seed: int, report: Callable[[int, int], None] | None = None) -> None:
-    """Draw the pictures of a world that are not there yet; a folder holds the pictures of one seed only."""
+    """Draw the images of a world that are not there yet; a folder holds the images of one seed only."""
     _claim_folder(folder / "images" / "seed", seed)
     wanted = [(pair, side) for pair in pairs(seed) for side in SIDES]
     for done, (pair, side) in enumerate(wanted):
         path = image_path(folder, pair, side)
-        if not _is_picture(path):
+        if not _is_image(path):
             image = render(pair.concept, pair.state(side), pair.seed, size=IMAGE_SIZE)
             with replacing(path) as temporary:
                 image.save(temporary, format="PNG", compress_level=1)
@@ -45,20 +45,20 @@ def draw_images(folder: Path, seed: int, report: Callable[[int, int], None] | No
 
 
 def _claim_folder(marker: Path, seed: int) -> None:
-    """Note whose pictures a folder holds; the pictures of another seed are not mixed with them."""
+    """Note whose images a folder holds; the images of another seed are not mixed with them."""
     try:
         found = marker.read_text(encoding="utf-8", errors="replace").strip() if marker.exists() else ""
     except OSError as error:
         raise UnpriorError(f"{marker}: cannot be read ({error.strerror or error}); choose another folder") from None
     if found.isdigit() and int(found) != seed:
-        raise UnpriorError(f"{marker.parents[1]}: holds the pictures of seed {found}; choose another folder")
+        raise UnpriorError(f"{marker.parents[1]}: holds the images of seed {found}; choose another folder")
     if found != str(seed):
         with replacing(marker) as temporary:
             temporary.write_text(f"{seed}\n", encoding="utf-8")
 
 
-def _is_picture(path: Path) -> bool:
-    """Whether a picture is there and whole; a damaged one is drawn again."""
+def _is_image(path: Path) -> bool:
+    """Whether an image is there and whole; a damaged one is drawn again."""
     try:
         with Image.open(path) as image:
             image.verify()
@@ -75,14 +75,14 @@ def microworld(
     Parameters
     ----------
     folder
-        Pictures are written to ``images`` below it; those that are there already are kept.
+        Images are written to ``images`` below it; those that are there already are kept.
     seed
-        The same seed gives the same pictures and questions. Benchmark seeds are below 1000.
+        The same seed gives the same images and questions. Benchmark seeds are below 1000.
     variant
-        ``standard`` (one multiple-choice and one yes/no question per picture), ``forms`` (four question forms in both
+        ``standard`` (one multiple-choice and one yes/no question per image), ``forms`` (four question forms in both
         claim orders) or ``presence`` (“Is there a cat in the image?”, half yes and half no).
     report
-        Told how many pictures are there, of how many.
+        Told how many images are there, of how many.
     """
     if variant not in CARDS:
         raise UnpriorError(f"microworld has no variant {variant!r}; choose from {', '.join(CARDS)}")
@@ -159,7 +159,7 @@ CARDS = {
     "presence": replace(
         _CARD,
         name="microworld-presence",
-        about="the same pictures, presence questions without a prior conflict",
+        about="the same images, presence questions without a prior conflict",
         counts={"examples": 600, "images": 600, "dev": 140, "test": 460},
     ),
 }

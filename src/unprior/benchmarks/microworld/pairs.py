@@ -1,4 +1,4 @@
-"""Pairs of pictures: which concept, which contradiction, which looks; and what is asked about them."""
+"""Pairs of images: which concept, which contradiction, which looks; and what is asked about them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIDES = ("cf", "cs")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A counterfactual and a commonsense picture of one concept, alike in all but the state."""
+    """A counterfactual and a commonsense image of one concept, alike in all but the state."""
 
     number: int
     category: str
@@ -24,16 +24,16 @@ class Pair:
     split: str
     concept: Concept
     atypical: str
-    """The state of the counterfactual picture."""
+    """The state of the counterfactual image."""
     options: tuple[str, ...]
     """The four states in the order in which they are offered."""
     seed: str
-    """Decides looks and conditions of both pictures."""
+    """Decides looks and conditions of both images."""
     absent: tuple[str, str]
-    """Things that are in neither picture, one for each side's presence question."""
+    """Things that are in neither image, one for each side's presence question."""
 
     def state(self, side: str) -> str:
-        """What the picture of a side shows."""
+        """What the image of a side shows."""
         return self.atypical if side == "cf" else self.concept.ordinary
 
     def letter(self, side: str) -> str:
@@ -45,11 +45,11 @@ class Pair:
         return self.concept.claim.format(first=self.concept.ordinary, second=self.atypical)
 
     def caption(self, side: str) -> str:
-        """What a person would write under the picture."""
+        """What a person would write under the image."""
         return self.concept.caption.format(state=self.state(side))
 
     def presence(self, side: str) -> tuple[str, bool]:
-        """A thing to ask for in the picture of a side, and whether it is there.
+        """A thing to ask for in the image of a side, and whether it is there.
 
         One side of every pair gets the question about a thing that is there, the other about one that is not.
         """

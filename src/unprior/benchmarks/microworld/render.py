@@ -1,4 +1,4 @@
-"""From a concept, a state and a seed to a picture: the same thing is never drawn twice alike."""
+"""From a concept, a state and a seed to an image; every seed draws it differently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BACKDROPS = (
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """How a picture is taken; shared by the two images of a pair."""
+    """How an image is taken; shared by the two images of a pair."""
 
     x: float = 0.0
     y: float = 0.0
@@ -27,11 +27,11 @@ class Conditions:
     backdrop: tuple[int, int, int] = _BACKDROPS[0]
     brightness: float = 1.0
     haze: float = 0.0
-    """How far the picture fades towards its backdrop, from 0 (clear) to 1 (nothing to see)."""
+    """How far the image fades towards its backdrop, from 0 (clear) to 1 (nothing to see)."""
     noise: float = 0.0
     """Standard deviation of the grain, in grey levels, as seen at 72×72 pixels."""
     spots: tuple[tuple[float, float, float], ...] = ()
-    """Small discs in front of the picture: x, y, radius."""
+    """Small discs in front of the image: x, y, radius."""
 
     @classmethod
     def draw(cls, rng: random.Random) -> Conditions:

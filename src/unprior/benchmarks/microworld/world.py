@@ -51,7 +51,7 @@ _SHOW_SCENERY = frozenset(
 
 
 def absent_objects(concept: Concept) -> tuple[str, ...]:
-    """Things that are surely in no picture of a concept; parts and scenery that a drawing may show do not count."""
+    """Things that are surely in no image of a concept; parts and scenery that a drawing may show do not count."""
     texts = " ".join((concept.name, concept.question, concept.caption, *concept.states))
     return tuple(
         name

@@ -53,13 +53,13 @@ def examine(
     engine
         Any engine; one that offers more than the protocol is probed more closely.
     image
-        The picture to ask about; by default one is drawn.
+        The image to ask about; by default one is drawn.
     question
         A yes/no question about it.
     report
         Told, before every probe, how many are done and how many there are.
     """
-    trial = Trial.of(engine, image, question)
+    trial = Trial.from_engine(engine, image, question)
     findings: list[Finding] = []
     for done, probe in enumerate(PROBES):
         if report is not None:

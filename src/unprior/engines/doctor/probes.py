@@ -1,4 +1,4 @@
-"""The probes: each looks at one thing, in a way that faults of another kind do not disturb."""
+"""The probes: each examines one thing, in a way that other faults do not disturb."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from unprior.engines.doctor.surroundings import versions
 from unprior.engines.doctor.trial import LETTERS, Trial, difference
 from unprior.engines.precision import HALF, SINGLE
 from unprior.engines.protocol import Query
-from unprior.engines.transformers.chat_template import beyond_the_picture
+from unprior.engines.transformers.chat_template import beyond_the_image
 from unprior.prompts import YES_NO, is_cut_off, parse_answer
 
 
 def scoring(trial: Trial) -> Verdict:
-    """Whether a question about a picture can be scored at all."""
+    """Whether a question about an image can be scored at all."""
     start = time.perf_counter()
-    trial.scores(trial.choice(trial.picture))
-    return Verdict("ok", f"one question about a picture in {time.perf_counter() - start:.2g} s")
+    trial.scores(trial.choice(trial.image))
+    return Verdict("ok", f"one question about an image in {time.perf_counter() - start:.2g} s")
 
 
 def original_answer(trial: Trial) -> Verdict:
     """Whether both ways to an original answer write the same, and whether it names a candidate."""
     unread = []
-    for query, labels in ((trial.choice(trial.picture), LETTERS), (trial.yes_no(trial.picture), YES_NO)):
+    for query, labels in ((trial.choice(trial.image), LETTERS), (trial.yes_no(trial.image), YES_NO)):
         written, alone = trial.answers(query)[0].text, trial.engine.original_answer(query.image, query.text)
         if written != alone:
             return Verdict(
@@ -66,25 +66,25 @@ def prefix_reuse(trial: Trial) -> Verdict:
 
 
 def text_only_after_image(trial: Trial) -> Verdict:
-    """Scores without a picture, with pictures of two shapes in between; they must not notice."""
+    """Scores without an image, with images of two shapes in between; they must not notice."""
     plain = trial.choice(None)
     first = trial.scores(plain)[0]
     full = getattr(trial.engine, "score_in_full", None)
     others = [] if full is None else [full(plain)]
-    for picture in (trial.picture, trial.narrow):
-        trial.answers(trial.choice(picture))
+    for image in (trial.image, trial.narrow):
+        trial.answers(trial.choice(image))
         others.append(trial.scores(plain)[0])
     return _equal(
         trial,
-        "before and after two pictures",
+        "before and after two images",
         (difference(first, other) for other in others),
-        "The model remembers its last picture, so priors would be wrong: update transformers or the server, "
+        "The model remembers its last image, so priors would be wrong: update transformers or the server, "
         "or score priors in a run of their own.",
     )
 
 
 def batch_invariance(trial: Trial) -> Verdict:
-    """One picture, four texts of different length: alone, together, and in the opposite order."""
+    """One image, four texts of different length: alone, together, and in the opposite order."""
     queries = _of_four_lengths(trial)
     scored = [trial.scores(query)[0] for query in queries]
     answered = [trial.answers(query)[0] for query in queries]
@@ -107,49 +107,49 @@ def batch_invariance(trial: Trial) -> Verdict:
 
 
 def image_order(trial: Trial) -> Verdict:
-    """Pictures reach their own question: alone they differ, in a batch each row is like its picture alone."""
+    """Images reach their own question: alone they differ, in a batch each row is like its image alone."""
     prompts = _prompts(trial, "Which picture?")
     misplaced = None if prompts is None else _template_fault(*prompts)
     if misplaced is not None:
         return misplaced
-    pictures = (trial.picture, trial.other)
-    alone = [trial.scores(trial.choice(picture))[0] for picture in pictures]
+    images = (trial.image, trial.other)
+    alone = [trial.scores(trial.choice(image))[0] for image in images]
     if difference(*alone) <= SINGLE:
-        remedy = "The picture does not reach the model: check the chat template, the server's image limit and its log."
-        return Verdict("failed", "two different pictures have the same scores", remedy)
+        remedy = "The image does not reach the model: check the chat template, the server's image limit and its log."
+        return Verdict("failed", "two different images have the same scores", remedy)
     for order in ((0, 1), (1, 0)):
-        rows = trial.scores(*(trial.choice(pictures[place]) for place in order))
-        # Nearer to its own picture, rather than equal: small influences of the batch are another probe's matter.
+        rows = trial.scores(*(trial.choice(images[place]) for place in order))
+        # Nearer to its own image, rather than equal: small influences of the batch are another probe's matter.
         for place, row in zip(order, rows, strict=True):
             if difference(row, alone[place]) >= difference(row, alone[1 - place]):
-                remedy = f"Score with {trial.one_at_a_time}; report the model or server: its batches mix up pictures."
-                return Verdict("failed", "in a batch a question gets the scores of another picture", remedy)
-    return Verdict("ok", "pictures stay with their questions" + (", before the text" if prompts else ""))
+                remedy = f"Score with {trial.one_at_a_time}; report the model or server: its batches mix up images."
+                return Verdict("failed", "in a batch a question gets the scores of another image", remedy)
+    return Verdict("ok", "images stay with their questions" + (", before the text" if prompts else ""))
 
 
 def _prompts(trial: Trial, text: str) -> tuple[str, str, str] | None:
-    """A text, and its prompts without and with a picture as the model reads them, where they can be seen."""
+    """A text, and its prompts without and with an image as the model reads them, where they can be seen."""
     if (encoder := getattr(trial.engine, "encoder", None)) is not None:
         return text, encoder.render(False, text), encoder.render(True, text)
     read = getattr(trial.engine, "prompt_as_read", None)
-    seen = [] if read is None else [read(image, text) for image in (None, trial.picture)]
+    seen = [] if read is None else [read(image, text) for image in (None, trial.image)]
     return (text, *seen) if all(seen) and seen else None
 
 
-def _template_fault(text: str, plain: str, pictured: str) -> Verdict | None:
-    if plain == pictured:
-        detail = "no place for the picture"
-    elif text not in pictured:
+def _template_fault(text: str, plain: str, with_image: str) -> Verdict | None:
+    if plain == with_image:
+        detail = "no place for the image"
+    elif text not in with_image:
         detail = "no text"
-    elif plain.rpartition(text)[2] != pictured.rpartition(text)[2]:  # something stands behind the text
-        detail = "the text before the picture"
+    elif plain.rpartition(text)[2] != with_image.rpartition(text)[2]:  # something stands behind the text
+        detail = "the text before the image"
     else:
-        difference = beyond_the_picture(plain, pictured)
+        difference = beyond_the_image(plain, with_image)
         if difference is None:
             return None
         remedy = "Scores and priors would belong to different prompts: correct chat_template.jinja beside the model."
         return Verdict("failed", f"the chat template {difference}", remedy)
-    remedy = "Give the model a chat template that renders the picture, then the text (chat_template.jinja beside it)."
+    remedy = "Give the model a chat template that renders the image, then the text (chat_template.jinja beside it)."
     return Verdict("failed", f"the chat template renders {detail}", remedy)
 
 
@@ -160,10 +160,10 @@ def _shortened(text: str, most: int = 24) -> str:
 def _of_four_lengths(trial: Trial) -> list[Query]:
     mixed = ("A", "yes", "seventeen zebras") if trial.engine.capabilities.exact_scores else LETTERS
     return [
-        trial.choice(trial.picture),
-        trial.yes_no(trial.picture),
-        trial.query(trial.picture, "Answer with a single letter.", LETTERS),
-        trial.long(trial.picture, mixed),
+        trial.choice(trial.image),
+        trial.yes_no(trial.image),
+        trial.query(trial.image, "Answer with a single letter.", LETTERS),
+        trial.long(trial.image, mixed),
     ]
 
 

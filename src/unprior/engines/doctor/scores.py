@@ -1,4 +1,4 @@
-"""Probes of the scores themselves: are they log-probabilities, of what, and of how much."""
+"""Probes of the scores: whether they are log-probabilities, of what, and how much they cover."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NEXT = ("A", "B", "yes", "no", "and", "is", "the", "zebra")
 def exact_scores(trial: Trial) -> Verdict:
     """Scores of any candidate, and such as log-probabilities have."""
     remedy = "Scores must be sums of token log-probabilities: no logits, no means, no temperature, no renormalising."
-    for query in (trial.choice(trial.picture), trial.yes_no(trial.picture)):
+    for query in (trial.choice(trial.image), trial.yes_no(trial.image)):
         fault = _fault(trial.scores(query)[0], len(query.candidates))
         if fault is not None:
             return Verdict("failed", fault, remedy)
@@ -37,8 +37,8 @@ def exact_scores(trial: Trial) -> Verdict:
 
 
 def mass_on_candidates(trial: Trial) -> Verdict:
-    """How much probability the candidates hold with the picture."""
-    asked = {"choice": trial.choice(trial.picture), "yes/no": trial.yes_no(trial.picture)}
+    """How much probability the candidates hold with the image."""
+    asked = {"choice": trial.choice(trial.image), "yes/no": trial.yes_no(trial.image)}
     scored = {name: trial.scores(query)[0] for name, query in asked.items()}
     if not all(each.mass <= _ROUNDING for each in scored.values()):
         return Verdict("skipped", "the scores are no log-probabilities")
@@ -64,7 +64,7 @@ def tokens_of_candidates(trial: Trial) -> Verdict:
     """What the candidates become as tokens."""
     encoder = getattr(trial.engine, "encoder", None)
     shown, uneven = [], []
-    for query, labels in ((trial.choice(trial.picture), LETTERS), (trial.yes_no(trial.picture), YES_NO)):
+    for query, labels in ((trial.choice(trial.image), LETTERS), (trial.yes_no(trial.image), YES_NO)):
         tokens = _tokens(trial, query)
         if tokens is None and hasattr(trial.engine, "candidate_tokens"):
             return Verdict(
@@ -109,7 +109,7 @@ def _tokens(trial: Trial, query: Query) -> list[list[tuple[int, str]]] | None:
 def _censored(trial: Trial) -> list[str]:
     """Labels whose scores are only bounds."""
     found = []
-    for query, labels in ((trial.choice(trial.picture), LETTERS), (trial.yes_no(trial.picture), YES_NO)):
+    for query, labels in ((trial.choice(trial.image), LETTERS), (trial.yes_no(trial.image), YES_NO)):
         hidden = trial.scores(query)[0].censored or (False,) * len(labels)
         found += [label for label, bound in zip(labels, hidden, strict=True) if bound]
     return found
@@ -134,7 +134,7 @@ def _fault_among_many(trial: Trial) -> str | None:
     while means of token log-probabilities would exceed it.
     """
     labels = [*_STARTS, *(f"{start} {word}" for start in _STARTS for word in _NEXT)]
-    query = trial.choice(trial.picture)
+    query = trial.choice(trial.image)
     scored = trial.scores(trial.query(query.image, query.text, labels))[0]
     by_label = dict(zip(labels, zip(scored.scores, scored.token_counts, strict=True), strict=True))
     tolerance = HALF if trial.tolerance is None else trial.tolerance

@@ -1,4 +1,4 @@
-"""The probe of what an engine runs on."""
+"""The probe of the software that an engine runs on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOTHING = frozenset({"", "None", "{}"})
 
 def versions(trial: Trial) -> Verdict:
     """Versions that are known to work, and a fingerprint that stays."""
-    from unprior import __version__
+    from unprior._version import __version__
 
     engine = trial.engine
     identity: dict[str, str] = dict(getattr(engine, "identity", {}))

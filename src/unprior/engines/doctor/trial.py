@@ -1,4 +1,4 @@
-"""What probes work with: an engine, two pictures, questions about them, and when two scores count as equal."""
+"""What probes work with: an engine, two images, questions about them, and when two scores are equal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Result = TypeVar("Result", CandidateScores, Answered)
 LETTERS = ("A", "B", "C", "D")
 _PREAMBLE = "Look at the picture for a while, from left to right and from top to bottom. " * 3
 _COLOURS = ("red", "green", "blue", "yellow")
-_ABOUT_ANY_PICTURE = ("What is the main color of the picture?", "Is there an animal in the picture?")
+_ABOUT_ANY_IMAGE = ("What is the main color of the picture?", "Is there an animal in the picture?")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,32 +28,32 @@ class Trial:
     """An engine and what it is asked."""
 
     engine: Engine
-    picture: Image.Image
+    image: Image.Image
     other: Image.Image
-    """Another picture of the same size."""
+    """Another image of the same size."""
     question: str
     """The yes/no question."""
 
     @classmethod
-    def of(cls, engine: Engine, image: Image.Image | None = None, question: str | None = None) -> Trial:
-        """The user's picture and question, or drawn and general ones."""
+    def from_engine(cls, engine: Engine, image: Image.Image | None = None, question: str | None = None) -> Trial:
+        """The user's image and question, or drawn and general ones."""
         first, second = _drawn("banana color", "yellow"), _drawn("strawberry color", "red")
-        picture = first if image is None else image.convert("RGB")
-        return cls(engine, picture, second.resize(picture.size), question or _ABOUT_ANY_PICTURE[1])
+        shown = first if image is None else image.convert("RGB")
+        return cls(engine, shown, second.resize(shown.size), question or _ABOUT_ANY_IMAGE[1])
 
     @property
     def narrow(self) -> Image.Image:
-        """A picture of another shape, which many models turn into another number of tokens."""
+        """An image of another shape, which many models turn into another number of tokens."""
         width, height = self.other.size
         return self.other.resize((width, max(1, height // 3)))
 
     @property
     def unseen(self) -> Image.Image:
-        """The picture with a pixel of a chance colour, so that no cache holds it from an earlier examination."""
-        picture = self.picture.copy()
+        """The image with a pixel of a chance colour, so that no cache holds it from an earlier examination."""
+        image = self.image.copy()
         red, green, blue = secrets.token_bytes(3)
-        picture.putpixel((0, 0), (red, green, blue))
-        return picture
+        image.putpixel((0, 0), (red, green, blue))
+        return image
 
     @property
     def tolerance(self) -> float | None:
@@ -79,8 +79,8 @@ class Trial:
         )
 
     def choice(self, image: Image.Image | None) -> Query:
-        """A multiple-choice question about any picture."""
-        text = self.engine.layout.user_text(_ABOUT_ANY_PICTURE[0], LETTERS, _COLOURS)
+        """A multiple-choice question about any image."""
+        text = self.engine.layout.user_text(_ABOUT_ANY_IMAGE[0], LETTERS, _COLOURS)
         return self.query(image, text, LETTERS)
 
     def yes_no(self, image: Image.Image | None) -> Query:

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from unprior.engines.candidate_tree import Beginning, NextTokens, Token, branch_points, leads_to, sum_up
-from unprior.engines.openai.answers import MAX_NAMED_TOKENS, named_tokens
 from unprior.engines.openai.client import OtherPromptError
+from unprior.engines.openai.replies import MAX_NAMED_TOKENS, named_tokens
 from unprior.engines.openai.server import Served, naming
 from unprior.engines.openai.tokens import CandidateTokens, Continuation
 from unprior.engines.protocol import CandidateScores
@@ -38,15 +38,17 @@ class BranchReader:
     def __init__(self, served: Served) -> None:
         """``served``: what the server can do."""
         self.served = served
-        self._way = {False: 0, True: 0}  # by whether there is a picture: which way of continuing holds
+        self._way = {False: 0, True: 0}  # by whether there is an image: which way of continuing holds
 
-    async def scores(self, tokens: CandidateTokens, post: Post, *, picture: bool) -> CandidateScores:
+    async def scores(self, tokens: CandidateTokens, post: Post, *, with_image: bool) -> CandidateScores:
         """Scores of the candidates behind one prompt."""
         read: dict[Beginning, NextTokens] = {}
         for beginning, following in branch_points(tokens.candidates).items():
             if leads_to(beginning, read):
                 ask = partial(self._read, post, (*tokens.tail, *beginning), following)
-                read[beginning] = await (self._continued(tokens, beginning, ask, picture) if beginning else ask(_START))
+                read[beginning] = await (
+                    self._continued(tokens, beginning, ask, with_image) if beginning else ask(_START)
+                )
         return sum_up(tokens.candidates, read)
 
     async def _continued(
@@ -54,16 +56,16 @@ class BranchReader:
         tokens: CandidateTokens,
         beginning: Beginning,
         ask: Callable[[Continuation], Awaitable[NextTokens]],
-        picture: bool,
+        with_image: bool,
     ) -> NextTokens:
         ways = tokens.ways.get(beginning, ())
         for number, way in enumerate(ways):
-            if number < self._way[picture] and len(ways) > 1:
+            if number < self._way[with_image] and len(ways) > 1:
                 continue
             try:
                 return await ask(way)
-            except OtherPromptError:  # with a picture, a template may do something else than without, as it was tried
-                self._way[picture] = number + 1
+            except OtherPromptError:  # with an image, a template may do something else than without, as it was tried
+                self._way[with_image] = number + 1
         if self.served.top_k is not None:
             return _UNREADABLE
         raise UnpriorError(

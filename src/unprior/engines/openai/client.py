@@ -1,4 +1,4 @@
-"""Requests that survive a busy or faulty server: bounded in time and size, retried, and believed only after a check."""
+"""Requests to busy or faulty servers: limited in time and size, retried, and checked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from unprior.errors import UnpriorError
 KEY_VARIABLES = ("UNPRIOR_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold the API key, the first one set counts."""
 _PASSING = (408, 409, 425, 429)  # besides 5xx: the same request may succeed later
-_LONGEST_MESSAGE = 300
+_MAX_MESSAGE = 300
 _HIGHEST_PORT = 65535
 _MAX_OTHER_PROMPTS = 2
 _MAX_BYTES = 16 * 2**20  # of one reply; the tokens of a prompt of a million tokens take half of it
@@ -86,22 +86,22 @@ class RetryPolicy:
     4.0
     """
 
-    attempts: int = 8
+    max_attempts: int = 8
     """Tries of one request altogether."""
     first_delay: float = 0.5
     """Longest pause before the second try in seconds; it doubles with every further one."""
-    longest_delay: float = 30.0
+    max_delay: float = 30.0
     """No pause of our own is longer."""
-    longest_wait: float = 600.0
+    max_wait: float = 600.0
     """No pause that a server asks for (Retry-After) is longer."""
     timeout: float = 300.0
     """Seconds that one request may take altogether, from connecting to the last byte of the answer."""
-    rest: float = 30.0
+    cooldown: float = 30.0
     """Seconds that a server which cannot be reached is left alone, where there are others."""
 
     def delay(self, tries: int, chance: float | None = None) -> float:
         """Seconds to wait after so many tries; drawn by lot, so that many clients do not come back at once."""
-        longest = min(self.first_delay * 2.0**tries, self.longest_delay)
+        longest = min(self.first_delay * 2.0**tries, self.max_delay)
         return longest * (random.uniform(0.5, 1.0) if chance is None else chance)
 
 
@@ -112,36 +112,36 @@ class HttpClient:
     ----------
     base_urls
         Servers with the same model; ``/v1`` at the end may be left out.
-    patience
+    retry_policy
         Timeouts and retries.
     """
 
-    def __init__(self, base_urls: Sequence[str], patience: RetryPolicy) -> None:
+    def __init__(self, base_urls: Sequence[str], retry_policy: RetryPolicy) -> None:
         """Check the addresses and take the key from the environment."""
         if not base_urls:
             raise UnpriorError("a server needs an address, e.g. --base-url http://localhost:8000")
         self.base_urls = tuple(_checked_url(url) for url in base_urls)
-        self.patience = patience
+        self.retry_policy = retry_policy
         self.requests = 0
         """Requests sent so far, repeated ones included."""
         self._key = _key_of_environment()
         self.mask = Mask(self._key)
         """Takes the key out of what servers say."""
         self._turns, self._others = itertools.count(), itertools.count()
-        self._rests_until = [0.0] * len(self.base_urls)
+        self._cools_until = [0.0] * len(self.base_urls)
         self._certificates = httpx.create_ssl_context()  # shared: loading them takes longer than many requests
-        self._lanes: list[httpx.AsyncClient] = []
+        self._clients: list[httpx.AsyncClient] = []
         self._free: list[httpx.AsyncClient] = []
 
     async def close(self) -> None:
         """Give up the connections."""
-        for lane in self._lanes:
-            await lane.aclose()
+        for client in self._clients:
+            await client.aclose()
 
     def turn(self) -> int:
-        """A server for the next query: all get equally many, those that rest get none."""
-        awake = self._awake()
-        return awake[next(self._turns) % len(awake)]
+        """A server for the next query: all get equally many, those that cool down get none."""
+        available = self._available()
+        return available[next(self._turns) % len(available)]
 
     async def get(self, path: str, check: Callable[[Any], Checked], *, server: int, attempts: int) -> Checked:
         """Ask one server for something; ``check`` turns the answer into what is used, or says that it is wrong."""
@@ -153,22 +153,22 @@ class HttpClient:
         body: dict[str, Any],
         check: Callable[[Any], Checked],
         *,
-        picture: bytes | None = None,
+        image: bytes | None = None,
         server: int | None = None,
         only: int | None = None,
-        most_wrong: int | None = None,
+        max_wrong: int | None = None,
         attempts: int | None = None,
     ) -> Checked:
         """Send something that may be sent again, and check the answer; so many wrong ones are enough.
 
-        Requests that share a picture go to one ``server``, which has then read it already; without, to any. Retries go
+        Requests that share an image go to one ``server``, which has then read it already; without, to any. Retries go
         to the next, unless ``only`` one server is meant.
         """
-        content, attempts = write_body(body, picture), attempts or self.patience.attempts
+        content, attempts = write_body(body, image), attempts or self.retry_policy.max_attempts
         if only is not None:
             server = only
         first = next(self._others) % len(self.base_urls) if server is None else server
-        return await self._ask("POST", path, content, check, first, attempts, most_wrong or attempts, only=only)
+        return await self._ask("POST", path, content, check, first, attempts, max_wrong or attempts, only=only)
 
     async def _ask(
         self,
@@ -178,15 +178,15 @@ class HttpClient:
         check: Callable[[Any], Checked],
         server: int,
         attempts: int,
-        most_wrong: int,
+        max_wrong: int,
         *,
         only: int | None = None,
     ) -> Checked:
         wrong, other_prompts, refused = 0, 0, set[int]()
         last: type[UnpriorError]
         for tries in itertools.count(1):
-            awake = [only] if only is not None else self._awake(refused)
-            server = next((other for other in awake if other >= server), awake[0])
+            available = [only] if only is not None else self._available(refused)
+            server = next((other for other in available if other >= server), available[0])
             url = self.base_urls[server] + path
             try:
                 return _checked(check, await self._send(method, url, body))
@@ -194,7 +194,7 @@ class HttpClient:
                 reason, wait = str(error), error.wait
                 last = BrokenServerError if isinstance(error, _InnerError) else UnreachableError
                 if isinstance(error, _SilenceError):
-                    self._rests_until[server] = time.monotonic() + self.patience.rest
+                    self._cools_until[server] = time.monotonic() + self.retry_policy.cooldown
             except RefusedError:
                 refused.add(server)
                 if only is not None or len(refused) == len(self.base_urls):
@@ -205,59 +205,60 @@ class HttpClient:
                 wrong += 1
                 if isinstance(error, WrongPromptError):
                     last, other_prompts = OtherPromptError, other_prompts + 1
-            if tries >= attempts or wrong >= most_wrong or other_prompts >= _MAX_OTHER_PROMPTS:
+            if tries >= attempts or wrong >= max_wrong or other_prompts >= _MAX_OTHER_PROMPTS:
                 told = self.mask(f"{url}: {reason}")
                 raise last(f"{told} (try {tries} of {attempts}); check the server and run again")
-            await _sleep(max(self.patience.delay(tries - 1), min(wait, self.patience.longest_wait)))
+            await _sleep(max(self.retry_policy.delay(tries - 1), min(wait, self.retry_policy.max_wait)))
             server += 1
         raise AssertionError("the loop above ends")
 
-    def _open_lane(self) -> httpx.AsyncClient:
+    def _open_client(self) -> httpx.AsyncClient:
         """A client for one request at a time; there are as many as the caller has requests in flight.
 
         A shared one compares all idle connections with each other whenever a request begins or ends (httpcore 1.0),
         which at 64 connections takes several times as long as the request itself.
         """
-        lane = httpx.AsyncClient(
+        client = httpx.AsyncClient(
             headers={"Content-Type": "application/json", "Accept-Encoding": "identity"}
             | ({} if self._key is None else {"Authorization": f"Bearer {self._key}"}),
-            timeout=httpx.Timeout(None, connect=min(10.0, self.patience.timeout)),  # the whole has a limit of its own
+            # `_time_limit` limits the request as a whole.
+            timeout=httpx.Timeout(None, connect=min(10.0, self.retry_policy.timeout)),
             verify=self._certificates,
         )
-        self._lanes.append(lane)
-        return lane
+        self._clients.append(client)
+        return client
 
-    def _awake(self, refused: Collection[int] = ()) -> list[int]:
-        """Servers that do not rest and have not refused; those that rest when there are no others."""
+    def _available(self, refused: Collection[int] = ()) -> list[int]:
+        """Servers that do not cool down and have not refused; those that cool down when there are no others."""
         now = time.monotonic()
         willing = [server for server in range(len(self.base_urls)) if server not in refused]
-        return [server for server in willing if self._rests_until[server] <= now] or willing
+        return [server for server in willing if self._cools_until[server] <= now] or willing
 
     async def _send(self, method: str, url: str, body: bytes | None) -> Any:
         self.requests += 1
-        lane = self._free.pop() if self._free else self._open_lane()
+        client = self._free.pop() if self._free else self._open_client()
         try:
-            async with _time_limit(self.patience.timeout), lane.stream(method, url, content=body) as response:
+            async with _time_limit(self.retry_policy.timeout), client.stream(method, url, content=body) as response:
                 content = await _read(response)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise _SilenceError(f"the connection failed ({type(error).__name__})") from None
         except (httpx.TimeoutException, TimeoutError):
-            raise _SilenceError(f"no whole answer within {self.patience.timeout:g} seconds") from None
+            raise _SilenceError(f"no whole answer within {self.retry_policy.timeout:g} seconds") from None
         except httpx.TransportError as error:
             raise TransientError(f"the connection failed ({type(error).__name__})") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise TransientError(f"the answer cannot be read ({type(error).__name__})") from None
         finally:
-            self._free.append(lane)
+            self._free.append(client)
         status = response.status_code
         if status in _PASSING or status >= 500:
             wait = _asked_to_wait(response.headers.get("Retry-After"))
             raise (_InnerError if status == 500 else TransientError)(f"status {status}", wait)
         if status != 200:
-            said = self.mask(_message(content) or response.reason_phrase)
+            message = self.mask(_message(content) or response.reason_phrase)
             if response.is_redirect:
-                said = f"it sends requests on to {self.mask(response.headers['Location'])}; give the last address"
-            raise RefusedError(f"{self.mask(url)}: status {status}: {said[:_LONGEST_MESSAGE]}")
+                message = f"it sends requests on to {self.mask(response.headers['Location'])}; give the last address"
+            raise RefusedError(f"{self.mask(url)}: status {status}: {message[:_MAX_MESSAGE]}")
         try:
             return json.loads(content)
         except (ValueError, RecursionError):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import secrets
 import threading
 import weakref
@@ -16,16 +14,16 @@ from typing import Any, TypeVar
 from PIL import Image
 
 from unprior.engines.candidate_tree import Token
-from unprior.engines.openai.answers import NamedModel, prompt_tokens, written_text
 from unprior.engines.openai.branches import BranchReader
 from unprior.engines.openai.client import HttpClient, RetryPolicy, UnreachableError, WrongAnswerError
-from unprior.engines.openai.images import encode_picture, user_content
-from unprior.engines.openai.request_sizes import SAME_END, Sizes
+from unprior.engines.openai.images import encode_image, user_content
+from unprior.engines.openai.replies import NamedModel, prompt_tokens, written_text
 from unprior.engines.openai.server import examine, question
-from unprior.engines.openai.sizes import SizesProbe
+from unprior.engines.openai.sizes import SAME_END, Sizes
+from unprior.engines.openai.sizes_probe import SizesProbe
 from unprior.engines.openai.tokens import CandidateTokens, Continuation, ServerTokenizer
 from unprior.engines.probe import probe_texts, prompt_digest
-from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
+from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure, fingerprint_of
 from unprior.errors import UnpriorError
 from unprior.prompts import PromptLayout, opens_block
 
@@ -39,9 +37,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The picture of a query, and who sees it: one server, which then has read it for all requests of the query."""
+    """The image of a query, and who sees it: one server, which then has read it for all requests of the query."""
 
-    picture: bytes | None
+    image: bytes | None
     server: int
     in_full: bool = False
     """Past the server's cache of prompts."""
@@ -69,11 +67,11 @@ class HttpEngine:
         Queries in flight.
     layout
         The wording around questions.
-    patience
+    retry_policy
         Timeouts and retries.
     name
         What score tables call the model; by default its name on the server.
-    most_new_tokens
+    max_new_tokens
         Longest original answer, in tokens; a thinking model needs more than the paper's 64.
     """
 
@@ -84,16 +82,16 @@ class HttpEngine:
         *,
         concurrency: int = 16,
         layout: PromptLayout | None = None,
-        patience: RetryPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
         name: str | None = None,
-        most_new_tokens: int = MAX_NEW_TOKENS,
+        max_new_tokens: int = MAX_NEW_TOKENS,
     ) -> None:
         """Find out what the servers are and can do."""
         if concurrency < 1:
             raise UnpriorError(f"the concurrency is {concurrency}, it must be at least 1")
-        self._client = HttpClient(base_urls, patience or RetryPolicy())
+        self._client = HttpClient(base_urls, retry_policy or RetryPolicy())
         self._name, self._layout, self.concurrency = name or model, layout or PromptLayout(), concurrency
-        self.most_new_tokens = most_new_tokens
+        self.max_new_tokens = max_new_tokens
         """Longest original answer."""
         self._loop = asyncio.new_event_loop()
         # Our own thread, so that the engine also works where an event loop is running already, as in notebooks.
@@ -150,7 +148,7 @@ class HttpEngine:
     @property
     def identity(self) -> dict[str, str]:
         """What the fingerprint is made of, for people."""
-        from unprior import __version__
+        from unprior._version import __version__
 
         served = {key: self._client.mask(str(value)) for key, value in asdict(self.served).items()}
         prompt = {} if self._prompt is None else {"prompt": self._prompt}
@@ -159,8 +157,7 @@ class HttpEngine:
     @cached_property
     def fingerprint(self) -> str:
         """Changes with what the server tells about its model and itself, and with the layout."""
-        content = {**self.identity, "layout": repr(self._layout), "most_new_tokens": self.most_new_tokens}
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return fingerprint_of(self.identity, self._layout, self.max_new_tokens)
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         """Greedy answer to one question."""
@@ -211,10 +208,8 @@ class HttpEngine:
         return self._run(tell()) if self.served.tells_prompt else None
 
     def sizes(self, queries: Sequence[Query], texts: Sequence[str] = ()) -> Sizes:
-        """What the cost model must know: ask a few queries with pictures, and have further texts tokenised."""
-        probe = SizesProbe(
-            self._client, self._tokenizer, self.served, self._layout.scoring_suffix, self.most_new_tokens
-        )
+        """What the cost model must know: ask a few queries with images, and have further texts tokenised."""
+        probe = SizesProbe(self._client, self._tokenizer, self.served, self._layout.scoring_suffix, self.max_new_tokens)
         return self._run(probe.sizes(queries, texts))
 
     async def _all(
@@ -224,14 +219,14 @@ class HttpEngine:
         if self._named.changed is not None:  # seen in the batch before, whose good results are stored by now
             raise self._named.changed
         slots, gone = asyncio.Semaphore(self.concurrency), []
-        ahead = asyncio.Semaphore(2 * self.concurrency)  # pictures are encoded while the server works on others
+        ahead = asyncio.Semaphore(2 * self.concurrency)  # images are encoded while the server works on others
 
         async def one(query: Query) -> Result | QueryFailure:
             async with ahead:
-                picture = None if query.image is None else await asyncio.to_thread(encode_picture, query.image)
+                image = None if query.image is None else await asyncio.to_thread(encode_image, query.image)
                 async with slots:
                     try:
-                        return await work(query, _Shown(picture, self._client.turn()))
+                        return await work(query, _Shown(image, self._client.turn()))
                     except UnpriorError as error:
                         if isinstance(error, UnreachableError):
                             gone.append(error)
@@ -243,14 +238,14 @@ class HttpEngine:
         return results
 
     def _shown(self, image: Image.Image | None, *, in_full: bool = False) -> _Shown:
-        return _Shown(encode_picture(image), self._client.turn(), in_full)
+        return _Shown(encode_image(image), self._client.turn(), in_full)
 
     async def _answer(self, query: Query, shown: _Shown) -> Answered:
         text = await self._original(shown, query.text)  # one after the other: servers keep what they have read of
-        return Answered(text, await self._score(query, shown))  # the picture for the next request
+        return Answered(text, await self._score(query, shown))  # the image for the next request
 
     async def _original(self, shown: _Shown, text: str) -> str:
-        written = await self._post(shown, text, None, {"max_tokens": self.most_new_tokens}, written_text)
+        written = await self._post(shown, text, None, {"max_tokens": self.max_new_tokens}, written_text)
         written = self._client.mask.in_answer(written)
         return written if opens_block(written) else self.served.opened_block + written
 
@@ -260,7 +255,7 @@ class HttpEngine:
             tokens = await self._tokens(text, query.candidates)
         else:
             tokens = CandidateTokens((), tuple((candidate,) for candidate in query.candidates), {})
-        return await self._branches.scores(tokens, partial(self._post, shown, text), picture=shown.picture is not None)
+        return await self._branches.scores(tokens, partial(self._post, shown, text), with_image=shown.image is not None)
 
     async def _post(
         self,
@@ -270,11 +265,11 @@ class HttpEngine:
         settings: dict[str, Any],
         check: Callable[[Any], Result],
     ) -> Result:
-        body = question(self.served.model, user_content(shown.picture, text), continued) | self.served.extras | settings
+        body = question(self.served.model, user_content(shown.image, text), continued) | self.served.extras | settings
         if shown.in_full:  # vLLM finds only prompts with the same salt in its cache
             body["cache_salt"] = secrets.token_hex()
         checking = self._named.checking(check)
-        return await self._client.post(_CHAT, body, checking, picture=shown.picture, server=shown.server)
+        return await self._client.post(_CHAT, body, checking, image=shown.image, server=shown.server)
 
     async def _tokens(self, text: str, candidates: tuple[str, ...]) -> CandidateTokens:
         """Tokens of the candidates; they are the same behind every prompt with the same end, which answers repeat."""

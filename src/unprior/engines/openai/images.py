@@ -1,4 +1,4 @@
-"""Pictures in requests: megabytes that are encoded once, and never pass through the JSON encoder."""
+"""Images in requests: encoded once, and inserted after the JSON is made."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _PLACE = "\ufffc"  # "object replacement character"
 _PLACE_IN_JSON = json.dumps(_PLACE).encode()
 
 
-def encode_picture(image: Image.Image | None) -> bytes | None:
-    """A picture as a JSON text; PNG, because the model must see the very pixels."""
+def encode_image(image: Image.Image | None) -> bytes | None:
+    """An image as a JSON text; PNG, because the model must see the very pixels."""
     if image is None:
         return None
     return b'"data:image/png;base64,' + base64.b64encode(_png(image)) + b'"'
@@ -41,18 +41,18 @@ def _png(image: Image.Image) -> bytes:
     )
 
 
-def user_content(picture: bytes | None, text: str) -> list[dict[str, Any]]:
-    """What the user shows and says; the picture's place is kept until :func:`write_body` fills it."""
-    shown = [] if picture is None else [{"type": "image_url", "image_url": {"url": _PLACE}}]
+def user_content(image: bytes | None, text: str) -> list[dict[str, Any]]:
+    """What the user shows and says; the image's place is kept until :func:`write_body` fills it."""
+    shown = [] if image is None else [{"type": "image_url", "image_url": {"url": _PLACE}}]
     return [*shown, {"type": "text", "text": text}]
 
 
-def write_body(body: dict[str, Any], picture: bytes | None) -> bytes:
-    """The JSON text of a request; as the picture comes first, no words that look like its place are taken for it.
+def write_body(body: dict[str, Any], image: bytes | None) -> bytes:
+    """The JSON text of a request; as the image comes first, no words that look like its place are taken for it.
 
-    >>> picture = b'"data:..."'
-    >>> write_body({"content": user_content(picture, "Blue?")}, picture)
+    >>> image = b'"data:..."'
+    >>> write_body({"content": user_content(image, "Blue?")}, image)
     b'{"content": [{"type": "image_url", "image_url": {"url": "data:..."}}, {"type": "text", "text": "Blue?"}]}'
     """
     content = json.dumps(body).encode()
-    return content if picture is None else content.replace(_PLACE_IN_JSON, picture, 1)
+    return content if image is None else content.replace(_PLACE_IN_JSON, image, 1)

@@ -1,4 +1,4 @@
-"""The API key must not reach messages, stored failures or records, also where a server quotes only a part of it."""
+"""Keeping the API key out of messages, stored failures and records, even where a server quotes a part of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server is and can do; found out by asking it, not from its name."""
+"""What a server is and can do, found out by asking it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from unprior.engines.candidate_tree import NextTokens
-from unprior.engines.openai.answers import NamedModel, named_tokens, number_of_top_tokens, prompt_tokens, top_tokens
 from unprior.engines.openai.client import HttpClient, RefusedError, UnreachableError, WrongAnswerError
+from unprior.engines.openai.replies import NamedModel, named_tokens, number_of_top_tokens, prompt_tokens, top_tokens
 from unprior.engines.openai.tokens import Continuation, ServerTokenizer, conversation
 from unprior.errors import UnpriorError
 from unprior.prompts import opened_block
@@ -16,7 +16,7 @@ from unprior.prompts import opened_block
 _CHAT = "/v1/chat/completions"
 _QUESTION = "Is this a question?\nAnswer with yes or no."
 _TOP = (20, 5)
-_ENOUGH_WRONG = 3  # answers without what was asked for: the server does not know how
+_MAX_WRONG = 3  # answers without what was asked for: the server does not know how
 _FIRST_TRIES = 4  # a wrong address should be reported soon
 _WITHOUT_THINKING: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}
 _NUMBERED = {"return_tokens_as_token_ids": True, "return_token_ids": True}
@@ -81,7 +81,7 @@ async def examine(client: HttpClient, model: str) -> Served:
         raise UnpriorError(f"the servers differ for {model}: {described}; give only servers that are alike")
     root, software, version, longest = found.pop()
     without, with_start = (
-        ServerTokenizer(client, model, adds_start=adds, most_wrong=_ENOUGH_WRONG) for adds in (False, True)
+        ServerTokenizer(client, model, adds_start=adds, max_wrong=_MAX_WRONG) for adds in (False, True)
     )
     tokens, adds_start, opened, thinking = None, False, "", ""
     try:
@@ -92,7 +92,7 @@ async def examine(client: HttpClient, model: str) -> Served:
         opened = opened_block(await without.text_of(tokens))
         if opened:
             told = ServerTokenizer(
-                client, model, adds_start=adds_start, settings=_WITHOUT_THINKING, most_wrong=_ENOUGH_WRONG
+                client, model, adds_start=adds_start, settings=_WITHOUT_THINKING, max_wrong=_MAX_WRONG
             )
             if not opened_block(await told.text_of(await told.chat(_QUESTION))):
                 opened, thinking = "", "left out"
@@ -158,7 +158,7 @@ async def _names_tokens(client: HttpClient, model: str, tokens: Sequence[int], n
         return prompt_tokens(answer) is not None
 
     try:
-        return await client.post(_CHAT, body, named.checking(check), most_wrong=_ENOUGH_WRONG)
+        return await client.post(_CHAT, body, named.checking(check), max_wrong=_MAX_WRONG)
     except UnreachableError:
         raise
     except UnpriorError:
@@ -176,7 +176,7 @@ async def _visible_tokens(client: HttpClient, model: str, named: NamedModel, *, 
         body = question(model, [{"type": "text", "text": _QUESTION}]) | {"logprobs": True, "top_logprobs": most}
         body |= _NUMBERED if numbered else {}
         try:
-            return await client.post(_CHAT, body, named.checking(check), most_wrong=_ENOUGH_WRONG)
+            return await client.post(_CHAT, body, named.checking(check), max_wrong=_MAX_WRONG)
         except UnreachableError:
             raise
         except UnpriorError as error:

@@ -1,122 +1,89 @@
-"""Sizes of a served model's prompts and answers, found out from a few questions; the cost model works with them."""
+"""Sizes of a served model's prompts and replies, which the cost model of scoring works with."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from itertools import takewhile
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from unprior.engines.candidate_tree import branch_points
-from unprior.engines.openai.answers import MAX_NAMED_TOKENS, named_tokens, prompt_tokens, written_text
-from unprior.engines.openai.client import HttpClient, WrongAnswerError
-from unprior.engines.openai.images import encode_picture, user_content, write_body
-from unprior.engines.openai.request_sizes import ANSWER_HEAD, REQUEST_HEAD, CandidateTree, Sizes
-from unprior.engines.openai.server import Served, naming, question
-from unprior.engines.openai.tokens import ServerTokenizer
-from unprior.engines.protocol import Query
+from unprior.engines.candidate_tree import Beginning, branch_points
 from unprior.errors import UnpriorError
-from unprior.images import blank
 
-_CHAT = "/v1/chat/completions"
-
-
-class SizesProbe:
-    """Asks a server a few questions and looks at the sizes."""
-
-    def __init__(
-        self, client: HttpClient, tokenizer: ServerTokenizer, served: Served, suffix: str, new_tokens: int
-    ) -> None:
-        """``suffix``: what scoring adds to a text; ``new_tokens``: the longest original answer."""
-        if served.top_k is not None or not served.tells_prompt:
-            raise UnpriorError("an estimate needs a server that gives exact scores: vLLM 0.26 or newer")
-        self.client, self.tokenizer, self.served = client, tokenizer, served
-        self.suffix, self.new_tokens = suffix, new_tokens
-
-    async def sizes(self, queries: Sequence[Query], texts: Sequence[str]) -> Sizes:
-        """Ask the queries, which have pictures, and have further texts tokenised."""
-        if not queries:
-            raise UnpriorError("an estimate needs at least one question with a picture")
-        lengths, counts, tails = [], [], []
-        for text in dict.fromkeys([*texts, *(query.text for query in queries)]):
-            plain, scoring = await self.tokenizer.chat(text), await self.tokenizer.chat(text + self.suffix)
-            lengths += [len(text), len(text + self.suffix)]
-            counts += [len(plain), len(scoring)]
-            tails.append(len(plain) - _alike(plain, scoring))
-        slope, base = np.polyfit(lengths, counts, 1)
-        first: dict[tuple[str, ...], list[int]] = {}
-        trees: dict[tuple[str, ...], CandidateTree] = {}
-        for query in queries:
-            if query.candidates not in trees:
-                before = self.client.requests
-                encoded = await self.tokenizer.encode(query.text + self.suffix, query.candidates)
-                trees[query.candidates] = CandidateTree.from_tokens(encoded.candidates, self.client.requests - before)
-                following = branch_points(encoded.candidates)[()]
-                first[query.candidates] = [int(token) for token in following[:MAX_NAMED_TOKENS]]
-        found = [await self._picture(query, first[query.candidates]) for query in queries]
-        mean: dict[str, Any] = {name: float(np.mean([sizes[name] for sizes in found])) for name in found[0]}
-        mean |= {"text_tokens": float(base), "tokens_per_character": float(slope), "tail_tokens": float(np.mean(tails))}
-        return Sizes(trees=trees, **mean)
-
-    async def _picture(self, query: Query, asked: list[int]) -> dict[str, float]:
-        if query.image is None:
-            raise UnpriorError("an estimate needs questions with a picture")
-        text = query.text + self.suffix
-        bare = await self.tokenizer.chat(text)
-
-        def with_scores(answer: Any) -> Any:
-            named_tokens(answer, asked)
-            return answer
-
-        settings = self.served.extras | {"max_tokens": self.new_tokens}
-        picture, white = (encode_picture(image) for image in (query.image, blank(query.image.size, 255)))
-        body = question(self.served.model, user_content(picture, query.text)) | settings
-        answer = await self.client.post(_CHAT, body, _counted, picture=picture)
-        body = question(self.served.model, user_content(picture, text)) | self.served.extras | naming(asked)
-        scored = await self.client.post(_CHAT, body, with_scores, picture=picture)
-        shown, sent = _picture_bytes(picture), len(write_body(body, picture))
-        listed, ids = scored["choices"][0]["logprobs"]["content"][0]["top_logprobs"], prompt_tokens(scored) or bare
-        lead, image_tokens = _alike(ids, bare), len(ids) - len(bare)
-        return {
-            "image_tokens": image_tokens,
-            "lead_tokens": lead,
-            "answer_tokens": answer["usage"]["completion_tokens"],
-            "answer_characters": len(written_text(answer)),
-            "image_bytes": shown,
-            "blank_bytes": _picture_bytes(white),
-            "image_id_bytes": _received(ids[lead : lead + image_tokens]) / max(image_tokens, 1),
-            "text_id_bytes": _received(bare) / len(bare),
-            "request_bytes": REQUEST_HEAD + sent - shown - _sent(text) - _sent(asked),
-            "answer_bytes": ANSWER_HEAD + _received(answer),
-            "scored_bytes": ANSWER_HEAD + _received(scored) - _received(ids) - _received(listed),
-            "named_bytes": _received(listed) / len(listed),
-        }
+SAME_END = 24
+"""Characters at the end of a prompt that decide how what follows is tokenised."""
+REQUEST_HEAD, ANSWER_HEAD = 250, 127
+"""Bytes of HTTP around a request and around an answer of vLLM; a key adds its own length."""
 
 
-def _counted(answer: Any) -> Any:
-    """An original answer that tells its number of tokens."""
-    written_text(answer)
-    usage = answer.get("usage")
-    if not isinstance(usage, dict) or not isinstance(usage.get("completion_tokens"), int):
-        raise WrongAnswerError("it does not tell how many tokens it has")
-    return answer
+@dataclass(frozen=True, slots=True)
+class CandidateTree:
+    """The branches of some candidates.
+
+    >>> CandidateTree.from_tokens([(7, 1), (7, 2), (9,)], encoding_requests=16)
+    CandidateTree(branches=((0, 2), (1, 2)), encoding_requests=16)
+    """
+
+    branches: tuple[tuple[int, int], ...]
+    """Tokens before each branch, and tokens that may follow."""
+    encoding_requests: int
+    """Requests that tokenise the candidates behind one prompt."""
+
+    @classmethod
+    def from_tokens(cls, candidates: Sequence[Beginning], encoding_requests: int) -> CandidateTree:
+        """From the tokens of the candidates."""
+        points = branch_points(candidates).items()
+        return cls(tuple((len(start), len(following)) for start, following in points), encoding_requests)
 
 
-def _alike(first: Sequence[int], second: Sequence[int]) -> int:
-    """Tokens that two prompts begin with in common."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What must be known of a served model and its images; `HttpEngine.sizes` finds it out from a few examples."""
 
+    image_tokens: float
+    """Tokens that an image adds to a prompt."""
+    text_tokens: float
+    """Tokens of a prompt without text: with `tokens_per_character` the line that fits the prompts best."""
+    tokens_per_character: float
+    answer_tokens: float
+    """Tokens of an original answer, its end included."""
+    image_bytes: float
+    """An image as a data URL: four thirds of its size as PNG."""
+    trees: Mapping[tuple[str, ...], CandidateTree]
+    """Branches of candidates."""
+    blank_bytes: float = 1_000.0
+    """A blank image as a data URL."""
+    cache_block: int = 16
+    """Tokens that a server keeps or forgets together."""
+    lead_tokens: float = 4.0
+    """Tokens of a prompt before the image or the text."""
+    tail_tokens: float = 4.0
+    """Tokens of a prompt behind the user's text."""
+    answer_characters: float = 3.0
+    image_id_bytes: float = 6.0
+    """Digits of a token of an image, with a comma: servers repeat the prompt."""
+    text_id_bytes: float = 6.0
+    """The same of a text."""
+    request_bytes: float = 550.0
+    """A request without image, text and named tokens."""
+    answer_bytes: float = 810.0
+    """An original answer."""
+    scored_bytes: float = 920.0
+    """An answer to a request for scores, without the tokens of the prompt and the named tokens."""
+    named_bytes: float = 110.0
+    """What one named token adds to it."""
 
-def _picture_bytes(picture: bytes | None) -> int:
-    """What a picture adds to a request."""
-    return len(write_body(user_content(picture, "")[0], picture))
+    def tokens(self, text: str, *, image: bool) -> float:
+        """Tokens of a prompt."""
+        return self.text_tokens + self.tokens_per_character * len(text) + (self.image_tokens if image else 0.0)
 
+    def tree(self, candidates: tuple[str, ...]) -> CandidateTree:
+        """The branches of some candidates; unknown ones count as the middle one of those that are known."""
+        if not self.trees:
+            raise UnpriorError("no candidates are known; examine at least one question")
+        if candidates in self.trees:
+            return self.trees[candidates]
+        return sorted(self.trees.values(), key=lambda tree: len(tree.branches))[len(self.trees) // 2]
 
-def _sent(content: Any) -> int:
-    return len(json.dumps(content))
-
-
-def _received(content: Any) -> int:
-    return len(json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode())
+    def cached(self, shared: float) -> float:
+        """Tokens found in the cache when so many were read before: whole blocks."""
+        return math.floor(max(shared, 0.0) / self.cache_block) * self.cache_block

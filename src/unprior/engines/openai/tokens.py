@@ -1,4 +1,4 @@
-"""Tokens of candidates, as the server's own tokenizer makes them behind its own chat template."""
+"""Tokens of candidates, as the server's own tokenizer makes them after its own chat template."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from unprior.engines.candidate_tree import Beginning, branch_points
-from unprior.engines.openai.answers import token_list
+from unprior.engines.candidate_tree import Beginning, branch_points, tokens_after
 from unprior.engines.openai.client import BrokenServerError, HttpClient, UnreachableError, WrongAnswerError
+from unprior.engines.openai.replies import token_list
 from unprior.errors import UnpriorError
 
 _TAIL = 4  # tokens at the end of the prompt that must be the same for tokens of candidates to be used again
@@ -23,13 +23,13 @@ Checked = TypeVar("Checked")
 class Continuation:
     """How to go on after a user's turn.
 
-    Some templates change what an assistant has said already: they trim it, or leave out a block that they open for a
+    Some templates change what an assistant has written already: they trim it, or leave out a block that they open for a
     new answer. Then the user's turn is what goes on, over its own end and the opening of the answer, as the template
     writes them.
     """
 
-    said: str | None = None
-    """What the assistant has said."""
+    reply: str | None = None
+    """What the assistant has written."""
     appended: str | None = None
     """What goes on after the user's words."""
     written: int | None = None
@@ -64,7 +64,7 @@ class ServerTokenizer:
         *,
         adds_start: bool,
         settings: Mapping[str, Any] | None = None,
-        most_wrong: int | None = None,
+        max_wrong: int | None = None,
         only: int | None = None,
     ) -> None:
         """``adds_start``: whether a start token is added to what the chat template gives.
@@ -72,7 +72,7 @@ class ServerTokenizer:
         ``settings`` are passed on to the template; ``only`` names the one server to ask.
         """
         self.client, self.model, self.adds_start = client, model, adds_start
-        self.settings, self.most_wrong, self.only = dict(settings or {}), most_wrong, only
+        self.settings, self.max_wrong, self.only = dict(settings or {}), max_wrong, only
         self._known_lead: tuple[str | None] | None = None
 
     async def chat(self, text: str) -> list[int]:
@@ -122,9 +122,9 @@ class ServerTokenizer:
         place = shown.rfind(users)
         over = Continuation(appended=shown[place + len(users) :] + written) if place >= 0 else None
         if lead is not None and written.startswith(lead) and written != lead:
-            said = Continuation(said=written.removeprefix(lead))
-            if await self._continued(text, said) == wanted:
-                return (said,) if over is None else (said, over)
+            direct = Continuation(reply=written.removeprefix(lead))
+            if await self._continued(text, direct) == wanted:
+                return (direct,) if over is None else (direct, over)
         if over is not None and await self._continued(text, over) == wanted:
             return (over,)
         return ()
@@ -157,12 +157,12 @@ class ServerTokenizer:
     async def _ask(
         self, path: str, body: dict[str, Any], check: Callable[[Any], Checked], attempts: int | None = None
     ) -> Checked:
-        return await self.client.post(path, body, check, most_wrong=self.most_wrong, only=self.only, attempts=attempts)
+        return await self.client.post(path, body, check, max_wrong=self.max_wrong, only=self.only, attempts=attempts)
 
     async def _lead(self, text: str, shown: str) -> str | None:
         """What the template itself puts before an assistant's words, such as a space; None when it moves them."""
         if self._known_lead is None:  # a property of the template: asked for once
-            tokens = await self._continued(text, Continuation(said=_PROBE))
+            tokens = await self._continued(text, Continuation(reply=_PROBE))
             continued = "" if tokens is None else await self.text_of(tokens)
             kept = continued.startswith(shown) and continued.endswith(_PROBE)
             self._known_lead = (continued[len(shown) : -len(_PROBE)] if kept else None,)
@@ -175,7 +175,7 @@ class ServerTokenizer:
             raise UnpriorError("an empty candidate tokenises to nothing")
         joint: list[int] | None = None
         if lead is not None and candidate.startswith(lead) and candidate != lead:
-            joint = await self._continued(text, Continuation(said=candidate.removeprefix(lead)))
+            joint = await self._continued(text, Continuation(reply=candidate.removeprefix(lead)))
             if joint is not None and await self.text_of(joint) != shown + candidate:
                 joint = None  # the template trims what the assistant says
         if joint is None:
@@ -185,14 +185,7 @@ class ServerTokenizer:
                     f"continuation in the prompt layout"
                 )
             joint = await self.raw(shown + candidate)
-        if joint[: len(prompt)] != prompt:
-            raise UnpriorError(
-                f"candidate {candidate!r} changes how the end of the prompt is tokenised; choose another "
-                f"continuation in the prompt layout"
-            )
-        if len(joint) == len(prompt):
-            raise UnpriorError(f"candidate {candidate!r} tokenises to nothing")
-        return joint[len(prompt) :]
+        return tokens_after(prompt, joint, candidate)
 
 
 def conversation(content: list[dict[str, Any]], continued: Continuation | None = None) -> dict[str, Any]:
@@ -202,13 +195,13 @@ def conversation(content: list[dict[str, Any]], continued: Continuation | None =
     [{'role': 'user', 'content': [{'type': 'text', 'text': 'Red?</s>ANSWER: n'}]}]
     """
     messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
-    if continued is None or continued.said is continued.appended is None:
+    if continued is None or continued.reply is continued.appended is None:
         return {"messages": messages}
     if continued.appended is not None:
         words = content[-1]["text"].rstrip() + continued.appended
         messages = [{"role": "user", "content": [*content[:-1], {"type": "text", "text": words}]}]
     else:
-        messages.append({"role": "assistant", "content": continued.said})
+        messages.append({"role": "assistant", "content": continued.reply})
     return {"messages": messages, "add_generation_prompt": False, "continue_final_message": True}
 
 

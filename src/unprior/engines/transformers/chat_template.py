@@ -14,7 +14,7 @@ from unprior.errors import UnpriorError
 from unprior.prompts import PromptLayout
 
 _LABEL = re.compile(r"\W*(?:image|picture|photo|img)?\W*\d*\W*", re.IGNORECASE)
-"""What a template may write beside the placeholder of a picture, such as “Picture 1: ”."""
+"""What a template may write beside the placeholder of an image, such as “Picture 1: ”."""
 _TAG = re.compile(r"<[^<>\s]+>|\[[A-Z_]+\]")
 _MAX_SHOWN = 120
 _REMEDY = "correct chat_template.jinja in a local copy of the model"
@@ -58,9 +58,9 @@ class ChatTemplate:
                     )
                 )
         except Exception as error:  # templates are programs: they may raise anything, also on purpose
-            picture = "with a picture" if with_image else "without a picture"
+            which = "with an image" if with_image else "without an image"
             raise UnpriorError(
-                f"the chat template cannot lay out a question {picture} ({told(error)}); {_REMEDY}"
+                f"the chat template cannot lay out a question {which} ({told(error)}); {_REMEDY}"
             ) from None
 
 
@@ -82,44 +82,44 @@ def _at(moment: datetime) -> Iterator[None]:
 
 
 def check_prompts(render: Callable[[bool, str], str], layout: PromptLayout, special: Iterable[str]) -> None:
-    """Refuse a template that loses a part of a question, or lays it out differently beside a picture.
+    """Refuse a template that loses a part of a question, or lays it out differently beside an image.
 
-    A score and its prior are compared, so their prompts may differ by the picture alone: its placeholder with the
+    A score and its prior are compared, so their prompts may differ by the image alone: its placeholder with the
     ``special`` tokens, white space and label around it.
     """
     text = layout.user_text("How many stripes does the zebra have?", ("A", "B"), ("twelve", "thirteen"))
     text += layout.scoring_suffix
-    plain, pictured = render(False, text), render(True, text)
-    for prompt, picture in ((plain, "without"), (pictured, "beside")):
+    plain, with_image = render(False, text), render(True, text)
+    for prompt, place in ((plain, "without"), (with_image, "beside")):
         lost = [line.strip() for line in text.splitlines() if line.strip() not in prompt]
         if lost:
             raise UnpriorError(
-                f"the chat template leaves out a part of the question {picture} a picture: {_shown(lost[0])}; {_REMEDY}"
+                f"the chat template leaves out a part of the question {place} an image: {_shown(lost[0])}; {_REMEDY}"
             )
-    if plain == pictured:
-        raise UnpriorError(f"the chat template has no place for a picture; {_REMEDY}")
-    difference = beyond_the_picture(plain, pictured, special)
+    if plain == with_image:
+        raise UnpriorError(f"the chat template has no place for an image; {_REMEDY}")
+    difference = beyond_the_image(plain, with_image, special)
     if difference is not None:
         raise UnpriorError(
-            f"the chat template {difference}; the prompts may differ by the picture alone, or the prior is that of "
+            f"the chat template {difference}; the prompts may differ by the image alone, or the prior is that of "
             f"another question; {_REMEDY}"
         )
 
 
-def beyond_the_picture(plain: str, pictured: str, special: Iterable[str] = ()) -> str | None:
-    """What else differs between prompts without and with a picture; None if it is the picture alone.
+def beyond_the_image(plain: str, with_image: str, special: Iterable[str] = ()) -> str | None:
+    """What else differs between prompts without and with an image; None if it is the image alone.
 
-    >>> beyond_the_picture("USER: Red?", "USER: <image>\\nRed?")
-    >>> beyond_the_picture("Today is Monday. Red?", "<image> Red?")
-    "writes '<image>' with a picture, where it writes 'Today is Monday.' without one"
+    >>> beyond_the_image("USER: Red?", "USER: <image>\\nRed?")
+    >>> beyond_the_image("Today is Monday. Red?", "<image> Red?")
+    "writes '<image>' with an image, where it writes 'Today is Monday.' without one"
     """
-    without, block = _differing(plain, pictured)
+    without, block = _differing(plain, with_image)
     rest = block
     for token in sorted(special, key=len, reverse=True):
         rest = rest.replace(token, " ")
     if not without.strip() and _LABEL.fullmatch(_TAG.sub(" ", rest)):
         return None
-    return f"writes {_shown(block)} with a picture, where it writes {_shown(without)} without one"
+    return f"writes {_shown(block)} with an image, where it writes {_shown(without)} without one"
 
 
 def _differing(first: str, second: str) -> tuple[str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,8 +10,9 @@ import numpy as np
 from PIL import Image
 
 from unprior.engines.batches import work_in_parts
+from unprior.engines.local import LocalEngine
 from unprior.engines.precision import HALF, explained_difference
-from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure
+from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure, fingerprint_of
 from unprior.engines.transformers.source import Source
 from unprior.engines.transformers.tokens import PromptEncoder, PromptTokens
 from unprior.errors import UnpriorError
@@ -38,7 +37,7 @@ def require_torch() -> None:
         ) from None
 
 
-class TransformersEngine:
+class TransformersEngine(LocalEngine):
     """Original answers and exact candidate scores from a transformers model.
 
     The image is encoded once per example: both prompts share their beginning, which is read once; the original answer
@@ -65,7 +64,7 @@ class TransformersEngine:
         Check prefix sharing at load.
     name
         What score tables call the model; by default its folder or hub id.
-    most_new_tokens
+    max_new_tokens
         Longest original answer, in tokens; a thinking model needs more than the paper's 64.
     trust_remote_code
         Run Python code that lies beside the weights; a hub model then needs a full commit as revision.
@@ -83,7 +82,7 @@ class TransformersEngine:
         layout: PromptLayout | None = None,
         self_test: bool = True,
         name: str | None = None,
-        most_new_tokens: int = MAX_NEW_TOKENS,
+        max_new_tokens: int = MAX_NEW_TOKENS,
         trust_remote_code: bool = False,
     ) -> None:
         """Load model and processor."""
@@ -108,30 +107,20 @@ class TransformersEngine:
             """Feeds tokens to the model."""
             self.stop_tokens = _stop_tokens(self.model, self.encoder.tokenizer)
             """Tokens that end an answer."""
-        self.most_new_tokens = most_new_tokens
+        self.max_new_tokens = max_new_tokens
         """Longest original answer."""
         self.shares_prefix = True
         """Whether prefix sharing passed its self-test; otherwise every pass reads the whole prompt."""
         if self_test:
             with explaining(
-                str(model), "it cannot read a question about a picture; check its processor's files, and the memory"
+                str(model), "it cannot read a question about an image; check its processor's files, and the memory"
             ):
                 self.shares_prefix = self._largest_difference() <= self.tolerance
-
-    @property
-    def name(self) -> str:
-        """What score tables call the model."""
-        return self._name
 
     @property
     def model_type(self) -> str | None:
         """The architecture, as the model's configuration calls it."""
         return getattr(self.model.config, "model_type", None)
-
-    @property
-    def layout(self) -> PromptLayout:
-        """The wording around questions."""
-        return self._layout
 
     @property
     def capabilities(self) -> Capabilities:
@@ -141,18 +130,7 @@ class TransformersEngine:
     @property
     def fingerprint(self) -> str:
         """Changes with weights, precision, attention, preprocessing, prompts and library versions."""
-        content = {
-            **self._identity,
-            "layout": repr(self._layout),
-            "shares_prefix": self.shares_prefix,
-            "most_new_tokens": self.most_new_tokens,
-        }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-    @property
-    def identity(self) -> dict[str, str]:
-        """What the fingerprint is made of, for people."""
-        return dict(self._identity)
+        return fingerprint_of(self._identity, self._layout, self.max_new_tokens, shares_prefix=self.shares_prefix)
 
     @property
     def encoded_images(self) -> int:
@@ -173,15 +151,8 @@ class TransformersEngine:
         """Greedy answer to one question."""
         prompt = self.encoder.encode(Query(image, question, ()))
         if not self.shares_prefix:
-            return self.text_of(self._decode_in_full(prompt, self.most_new_tokens))
+            return self.text_of(self._decode_in_full(prompt, self.max_new_tokens))
         return self._decode(self._read_original([prompt]))[0]
-
-    def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
-        """Exact scores of candidate answers to one question."""
-        result = self.score_batch([Query(image, question, tuple(candidates))])[0]
-        if isinstance(result, QueryFailure):
-            raise UnpriorError(result.reason)
-        return result
 
     def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
         """Scores for many queries, all with an image or all without."""
@@ -227,7 +198,7 @@ class TransformersEngine:
         # beginnings end in one column; the scoring prompts go on from there.
         cut = max(prompt.end for prompt in prompts)
         if not self.shares_prefix:
-            texts = [self.text_of(self._decode_in_full(prompt, self.most_new_tokens)) for prompt in prompts]
+            texts = [self.text_of(self._decode_in_full(prompt, self.max_new_tokens)) for prompt in prompts]
             return [Answered(text, scores) for text, scores in zip(texts, self._score(prompts), strict=True)]
         whole = self._read_original(prompts)
         texts = self._decode(whole)
@@ -281,7 +252,7 @@ class TransformersEngine:
     def _decode(self, branch: Branch) -> list[str]:
         from unprior.engines.transformers.forward import decode_greedily
 
-        written = decode_greedily(self.reader, branch, self.stop_tokens, self.most_new_tokens)
+        written = decode_greedily(self.reader, branch, self.stop_tokens, self.max_new_tokens)
         return [self.text_of(tokens) for tokens in written]
 
     def text_of(self, tokens: list[int]) -> str:

@@ -1,4 +1,4 @@
-"""What goes wrong while a model is loaded, said with its name, the damaged file if there is one, and a remedy."""
+"""Errors while a model is loaded, with its name, the damaged file if there is one, and a remedy."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def quiet() -> Iterator[None]:
 
 def describe(source: Source, config: Any, dtype: str, processor: Any) -> dict[str, str]:
     """Everything that may change the results of a model, but for the prompts, which its encoder knows."""
-    from unprior import __version__
+    from unprior._version import __version__
 
     folder = Path(source.name)
     weights = folder_digest(folder) if source.is_folder else getattr(config, "_commit_hash", None) or source.revision

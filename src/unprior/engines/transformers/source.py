@@ -1,4 +1,4 @@
-"""Where a model comes from, and what may be run of it."""
+"""Where a model comes from, and whether its code may run."""
 
 from __future__ import annotations
 

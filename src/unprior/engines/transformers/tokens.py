@@ -10,6 +10,7 @@ from typing import Any
 
 from PIL import Image
 
+from unprior.engines.candidate_tree import tokens_after
 from unprior.engines.probe import probe_texts, prompt_digest
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.chat_template import ChatTemplate, check_prompts
@@ -83,10 +84,10 @@ class PromptEncoder:
     def prompt_digests(self) -> dict[str, str]:
         """What tells these prompts from those of another template, date or layout; see ``_probe``."""
         texts = probe_texts(self.layout)
-        pictured = json.dumps([self.render(True, text) for text in texts])
+        with_image = json.dumps([self.render(True, text) for text in texts])
         return {
             "prompt": prompt_digest([self.tokenize(self.render(False, text)) for text in texts]),
-            "image_prompt": hashlib.sha256(pictured.encode()).hexdigest(),
+            "image_prompt": hashlib.sha256(with_image.encode()).hexdigest(),
         }
 
     def written(self, tokens: Sequence[int]) -> str:
@@ -132,7 +133,7 @@ class PromptEncoder:
             raise UnpriorError("the question contains the model's own image placeholder; write it differently")
         raise UnpriorError(
             f"the chat template renders {tokens.count(self.placeholder)} image placeholders "
-            f"({self.placeholder_text}) for {'one picture' if query.image is not None else 'no picture'}; correct "
+            f"({self.placeholder_text}) for {'one image' if query.image is not None else 'no image'}; correct "
             f"chat_template.jinja in a local copy of the model"
         )
 
@@ -156,14 +157,7 @@ class PromptEncoder:
 
     def _continuation(self, prompt_text: str, prompt: list[int], candidate: str) -> list[int]:
         joint = self.tokenize(prompt_text + candidate)
-        if joint[: len(prompt)] != prompt:
-            raise UnpriorError(
-                f"candidate {candidate!r} changes how the end of the prompt is tokenised; choose another "
-                f"continuation in the prompt layout"
-            )
-        if len(joint) == len(prompt):
-            raise UnpriorError(f"candidate {candidate!r} tokenises to nothing")
-        return joint[len(prompt) :]
+        return tokens_after(prompt, joint, candidate)
 
 
 def _special_tokens(tokenizer: Any) -> tuple[set[int], set[int]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from PIL import Image
 
-from unprior.engines.protocol import Engine, EngineInfo
+from unprior.engines.protocol import Engine, EngineInfo, RemoteEngineInfo
 from unprior.errors import UnpriorError
 from unprior.scoring.ray.shards import ShardFolder
 from unprior.scoring.run import JobWorker
@@ -205,7 +205,7 @@ class ScoringWorker:
 
 def _describe(load: Load) -> EngineInfo | str:
     try:
-        return EngineInfo.of(load())
+        return RemoteEngineInfo.from_engine(load())
     except Exception as error:
         return _told(error)
 

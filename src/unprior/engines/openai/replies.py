@@ -1,4 +1,4 @@
-"""Reading what a server says: every number is checked before it may become a score."""
+"""Replies of a server: every number is checked before it becomes a score."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_NAMED_TOKENS = 128
 _ABSENT = -9999.0  # what vLLM writes for minus infinity: the filling of shorter lists in a batch, never a real value
 _PREFIX = "token_id:"
 _ABOVE_ONE = 1e-2
-_LONGEST_TEXT = 2**20  # characters of an answer; no number of tokens that people ask for has more
+_MAX_TEXT = 2**20  # characters of an answer; no number of tokens that people ask for has more
 
 Checked = TypeVar("Checked")
 
@@ -67,7 +67,7 @@ def written_text(answer: Any) -> str:
         # Without an answer the thinking was cut off, unless the server says that the model stopped by itself.
         ended = bool(text.strip()) or (content is not None and choice.get("finish_reason") == "stop")
         text = f"<think>{thinking}</think>{text}" if ended else f"<think>{thinking}"
-    if len(text) > _LONGEST_TEXT:
+    if len(text) > _MAX_TEXT:
         raise WrongAnswerError(f"it has {len(text):,} characters, more than the tokens that were asked for can have")
     return text.encode(errors="replace").decode()  # JSON can spell half of a character, which no file can hold
 

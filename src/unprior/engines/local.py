@@ -1,0 +1,46 @@
+"""What the engines that hold a model in this process share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from PIL import Image
+
+from unprior.engines.protocol import CandidateScores, Query, QueryFailure
+from unprior.errors import UnpriorError
+from unprior.prompts import PromptLayout
+
+
+class LocalEngine(ABC):
+    """A model in this process; subclasses load it, score and answer."""
+
+    _name: str
+    _layout: PromptLayout
+    _identity: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """What score tables call the model."""
+        return self._name
+
+    @property
+    def layout(self) -> PromptLayout:
+        """The wording around questions."""
+        return self._layout
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What the fingerprint is made of, for people."""
+        return dict(self._identity)
+
+    def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
+        """Exact scores of candidate answers to one question."""
+        result = self.score_batch([Query(image, question, tuple(candidates))])[0]
+        if isinstance(result, QueryFailure):
+            raise UnpriorError(result.reason)
+        return result
+
+    @abstractmethod
+    def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
+        """Scores for many queries."""
