@@ -218,7 +218,7 @@ def _prepare_revis(
         vectors.save(path)
     if vectors.choice.layer is None:
         warn(f"REVIS stays inactive: {vectors.choice.reason}")
-    return ReleasedREVIS.of(vectors) if name == ReleasedREVIS.name else REVIS(vectors)
+    return ReleasedREVIS.from_vectors(vectors) if name == ReleasedREVIS.name else REVIS(vectors)
 
 
 def _own_data(engine: TransformersEngine) -> RevisData:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unprior.cli.calibrate import print_methods
-from unprior.cli.console import AsJson, output, print_json
+from unprior.cli.console import AsJson, output, print_json, print_tables
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
 from unprior.runs.config import RunConfig
@@ -52,17 +52,17 @@ def baseline(
     if as_json:
         print_json(compared.comparison.records())
     else:
-        _print_comparison(compared.comparison)
+        print_comparison(compared.comparison)
         output.print(f"Answers: {compared.answers}", soft_wrap=True)
     if compared.summary.failures:
         raise typer.Exit(1)
 
 
-def _print_comparison(compared: Methods | Changes) -> None:
-    from unprior.report.method_tables import accuracy_table
+def print_comparison(compared: Methods | Changes) -> None:
+    """The tables of a comparison."""
     from unprior.studies.rq2.methods import Methods
 
     if isinstance(compared, Methods):
         print_methods(compared)
     else:
-        output.print(accuracy_table(compared))
+        print_tables(compared.table)

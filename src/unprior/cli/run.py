@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unprior.cli.calibrate import print_methods, warn_about
-from unprior.cli.console import AsJson, output, print_json, print_json_text
+from unprior.cli.calibrate import warn_about
+from unprior.cli.console import AsJson, output, print_json, print_json_text, print_tables
 from unprior.cli.estimate import DryRun, print_plan
 from unprior.cli.options import option, takes_config
 from unprior.cli.progress import reporting
@@ -17,6 +18,7 @@ from unprior.runs.config import RunConfig
 if TYPE_CHECKING:
     from unprior.runs.result import RunResult
     from unprior.runs.run import FinishedRun, FinishedRuns
+    from unprior.studies.finished import FinishedStudy
 
 _Models = Annotated[
     list[str] | None,
@@ -68,8 +70,6 @@ def _print_finished(done: FinishedRun, *, as_json: bool) -> None:
         print_json_text((folder / "report.json").read_text(encoding="utf-8").rstrip())
         return
     print_run(result)
-    if done.config.method.baselines and result.studies.methods is not None:
-        print_methods(result.studies.methods)
     for note in done.notes:
         output.print(note)
         output.print()
@@ -78,8 +78,6 @@ def _print_finished(done: FinishedRun, *, as_json: bool) -> None:
 
 def _print_runs(finished: FinishedRuns, *, as_json: bool) -> None:
     """The studies of several models side by side; exit code 1 says that a model, or a part of one, is missing."""
-    from unprior.tables.terminal import as_rich, fitting
-
     if finished.page is None:
         raise UnpriorError("none of the models could be run; the reasons stand above")
     if as_json:
@@ -93,10 +91,7 @@ def _print_runs(finished: FinishedRuns, *, as_json: bool) -> None:
             }
         )
     else:
-        for each in finished.studies:
-            for part in () if each.result is None else fitting(each.result.table, output.width - 1):
-                output.print(as_rich(part))
-                output.print()
+        print_studies(finished.studies)
         for one in finished.runs:
             output.print(
                 f"Report of {one.config.model.name}: {one.config.output.folder / 'report.html'}", soft_wrap=True
@@ -107,14 +102,19 @@ def _print_runs(finished: FinishedRuns, *, as_json: bool) -> None:
 
 
 def print_run(result: RunResult) -> None:
-    """The main table of the paper, the components and the attraction."""
-    from unprior.report import attraction_table, changes_table, components_table, metrics_table
+    """The headline, and the table of every study of the run."""
+    from rich.padding import Padding
 
-    for table in (
-        metrics_table(result.evaluation),
-        changes_table(result.evaluation),
-        components_table(result.studies.components),
-        attraction_table(result.studies.attraction),
-    ):
-        output.print(table)
-        output.print()
+    output.print(Padding(result.headline, (0, 0, 1, 0)))
+    print_studies(result.studies)
+
+
+def print_studies(studies: Iterable[FinishedStudy]) -> None:
+    """The tables of studies; what one lacks takes their place."""
+    from rich.padding import Padding
+
+    for each in studies:
+        if each.result is None:
+            output.print(Padding(f"Left out: {each.lacks}", (0, 0, 1, 0)))
+            continue
+        print_tables(each.result.table, *each.result.further_tables)

@@ -97,7 +97,7 @@ def load_engine(
         settings = {"tensor_parallel_size": tensor_parallel} if tensor_parallel > 1 else {}
         return VllmEngine(
             _source(model, folder), name=model, revision=revision, dtype=dtype, options=settings,
-            most_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
+            max_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
         )  # fmt: skip
     from unprior.engines.transformers.engine import TransformersEngine
 
@@ -105,7 +105,7 @@ def load_engine(
     with _few_threads(source) if few_threads else nullcontext() as keep:
         loaded = TransformersEngine(
             source, name=model, revision=revision, dtype=dtype, device=device, device_map=device_map,
-            attention=attention, most_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
+            attention=attention, max_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
         )  # fmt: skip
         if keep is not None:
             keep(loaded)
@@ -178,7 +178,7 @@ def _find_server(model: str, urls: Sequence[str], concurrency: int, max_new_toke
     from unprior.engines.openai.engine import HttpEngine
 
     report(Progress(f"Asking {urls[0]}"))
-    server = HttpEngine(model, urls, concurrency=concurrency, most_new_tokens=max_new_tokens)
+    server = HttpEngine(model, urls, concurrency=concurrency, max_new_tokens=max_new_tokens)
     if server.served.top_k is not None:
         warn(
             f"{urls[0]} shows only the {server.served.top_k} most probable tokens; examples with a candidate outside "

@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unprior._files import replacing
-from unprior.baselines.answers import described_methods, read_answers, read_references
+from unprior.baselines.answers import read_answers, read_references
+from unprior.baselines.suite import ANSWERS, fitting_answers
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError, did_you_mean
 from unprior.evaluation import Evaluation, evaluate
 from unprior.progress import Progress, Report, silent
+from unprior.runs.check import check_splits
 from unprior.scores import ScoreTable, read_scores
 from unprior.scores.pairs import PairCheck, sound_pairs, warnings_about
 from unprior.studies.finished import FinishedStudy, run_studies
-from unprior.studies.inputs import StudyInputs
+from unprior.studies.inputs import StudyInputs, wide_limit
 from unprior.studies.registry import PRESETS, STUDIES
 from unprior.studies.result import StudyResult
 from unprior.studies.rq2.main_comparison import MainComparison
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
 FILES = ("scores.parquet", "calibrator.json", "decisions.jsonl", "report.html", "report.json")
 """What a run leaves in its folder."""
-BASELINES = "baselines.parquet"
 _LOST = re.compile(r"[\d,]+ answers of other methods are missing, so none is compared\. ?")
 
 
@@ -92,7 +93,7 @@ class RunResult:
             baselines=() if baselines is None else tuple(read_answers(baselines, test)),
             costs={} if baselines is None else read_references(baselines),
             epsilon=epsilon_cs,
-            wide_epsilon=0.10 if epsilon_cs < 0.10 else min(1.0, 2 * epsilon_cs),
+            wide_epsilon=wide_limit(epsilon_cs),
             uncertainty=uncertainty,
             folder=folder,
         )
@@ -230,35 +231,13 @@ def refresh_report(folder: Path, benchmark: Benchmark | None = None, *, report: 
         table,
         epsilon_cs=calibrator.epsilon_cs,
         uncertainty=calibrator.uncertainty,
-        baselines=fitting_baselines(folder, table),
+        baselines=fitting_answers(folder / ANSWERS, table),
         folder=folder,
         report=report,
     )
     earlier = [note for note in _earlier_notes(folder) if note not in result.notes]
     result.write_report(folder, benchmark, note=_LOST.sub("", " ".join(earlier)).strip() or None)
     return result
-
-
-def fitting_baselines(folder: Path, table: ScoreTable) -> Path | None:
-    """The file of answers of a run folder, if it is about the model and benchmark of the table."""
-    path = folder / BASELINES
-    model, benchmark = (str(table.column(name)[0]) for name in ("model", "benchmark"))
-    return path if path.exists() and described_methods(path, model=model, benchmark=benchmark) else None
-
-
-def check_splits(splits: set[str | None], sides: set[str | None]) -> None:
-    """Refuse rows that cannot be calibrated and evaluated; give the splits and sides that occur."""
-    for split, purpose in (("dev", "to fit on"), ("test", "to judge on")):
-        if split not in splits:
-            raise UnpriorError(
-                f"no example has split {split!r}, so there is nothing {purpose}; mark pairs of the benchmark as dev "
-                f"and test (`unprior score` alone needs no splits)"
-            )
-    if None in sides:
-        raise UnpriorError(
-            "the benchmark has examples that belong to no pair of a cf and a cs image; repair and retention are judged "
-            "on pairs (`unprior score` alone needs none)"
-        )
 
 
 def _check_one_source(table: ScoreTable) -> None:

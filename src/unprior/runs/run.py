@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from unprior.scoring.run import Summary
     from unprior.studies.finished import FinishedStudy
 
-_PETRI_DISH = (
-    "The embedded model is a petri dish: trained on drawings to believe its prior, so that the method can be watched "
-    "at work. These numbers say nothing about a useful model."
-)
-
 
 @dataclass(frozen=True)
 class FinishedRun:
@@ -76,7 +71,7 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     from unprior.calibration import SelectivePriorCalibrator
     from unprior.engines.load import load_engine, with_internals
     from unprior.runs.check import check_benchmark
-    from unprior.runs.result import RunResult
+    from unprior.runs.result import RunResult, scoring_notes
     from unprior.scoring.benchmark import check_images, image_side, score_benchmark, warn_about_failures
 
     method, out, batch_size = config.method, config.output.folder, config.engine.batch_size
@@ -104,13 +99,14 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
         warn_about_failures(lost, "answers of other methods", "made")
         answers = None if lost else fitting_answers(out / ANSWERS, table)
     result = RunResult.from_table(
-        table, epsilon_cs=method.epsilon_cs, uncertainty=method.uncertainty, baselines=answers, report=report
-    )
+        table, epsilon_cs=method.epsilon_cs, uncertainty=method.uncertainty, baselines=answers, folder=out,
+        report=report,
+    )  # fmt: skip
     warn_about_abstaining(result.calibrator)
     report(Progress("Writing the report"))
-    notes = _notes(result, scored.summary, len(lost), embedded=_is_embedded(engine))
+    notes = scoring_notes(scored.summary, table, len(lost))
     result.write(out, benchmark, note=" ".join(notes) or None)
-    return FinishedRun(config, result, scored.summary, lost, tuple(notes))
+    return FinishedRun(config, result, scored.summary, lost, (*notes, *result.notes))
 
 
 def load_questions(config: RunConfig, report: Report = silent, *, variant: str | None = None) -> Benchmark:
@@ -138,26 +134,6 @@ def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:
             f"−{calibrator.epsilon_cs:g} on every task: this calibrator abstains, it never changes an answer. A larger "
             f"--epsilon-cs or more development pairs may help."
         )
-
-
-def _is_embedded(engine: Engine) -> bool:
-    from unprior.embedded import NAME
-
-    return engine.name == NAME
-
-
-def _notes(result: RunResult, summary: Summary, lost: int, *, embedded: bool) -> list[str]:
-    """Sentences that a reader of the numbers should see first."""
-    told = {
-        f"{len(summary.failures):,} of {summary.examples:,} examples could not be scored.": len(summary.failures),
-        f"{summary.cut_off:,} answers were cut off while the model was thinking.": summary.cut_off,
-        f"{summary.censored:,} examples have scores that are only bounds.": result.table.is_bounded.any(),
-        f"{lost:,} answers of other methods are missing, so none is compared.": lost,
-        result.beyond_permitted_loss: result.beyond_permitted_loss,
-        _PETRI_DISH: embedded,
-    }
-    notes = [note for note, holds in told.items() if note and holds]
-    return notes + [f"{caution[0].upper()}{caution[1:]}." for caution in result.cautions]
 
 
 @dataclass(frozen=True)
@@ -208,27 +184,22 @@ def _folders(models: Sequence[str]) -> list[str]:
 
 
 def _side_by_side(runs: Sequence[FinishedRun], out: Path, report: Report) -> tuple[list[FinishedStudy], Path]:
-    from unprior.report.page import provenance_facts
-    from unprior.report.study_page import PAGE, write_study, write_study_page
+    """The studies of the preset for all runs, with their page and files."""
+    from unprior.runs.study import StudyResults
     from unprior.studies.finished import run_studies
-    from unprior.studies.inputs import StudyInputs
-    from unprior.studies.registry import PRESETS, choose_studies
+    from unprior.studies.inputs import StudyInputs, wide_limit
+    from unprior.studies.registry import PRESETS, STUDIES
 
     inputs = []
     for each in runs:
         method = each.config.method
-        wide = max(StudyInputs.wide_epsilon, min(1.0, 2 * method.epsilon_cs))
         inputs.append(
             StudyInputs.from_run(
-                each.config.output.folder, epsilon=method.epsilon_cs, wide_epsilon=wide, uncertainty=method.uncertainty
+                each.config.output.folder, epsilon=method.epsilon_cs, wide_epsilon=wide_limit(method.epsilon_cs),
+                uncertainty=method.uncertainty,
             )
-        )
-    studies = run_studies(choose_studies(PRESETS["run"]), inputs, report=report)
+        )  # fmt: skip
+    studies = run_studies([STUDIES[name] for name in PRESETS["run"]], inputs, report=report)
     report(Progress("Drawing and writing"))
-    written: list[Any] = [*studies]
-    for study in written:
-        write_study(out, study)
-    title = f"{', '.join(dict.fromkeys(str(each.model) for each in inputs))} on {runs[0].config.benchmark.name}"
-    facts = dict.fromkeys(fact for each in inputs for fact in provenance_facts(each.table))
-    write_study_page(out / PAGE, title, written, list(facts))
-    return studies, out / PAGE
+    page = StudyResults(tuple(inputs), tuple(studies)).write(out)
+    return studies, page

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from unprior.benchmarks.schema import Benchmark
 from unprior.engines.openai.engine import HttpEngine
-from unprior.engines.protocol import Described, Engine, Query
+from unprior.engines.protocol import EngineInfo, Engine, Query
 from unprior.errors import UnpriorError
 from unprior.images import open_image
 from unprior.images import resize as to_square
@@ -43,7 +43,7 @@ def estimate(
 
 
 def not_stored(
-    engine: Described,
+    engine: EngineInfo,
     benchmark: Benchmark,
     store: Path,
     *,

@@ -23,6 +23,15 @@ ORDERS = ("order-1230", "order-2301", "order-3210")
 FORMS = "forms"
 
 
+def wide_limit(epsilon: float) -> float:
+    """The second, wider limit beside a primary one: the paper's 0.10, or twice the primary limit.
+
+    >>> wide_limit(0.04), wide_limit(0.2)
+    (0.1, 0.4)
+    """
+    return 0.10 if epsilon < 0.10 else min(1.0, 2 * epsilon)
+
+
 @dataclass(frozen=True, slots=True)
 class External:
     """Another benchmark of the same model, with the answers of other methods to it."""

@@ -97,6 +97,6 @@ def score_on_cluster(
 def _describe(load: Load, loading: Mapping[str, Any], pool: Pool, report: Report) -> EngineInfo:
     """A server is asked from here; other models are loaded where the workers are."""
     if loading["engine"] == "openai":
-        return EngineInfo.of(load_engine(**loading, report=report))
+        return RemoteEngineInfo.from_engine(load_engine(**loading, report=report))
     report(Progress(f"Loading {loading['model']} on a worker"))
     return describe_remotely(load, pool)
