@@ -16,7 +16,6 @@ from unprior.progress import Progress
 from unprior.scoring import score
 from unprior.scoring.benchmark import check_images, part_of, score_benchmark
 
-
 pytestmark = pytest.mark.filterwarnings("ignore:the candidates hold only:unprior.errors.UnpriorWarning")
 
 
