@@ -55,7 +55,7 @@ class _Terminal:
         self._doing, self._rate = "", _Rate()
 
     def __call__(self, where: Progress) -> None:
-        if where.doing != self._doing:
+        if where.doing != self._doing or (where.total and self._status is not None):
             self.stop()
             self._doing, self._rate = where.doing, _Rate()
         if where.total:
