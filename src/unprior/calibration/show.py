@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from unprior.calibration.gate import Reason
+from unprior.errors import warn
 from unprior.tables.format import format_limit, format_points
 from unprior.tables.html import as_html
 from unprior.tables.model import Table
@@ -112,3 +113,13 @@ def plot_reasons(decisions: Decisions, ax: Axes | None = None, style: FigureStyl
         axes.set(xlabel="rows", title=decisions.method)
         axes.grid(visible=False, axis="y")
     return axes
+
+
+def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:
+    """Without a feasible setting nothing is ever changed, which a person should know."""
+    if calibrator.settings_ is None:
+        warn(
+            f"none of the {calibrator.selection_.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ "
+            f"−{calibrator.epsilon_cs:g} on every task: this calibrator abstains, it never changes an answer. A larger "
+            f"epsilon_cs or more development pairs may help."
+        )

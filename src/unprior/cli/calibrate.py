@@ -54,6 +54,7 @@ def fit(
     """Learn the correction strength and choose the gate on development rows."""
     from unprior.calibration import SelectivePriorCalibrator
     from unprior.calibration.development import refuse_unfit
+    from unprior.calibration.show import warn_about_abstaining
     from unprior.scores.checked import labelled_rows, read_checked, sound_rows
     from unprior.scores.pairs import pairs_by_task, refuse_too_few, warnings_about
     from unprior.scores.provenance import Differences, mixed_provenance
@@ -263,16 +264,6 @@ def warn_about(cautions: Iterable[str]) -> None:
     """Say what a reader should know before relying on results."""
     for sentence in cautions:
         warn(sentence)
-
-
-def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:
-    """Without a feasible setting nothing is ever changed, which a person should know."""
-    if calibrator.settings_ is None:
-        warn(
-            f"none of the {calibrator.selection_.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ "
-            f"−{calibrator.epsilon_cs:g} on every task: this calibrator abstains, it never changes an answer. A larger "
-            f"--epsilon-cs or more development pairs may help."
-        )
 
 
 def _bounds(count: int, rows: int) -> str:

@@ -24,7 +24,7 @@ def write_page(path: Path, template: str, **values: Any) -> None:
     """Fill a template and write it as a page that needs nothing else; it appears whole or not at all."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    import unprior
+    from unprior._version import __version__
 
     environment = Environment(
         loader=PackageLoader("unprior.report", "templates"),
@@ -37,7 +37,7 @@ def write_page(path: Path, template: str, **values: Any) -> None:
     environment.globals |= {
         "themes": {"light": _colours(LIGHT), "dark": _colours(DARK)},
         "glossary": GLOSSARY,
-        "version": unprior.__version__,
+        "version": __version__,
     }
     html = environment.get_template(template).render(**values)
     with replacing(path) as temporary:

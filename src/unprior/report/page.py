@@ -96,11 +96,11 @@ def report_record(
     >>> sorted(record)[:6]
     ['calibrator', 'date', 'evaluation', 'headline', 'notes', 'provenance']
     """
-    import unprior
+    from unprior._version import __version__
 
     settings = calibrator.settings_
     return {
-        "unprior": unprior.__version__,
+        "unprior": __version__,
         "date": max(filter(None, (record.date for record in table.provenance)), default=None),
         "provenance": [record.record() for record in table.provenance],
         "title": default_title(decisions.table),

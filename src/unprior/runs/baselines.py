@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from unprior.errors import UnpriorError, warn
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
-from unprior.runs.run import load_questions, warn_about_abstaining
+from unprior.runs.questions import load_questions
 
 if TYPE_CHECKING:
     from unprior.scores import ScoreTable
@@ -65,7 +65,7 @@ def run_baselines(config: RunConfig, *, few_threads: bool = False, report: Repor
         from unprior.runs.result import refresh_report
 
         report(Progress("Writing the report"))
-        refresh_report(out)
+        refresh_report(out, benchmark, report=report)
     return Compared(compared, scored.summary, out / ANSWERS)
 
 
@@ -74,6 +74,7 @@ def compare(table: ScoreTable, answers: Path, controls: Sequence[str], epsilon_c
     from unprior.baselines.answers import read_answers, read_references
     from unprior.baselines.suite import fitting_answers
     from unprior.calibration import SelectivePriorCalibrator
+    from unprior.calibration.show import warn_about_abstaining
     from unprior.studies.rq2.changes import study_changes
     from unprior.studies.rq2.methods import compare_methods, study_methods
 

@@ -50,7 +50,7 @@ def plan_run(
     if config.engine.name != "openai":
         return RunPlan(stored)
     from unprior.engines.load import load_engine
-    from unprior.runs.run import load_questions
+    from unprior.runs.questions import load_questions
     from unprior.scoring.estimate import estimate, not_stored
 
     benchmark = load_questions(config, report)

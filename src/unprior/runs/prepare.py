@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from unprior.errors import UnpriorError, warn
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
-from unprior.runs.run import drawing, load_questions
+from unprior.runs.questions import drawing, load_questions
 
 if TYPE_CHECKING:
     from unprior.benchmarks.schema import Benchmark

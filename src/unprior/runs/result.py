@@ -15,7 +15,7 @@ from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError, did_you_mean
 from unprior.evaluation import Evaluation, evaluate
 from unprior.progress import Progress, Report, silent
-from unprior.runs.check import check_splits
+from unprior.runs.questions import check_splits
 from unprior.scores import ScoreTable, read_scores
 from unprior.scores.pairs import PairCheck, sound_pairs, warnings_about
 from unprior.studies.finished import FinishedStudy, run_studies

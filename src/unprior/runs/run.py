@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 from unprior.errors import UnpriorError, warn
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
+from unprior.runs.questions import check_questions, load_questions
 
 if TYPE_CHECKING:
-    from unprior.benchmarks.schema import Benchmark
-    from unprior.calibration import SelectivePriorCalibrator
-    from unprior.engines.protocol import Engine
     from unprior.runs.result import RunResult
     from unprior.scoring.rows import Failure
     from unprior.scoring.run import Summary
@@ -69,8 +67,8 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     from unprior.baselines.names import choose_methods
     from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods, fitting_answers, without_answer
     from unprior.calibration import SelectivePriorCalibrator
+    from unprior.calibration.show import warn_about_abstaining
     from unprior.engines.load import load_engine, with_internals
-    from unprior.runs.check import check_benchmark
     from unprior.runs.result import RunResult, scoring_notes
     from unprior.scoring.benchmark import check_images, image_side, score_benchmark, warn_about_failures
 
@@ -80,7 +78,7 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     SelectivePriorCalibrator(epsilon_cs=method.epsilon_cs).check_parameters()
     benchmark = load_questions(config, report)
     check_images(benchmark)
-    for caution in check_benchmark(benchmark, method.epsilon_cs):
+    for caution in check_questions(benchmark, method.epsilon_cs):
         warn(caution)
     engine = load_engine(**config.loading, few_threads=few_threads, report=report)
     config.write()
@@ -107,33 +105,6 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     notes = scoring_notes(scored.summary, table, len(lost))
     result.write(out, benchmark, note=" ".join(notes) or None)
     return FinishedRun(config, result, scored.summary, lost, (*notes, *result.notes))
-
-
-def load_questions(config: RunConfig, report: Report = silent, *, variant: str | None = None) -> Benchmark:
-    """The benchmark of a run, or another variant of it; a drawn one is drawn into the folder of the run."""
-    from unprior.benchmarks.registry import load_benchmark
-
-    report(Progress("Preparing the benchmark"))
-    asked = config.benchmark
-    return load_benchmark(
-        asked.name, config.output.folder, asked.seed, variant=variant or asked.variant, data_dir=asked.data_dir,
-        report=drawing(report),
-    )  # fmt: skip
-
-
-def drawing(report: Report) -> Any:
-    """Tells a report how many images of a benchmark are drawn."""
-    return lambda done, total: report(Progress("Drawing images", done, total))
-
-
-def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:
-    """Without a feasible setting nothing is ever changed, which a person should know."""
-    if calibrator.settings_ is None:
-        warn(
-            f"none of the {calibrator.selection_.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ "
-            f"−{calibrator.epsilon_cs:g} on every task: this calibrator abstains, it never changes an answer. A larger "
-            f"--epsilon-cs or more development pairs may help."
-        )
 
 
 @dataclass(frozen=True)

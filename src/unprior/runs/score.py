@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from unprior.progress import Report, silent
 from unprior.runs.config import RunConfig
-from unprior.runs.run import load_questions
+from unprior.runs.questions import load_questions
 
 if TYPE_CHECKING:
     from unprior.scoring.benchmark import Scored

@@ -15,14 +15,13 @@ from unprior.engines.protocol import MIN_MASS, Engine
 from unprior.errors import FailedExamplesWarning, UnpriorError, UnpriorNote, warn
 from unprior.progress import Report, silent
 from unprior.scores.files import writing_scores
-from unprior.scoring.ray.shards import ShardFolder
 from unprior.scoring.rows import Failure, StoredRows, warn_about_cut_off
-from unprior.scoring.run import ScoringRun, Summary
+from unprior.scoring.run import AnyRun, ScoringRun, Summary
+from unprior.scoring.shards import ShardFolder
 from unprior.scoring.store import ScoreStore
 
 if TYPE_CHECKING:
     from unprior.scores import ScoreTable
-    from unprior.scoring.ray.run import DistributedRun
 
 STORE, TABLE, SHARDS = "store.sqlite", "scores.parquet", "shards"
 _NAMED_IMAGES = 10
@@ -128,9 +127,7 @@ def score_benchmark(
         return write_run(run, benchmark, path or out / TABLE, report)
 
 
-def write_run(
-    run: ScoringRun | DistributedRun, full_benchmark: Benchmark, path: Path, report: Report = silent
-) -> Scored:
+def write_run(run: AnyRun, full_benchmark: Benchmark, path: Path, report: Report = silent) -> Scored:
     """Run, and write the table of everything that is stored for the full benchmark, so that parts add up to one."""
     everything = len(run.plan.benchmark) == len(full_benchmark)
     with _writing_table(path) as written:

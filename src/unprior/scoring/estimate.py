@@ -8,7 +8,7 @@ from pathlib import Path
 
 from unprior.benchmarks.schema import Benchmark
 from unprior.engines.openai.engine import HttpEngine
-from unprior.engines.protocol import EngineInfo, Engine, Query
+from unprior.engines.protocol import Engine, EngineInfo, Query
 from unprior.errors import UnpriorError
 from unprior.images import open_image
 from unprior.images import resize as to_square

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from PIL import Image
 
@@ -108,6 +108,29 @@ class JobWorker:
             return blank((self.resize_to, self.resize_to), level)
         image = resize(open_image(job.image), self.resize_to)
         return image if job.view is None else blank(image.size, level)
+
+
+class AnyRun(Protocol):
+    """A scoring run, on this machine or on many."""
+
+    @property
+    def plan(self) -> ScoringPlan:
+        """What has to be asked."""
+        ...
+
+    @property
+    def store(self) -> ScoreStore:
+        """Where results are kept."""
+        ...
+
+    @property
+    def rows(self) -> StoredRows:
+        """The rows of the table."""
+        ...
+
+    def run(self, report: Report = ..., keep: Callable[[ScoreTable], None] | None = None) -> Summary:
+        """Compute what is missing."""
+        ...
 
 
 class ScoringRun:

@@ -17,8 +17,8 @@ from PIL import Image
 
 from unprior.engines.protocol import Engine, EngineInfo, RemoteEngineInfo
 from unprior.errors import UnpriorError
-from unprior.scoring.ray.shards import ShardFolder
 from unprior.scoring.run import JobWorker
+from unprior.scoring.shards import ShardFolder
 
 LOCAL = "local"
 """The address that starts a Ray of our own on this machine."""

@@ -14,9 +14,9 @@ from unprior.engines.protocol import EngineInfo
 from unprior.progress import Progress, Report, silent
 from unprior.scoring.plan import Job, ScoringPlan, batches
 from unprior.scoring.ray.cluster import Load, Pool, WorkerSpec, finished_shards
-from unprior.scoring.ray.shards import ShardFolder
 from unprior.scoring.rows import Failure, StoredRows
 from unprior.scoring.run import SCORING, Summary
+from unprior.scoring.shards import ShardFolder
 from unprior.scoring.store import ScoreStore
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 
 from unprior.benchmarks.schema import Benchmark
 from unprior.engines.load import load_engine
-from unprior.engines.protocol import EngineInfo
+from unprior.engines.protocol import EngineInfo, RemoteEngineInfo
 from unprior.errors import UnpriorError, warn
 from unprior.progress import Progress, Report, silent
 from unprior.scoring.benchmark import SHARDS, STORE, TABLE, Scored, image_side, write_run

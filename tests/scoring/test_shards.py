@@ -14,7 +14,7 @@ import pytest
 
 from unprior import UnpriorError
 from unprior.scoring.plan import Job
-from unprior.scoring.ray.shards import ShardFolder
+from unprior.scoring.shards import ShardFolder
 from unprior.scoring.store import ScoreStore, StoredResult
 
 
@@ -149,6 +149,6 @@ def test_a_system_without_fcntl_has_the_other_lock(tmp_path: Path, monkeypatch: 
 
 
 def test_a_system_without_fcntl_can_load_the_engines() -> None:
-    program = "import sys; sys.modules['fcntl'] = None; import unprior.scoring.ray.shards, unprior.scoring.ray.run"
+    program = "import sys; sys.modules['fcntl'] = None; import unprior.scoring.shards, unprior.scoring.ray.run"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
