@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from unprior.evaluation.show import format_repairs
 from unprior.plots.panels import Panels
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["StudyResult", "Test", "format_repairs"]
+__all__ = ["StudyResult", "Test", "format_repairs", "grouped"]
+Item, Key = TypeVar("Item"), TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,7 @@ class StudyResult(ABC):
         panels = self.panels()
         if panels is None:
             raise ValueError(f"{type(self).__name__} has no figure")
-        if axes is None:
-            return list(panels.figure(style).axes)
-        return panels.plot(axes, style)
+        return list(panels.figure(style).axes) if axes is None else panels.plot(axes, style)
 
     def to_pandas(self) -> pd.DataFrame:
         """The records as a data frame."""
@@ -92,3 +91,15 @@ class StudyResult(ABC):
         """Tables and sentences, for notebooks."""
         words = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
         return "".join(as_html(table) for table in (self.table, *self.further_tables)) + words
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Items by a key of theirs, both in the order in which they come.
+
+    >>> grouped(["mc", "qa", "mt"], key=lambda name: name[0])
+    {'m': ['mc', 'mt'], 'q': ['qa']}
+    """
+    found: dict[Key, list[Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found

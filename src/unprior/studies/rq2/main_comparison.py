@@ -43,11 +43,8 @@ class MainComparison(StudyResult):
         for task in self.evaluation.tasks:
             changes = f"{_moves(task.cf, 'CF', ' repairs/harms')} and {_moves(task.cs, 'CS')}"
             sentences.append(f"On {task.task.upper()} {self.evaluation.method} {changes}.")
-            before, after = task.original, task.method
-            measures = [
-                ("CS minus CF accuracy", before.cfad, after.cfad),
-                ("CCR", before.ccr.value, after.ccr.value),
-            ]
+            before, after = ((metrics.cfad, metrics.ccr.value) for metrics in (task.original, task.method))
+            measures = zip(("CS minus CF accuracy", "CCR"), before, after, strict=True)
             trends = [f"{name} {_trend(one, other)}" for name, one, other in measures if not math.isnan(one + other)]
             sentences.append(f"There {format_list(trends)}.")
         return tuple(sentences)
@@ -107,7 +104,6 @@ STUDY = Study(
     asks="How many wrong answers to counterfactual images does SPC repair, and what does it cost on ordinary images?",
     how="SPC in its standard version, fitted on the development pairs with ε = {epsilon}, against the original "
     "answers to the test pairs; 95 % percentile intervals from 10,000 resamples of pairs.",
-    needs=("scores",),
     run=lambda inputs: study_main_comparison(inputs.decisions(), resamples=inputs.resamples, seed=inputs.seed),
     label="tab:main",
 )

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from unprior.baselines.answers import Cost, MethodAnswers
 from unprior.baselines.controls import ControlResult, run_controls
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError
-from unprior.evaluation import SideResult, TaskResult, evaluate, holm
+from unprior.evaluation import TaskResult, evaluate, holm
+from unprior.evaluation.show import flat_sides
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.plots.display import task_name
 from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
-from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
 from unprior.studies.common.versions import spc_versions
 from unprior.studies.inputs import StudyInputs
@@ -31,17 +30,6 @@ Results = tuple[TaskResult, ...]
 _LEVEL = 0.95
 _ABSTAINS, _NOT_FEASIBLE = "abstains: no setting feasible", "not feasible on the development rows"
 _MARKS = {_ABSTAINS: "†", _NOT_FEASIBLE: "‡"}
-_SIDE: dict[str, Callable[[SideResult], float | int | None]] = {
-    "delta_{}": lambda side: side.change.delta,
-    "{}_low": lambda side: finite_or_none(side.low),
-    "{}_high": lambda side: finite_or_none(side.high),
-    "{}_repairs": lambda side: side.change.repairs,
-    "{}_harms": lambda side: side.change.harms,
-    "{}_changed": lambda side: side.change.changed,
-    "{}_total": lambda side: side.change.total,
-    "{}_p": lambda side: side.test.p_value,
-    "{}_holm_p": lambda side: side.holm_p,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +98,8 @@ class Methods(StudyResult):
         """A section for every task; the largest U of the task is bold."""
         columns = ["Method", "ΔCF/ΔCS", "U", "R/H CF", "R/H CS", "Changed", "p CF", "p CS"]
         matched = ["Matched ΔCF/ΔCS"] if self.matched_family else []
-        sections = tuple(
-            Section(task_name(task), tuple(self._line(row, index) for row in self.rows))
-            for index, task in enumerate(self.tasks)
-        )
+        lines = [tuple(self._line(row, index) for row in self.rows) for index in range(len(self.tasks))]
+        sections = tuple(map(Section, map(task_name, self.tasks), lines))
         return Table("Repair and retention by method", (*columns, *matched), sections, self._caption())
 
     def _line(self, row: MethodRow, index: int) -> Row:
@@ -121,7 +107,7 @@ class Methods(StudyResult):
         cf, cs = result.cf, result.cs
         cells = [
             f"{row.label} {_MARKS[row.note]}" if row.note else row.label,
-            format_changes(cf.change.delta, cs.change.delta),
+            _changes(result),
             format_points(result.utility),
             *(format_repairs(side.change) for side in (cf, cs)),
             str(cf.change.changed + cs.change.changed),
@@ -149,8 +135,7 @@ class Methods(StudyResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Who is best by task, where SPC stands if it is not, and who makes counterfactual answers worse."""
-        sentences = []
-        worse: dict[str, list[str]] = {}  # tasks by method
+        sentences, worse = [], dict[str, list[str]]()  # tasks by method
         for index, task in enumerate(self.tasks):
             best = [row for row in self.rows if row.name in self.best(task)]
             sentences.append(
@@ -160,36 +145,29 @@ class Methods(StudyResult):
             for row in self.rows:
                 if row.kind != "spc" and row.tasks[index].cf.change.delta < 0:
                     worse.setdefault(row.label, []).append(task.upper())
-        if worse:
-            named = [f"{label} (on {format_list(tasks)})" for label, tasks in worse.items()]
-            sentences.append(f"CF accuracy falls with {format_list(named)}.")
-        return tuple(sentences)
+        named = [f"{label} (on {format_list(tasks)})" for label, tasks in worse.items()]
+        return (*sentences, *([f"CF accuracy falls with {format_list(named)}."] if named else []))
 
     def _runner_up(self, index: int, best: Sequence[MethodRow]) -> str:
         """The best of those on the other side: another method where SPC leads, SPC where it does not."""
-        leads = any(row.kind == "spc" for row in best)
-        rivals = [row for row in self.rows if (row.kind == "spc") != leads and row not in best]
-        if not rivals or len({row.kind == "spc" for row in best}) > 1:
+        leads = {row.kind == "spc" for row in best}
+        rivals = [row for row in self.rows if {row.kind == "spc"} != leads and row not in best]
+        if not rivals or len(leads) > 1:
             return ""
         second = max(rivals, key=lambda row: row.tasks[index].utility)
         return f", against {format_points(second.tasks[index].utility)} of {second.label}"
 
-    def panels(self) -> Panels:
+    def panels(self) -> Panels | None:
         """Repair against retention, one panel per task."""
-
-        def draw(ax: Any, style: Any, task: str) -> object:
-            return MethodsDisplay.from_results(self, task=task, ax=ax, style=style)
-
-        return Panels(tuple(partial(draw, task=task) for task in self.tasks), *MethodsDisplay.SIZE)
+        return Panels.per_task(MethodsDisplay.from_results, self, self.tasks, *MethodsDisplay.SIZE)
 
     def tests(self) -> tuple[Test, ...]:
         """The tests of every method, each a family of its own."""
         found = []
         for row in self.rows:
-            sides = [(f"{result.task.upper()} {side.upper()}", getattr(result, side).test.p_value)
-                     for result in row.tasks for side in ("cf", "cs")]  # fmt: skip
-            adjusted = holm([p for _, p in sides]).adjusted
-            found += [Test(row.label, name, p, holm_p) for (name, p), holm_p in zip(sides, adjusted, strict=True)]
+            names = [f"{result.task.upper()} {side}" for result in row.tasks for side in ("CF", "CS")]
+            raw = [side.test.p_value for result in row.tasks for side in (result.cf, result.cs)]
+            found += [Test(row.label, *each) for each in zip(names, raw, holm(raw).adjusted, strict=True)]
         return tuple(found)
 
     def records(self) -> list[dict[str, Any]]:
@@ -197,17 +175,17 @@ class Methods(StudyResult):
         return [self._record(row, index) for row in self.rows for index in range(len(row.tasks))]
 
     def _record(self, row: MethodRow, index: int) -> dict[str, Any]:
-        result = row.tasks[index]
-        record: dict[str, Any] = {
+        result, matched = row.tasks[index], None if row.matched is None else row.matched[index]
+        return {
             "method": row.name, "label": row.label, "kind": row.kind, "note": row.note, "task": result.task,
             "settings": format_settings(row.settings), "utility": result.utility,
             "best_utility": row.name in self.best(result.task),
+            **flat_sides(result),
+            "matched_utility": None if matched is None else matched.utility,
+            **{f"matched_{name}": None if matched is None else value
+               for name, value in flat_sides(matched or result).items()},
+            **{f"cost_{name}": getattr(row.cost, name, None) for name in ("images", "passes", "seconds", "examples")},
         }  # fmt: skip
-        record |= _flat_sides("", result)
-        record["matched_utility"] = None if row.matched is None else row.matched[index].utility
-        record |= _flat_sides("matched_", None if row.matched is None else row.matched[index])
-        costs = {} if row.cost is None else asdict(row.cost)
-        return record | {f"cost_{name}": costs.get(name) for name in ("images", "passes", "seconds", "examples")}
 
 
 def study_methods(
@@ -216,39 +194,18 @@ def study_methods(
     development: ScoreTable | None,
     baselines: Sequence[MethodAnswers] = (),
     *,
-    further: Sequence[Decisions] = (),
-    references: Mapping[str, Cost] | None = None,
     controls: Sequence[str] | None = None,
-    resamples: int = BOOTSTRAP_RESAMPLES,
-    seed: int = BOOTSTRAP_SEED,
+    **options: Any,
 ) -> Methods:
     """Compare SPC with other methods and with the controls, all against the same original answers.
 
-    Parameters
-    ----------
-    decisions
-        Made by ``calibrator`` for the test rows.
-    calibrator
-        The fitted calibrator under study; controls take its ε, version and grid.
-    development
-        The rows it was fitted on; without them there are no controls.
-    baselines
-        Answers of other methods to the test rows, see :func:`unprior.baselines.answers.read_answers`.
-    further
-        What other versions of SPC decide about the same rows.
-    references
-        Costs of the ``original`` answers and of ``spc``, measured together with the baselines.
-    controls
-        Names of the controls to run; by default all.
-    resamples, seed
-        Of the bootstrap.
+    The decisions about the test rows are those of ``calibrator``. Controls (by name; by default all) take its ε,
+    version and grid and are chosen on the ``development`` rows that it was fitted on; without these there are none.
+    ``options`` are ``further``, ``references``, ``resamples`` and ``seed`` of :func:`compare_methods`.
     """
     test = decisions.table
     chosen = [] if development is None else run_controls(development, test, calibrator=calibrator, names=controls)
-    return compare_methods(
-        test, decisions, baselines, controls=chosen, further=further, references=references, resamples=resamples,
-        seed=seed,
-    )  # fmt: skip
+    return compare_methods(test, decisions, baselines, controls=chosen, **options)
 
 
 def compare_methods(
@@ -265,7 +222,9 @@ def compare_methods(
     """Compare final answers of SPC with those of other methods, all against the original answers of a table.
 
     Final answers are decisions, or positions where nothing more is known of them; without them the other methods stand
-    alone. ``further`` are decisions of other versions of SPC.
+    alone. ``baselines`` are answers to the same rows, see :func:`unprior.baselines.answers.read_answers`. ``further``
+    are decisions of other versions of SPC, ``references`` the costs of the ``original`` answers and of ``spc``,
+    measured together with the baselines; ``resamples`` and ``seed`` are those of the bootstrap.
 
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
@@ -285,13 +244,13 @@ def compare_methods(
 
     rows = []
     for each in baselines:
-        info, matched = each.info, None if each.matched is None else judged(each.answers, each.matched)
-        tasks = judged(each.answers)
+        info, tasks = each.info, judged(each.answers)
+        matched = None if each.matched is None else judged(each.answers, each.matched)
         rows.append(MethodRow(info.name, info.label, info.kind, None, info.settings, tasks, matched, info.cost))
     for control in controls:
+        tasks, settings = judged(control.answers), control.settings
         note = _ABSTAINS if control.abstains else None if control.feasible else _NOT_FEASIBLE
-        tasks = judged(control.answers)
-        rows.append(MethodRow(control.name, control.label, "control", note, control.settings, tasks, None, None))
+        rows.append(MethodRow(control.name, control.label, "control", note, settings, tasks, None, None))
     if isinstance(final, Decisions):
         rows.append(version("spc", final))
     elif final is not None:
@@ -304,22 +263,18 @@ def compare_methods(
 
 def _adjusted(rows: Sequence[MethodRow]) -> tuple[MethodRow, ...]:
     """Holm over all tests of the table; those against matched decoders are a family of their own."""
-    tasks = _holm([row.tasks for row in rows])
+    tasks = iter(_holm([row.tasks for row in rows]))
     matched = iter(_holm([row.matched for row in rows if row.matched is not None]))
     return tuple(
-        replace(row, tasks=results, matched=None if row.matched is None else next(matched))
-        for row, results in zip(rows, tasks, strict=True)
+        replace(row, tasks=next(tasks), matched=None if row.matched is None else next(matched)) for row in rows
     )
 
 
 def _holm(table: Sequence[Results]) -> list[Results]:
     sides = [side for results in table for result in results for side in (result.cf, result.cs)]
-    adjusted = iter(holm([side.test.p_value for side in sides]).adjusted)
-
-    def with_p(side: SideResult) -> SideResult:
-        return replace(side, holm_p=next(adjusted))
-
-    return [tuple(replace(result, cf=with_p(result.cf), cs=with_p(result.cs)) for result in each) for each in table]
+    adjusted = holm([side.test.p_value for side in sides]).adjusted
+    found = iter([replace(side, holm_p=p) for side, p in zip(sides, adjusted, strict=True)])
+    return [tuple(replace(result, cf=next(found), cs=next(found)) for result in each) for each in table]
 
 
 def _exact_utility(result: TaskResult) -> Fraction:
@@ -331,22 +286,10 @@ def _changes(result: TaskResult) -> str:
     return format_changes(result.cf.change.delta, result.cs.change.delta)
 
 
-def _flat_sides(prefix: str, result: TaskResult | None) -> dict[str, Any]:
-    """Changes, intervals and tests of both sides as flat fields; all None without a result."""
-    sides = {"cf": None, "cs": None} if result is None else {"cf": result.cf, "cs": result.cs}
-    return {
-        prefix + name.format(side): None if found is None else value(found)
-        for side, found in sides.items()
-        for name, value in _SIDE.items()
-    }
-
-
 def _run(inputs: StudyInputs) -> Methods:
     own, *further = spc_versions(inputs).values()
-    return study_methods(
-        own, inputs.fitted(), inputs.development, inputs.baselines, further=further, references=inputs.costs,
-        resamples=inputs.resamples, seed=inputs.seed,
-    )  # fmt: skip
+    options = {"references": inputs.costs, "resamples": inputs.resamples, "seed": inputs.seed}
+    return study_methods(own, inputs.fitted(), inputs.development, inputs.baselines, further=further, **options)
 
 
 STUDY = Study(
@@ -359,7 +302,6 @@ STUDY = Study(
     "with its correction switched off; U = ΔCF + 0.5 ΔCS. Controls are other rules on the same scores, chosen on the "
     "development pairs like the version of SPC under study at ε = {epsilon}. SPC in that version at ε = {epsilon} and "
     "{wide_epsilon}, and uncertainty-aware at {wide_epsilon}, whose numbers the paper's table has.",
-    needs=("scores",),
     wants=("baselines",),
     run=_run,
 )

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from unprior.calibration import Decisions
 from unprior.evaluation import Change, compare, holm, mcnemar
 from unprior.evaluation.comparison import group_rows
+from unprior.studies.by_model import LEVEL
 from unprior.studies.common.versions import spc_versions
-from unprior.studies.result import StudyResult, Test, format_repairs
+from unprior.studies.result import StudyResult, Test, format_repairs, grouped
 from unprior.studies.study import Study
 from unprior.tables.format import format_list
 from unprior.tables.model import Row, Section, Table
-
-LEVEL = 0.05
-"""What counts as significant in sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +42,16 @@ class Family:
     version: str
     comparisons: tuple[Comparison, ...]
 
+    @property
+    def outcome(self) -> str:
+        """How many changes remain significant, and which."""
+        kept = [row for row in self.comparisons if row.holm_p <= LEVEL]
+        names = [f"{row.label} ({'gain' if row.change.delta > 0 else 'loss'})" for row in kept]
+        return (
+            f"{len(kept) or 'none'} of {len(self.comparisons)} changes {'is' if len(kept) < 2 else 'are'} significant "
+            f"at {LEVEL:g} after adjustment" + (f": {format_list(names)}" if kept else "")
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Significance(StudyResult):
@@ -66,45 +74,34 @@ class Significance(StudyResult):
     @property
     def table(self) -> Table:
         """Raw and adjusted p, one section per version."""
-        sections = tuple(
-            Section(
-                family.version,
-                tuple(
-                    Row((row.label, format_repairs(row.change), format_p(row.p), format_p(row.holm_p)))
-                    for row in family.comparisons
-                ),
-            )
-            for family in self.families
-        )
+        sections = []
+        for family in self.families:
+            rows = [(row.label, format_repairs(row.change), format_p(row.p), format_p(row.holm_p))
+                    for row in family.comparisons]  # fmt: skip
+            sections.append(Section(family.version, tuple(map(Row, rows))))
         return Table(
             "Exact tests of SPC",
             ("Comparison", "Repairs/harms", "Raw p", "Holm p"),
-            sections,
+            tuple(sections),
             "Exact two-sided McNemar tests; Holm's adjustment covers the comparisons of one version.",
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Which changes remain significant."""
-        versions: dict[str, list[str]] = {}  # versions with the same outcome are named together
-        for family in self.families:
-            kept = [row for row in family.comparisons if row.holm_p <= LEVEL]
-            names = [f"{row.label} ({'gain' if row.change.delta > 0 else 'loss'})" for row in kept]
-            outcome = f"{len(kept) or 'none'} of {len(family.comparisons)} changes {'is' if len(kept) < 2 else 'are'}"
-            outcome += f" significant at {LEVEL:g} after adjustment" + (f": {format_list(names)}" if kept else "")
-            versions.setdefault(outcome, []).append(family.version)
-        sentences = [f"With {format_list(names)} {outcome}." for outcome, names in versions.items()]
+        alike = grouped(self.families, key=lambda family: family.outcome)
         least = min(row.holm_p for family in self.families for row in family.comparisons)
-        sentences.append(f"The smallest adjusted p of all versions is {format_p(least)}.")
-        return tuple(sentences)
+        return (
+            *(f"With {format_list([each.version for each in same])} {outcome}." for outcome, same in alike.items()),
+            f"The smallest adjusted p of all versions is {format_p(least)}.",
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """One record per version, task and side."""
         return [
             {
-                "version": family.version, "task": row.task, "side": row.side, "repairs": row.change.repairs,
-                "harms": row.change.harms, "changed": row.change.changed, "total": row.change.total,
-                "p": row.p, "holm_p": row.holm_p, "family": len(family.comparisons),
+                "version": family.version, "task": row.task, "side": row.side, **asdict(row.change), "p": row.p,
+                "holm_p": row.holm_p, "family": len(family.comparisons),
             }
             for family in self.families
             for row in family.comparisons
@@ -144,6 +141,5 @@ STUDY = Study(
     how="Exact two-sided McNemar tests on the test pairs for the version of SPC under study at ε = {epsilon} and "
     "{wide_epsilon}, and for the uncertainty-aware one at {wide_epsilon}; Holm's adjustment over the tasks and "
     "sides of one version.",
-    needs=("scores",),
     run=lambda inputs: study_significance(spc_versions(inputs)),
 )
