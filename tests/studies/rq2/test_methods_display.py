@@ -9,8 +9,7 @@ from made_up_methods import made_up
 from unprior import ScoreTable
 from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.rq2.methods import Methods, study_methods
-from unprior.studies.rq2.methods_display import MethodsDisplay
+from unprior.studies.rq2.methods import Methods, MethodsDisplay, study_methods
 
 
 @pytest.fixture(scope="module")

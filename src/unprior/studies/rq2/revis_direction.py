@@ -15,12 +15,20 @@ from unprior.evaluation.comparison import group_rows
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
-from unprior.studies.result import StudyResult
+from unprior.studies.result import StudyResult, grouped
 from unprior.studies.study import Study
 from unprior.tables.format import format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
 
 FOCUS = ("revis", "revis-2.5")
+_DIRECTIONS = {
+    "yes_to_no": "from yes to no",
+    "no_to_yes": "from no to yes",
+    "towards_prior_winner": "to the prior's winner",
+    "from_prior_winner": "away from the prior's winner",
+    "between_others": "between other options",
+    "unanswered": "from or to no answer",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +93,20 @@ class AnswerShifts(StudyResult):
     @property
     def table(self) -> Table:
         """One section per task."""
-        tasks = dict.fromkeys(shift.task for shift in self.shifts)
-        sections = tuple(
-            Section(
-                task.upper(),
-                tuple(
-                    Row(
-                        (shift.label, shift.side.upper(), format_points(shift.change.delta), str(shift.change.changed),
-                         *("–" if count is None else str(count) for count in shift.counts)),
-                        bold=shift.method in FOCUS,
-                    )
-                    for shift in self.shifts
-                    if shift.task == task
-                ),
+        lines = [
+            Row(
+                (shift.label, shift.side.upper(), format_points(shift.change.delta), str(shift.change.changed),
+                 *("–" if count is None else str(count) for count in shift.counts)),
+                bold=shift.method in FOCUS,
             )
-            for task in tasks
-        )  # fmt: skip
+            for shift in self.shifts
+        ]  # fmt: skip
+        tasks = grouped(zip(self.shifts, lines, strict=True), key=lambda pair: pair[0].task)
         return Table(
             "Where changed answers go",
             ("Method", "Images", "Δ", "Changed", "yes→no", "no→yes", "To prior's winner", "From prior's winner",
              "Between others", "From/to no answer"),
-            sections,
+            tuple(Section(task.upper(), tuple(line for _, line in pairs)) for task, pairs in tasks.items()),
             "Against the original answers; the prior's winner is the candidate with the highest text-only score.",
             text_columns=2,
         )  # fmt: skip
@@ -114,8 +115,7 @@ class AnswerShifts(StudyResult):
     def sentences(self) -> tuple[str, ...]:
         """How one-sided REVIS is, and which of the others are entirely so."""
         sentences, alike = [], dict[tuple[str, str], list[str]]()
-        for task, method in dict.fromkeys((shift.task, shift.method) for shift in self.shifts):
-            parts = [shift for shift in self.shifts if (shift.task, shift.method) == (task, method)]
+        for (task, method), parts in grouped(self.shifts, key=lambda shift: (shift.task, shift.method)).items():
             changed = sum(part.change.changed for part in parts)
             if not changed:
                 continue
@@ -134,8 +134,7 @@ class AnswerShifts(StudyResult):
             f"{direction}."
             for (task, direction), labels in alike.items()
         ]
-        gates = [_gate_in_words(self.of(method)) for method in dict.fromkeys(each.method for each in self.shifts)]
-        gates = [each for each in gates if each]
+        gates = filter(None, map(_gate_in_words, grouped(self.shifts, key=lambda shift: shift.method).values()))
         if not any(shift.change.changed for shift in self.shifts):
             return ("No method changes any answer.", *gates)
         return (*(sentences or ("No method moves all its changed answers in one direction.",)), *gates)
@@ -150,8 +149,7 @@ class AnswerShifts(StudyResult):
             {
                 "method": shift.method, "label": shift.label, "task": shift.task, "side": shift.side,
                 "delta": shift.change.delta, "changed": shift.change.changed, "total": shift.change.total,
-                "yes_to_no": shift.yes_to_no, "no_to_yes": shift.no_to_yes, "towards_prior_winner": shift.towards,
-                "from_prior_winner": shift.away, "between_others": shift.between, "unanswered": shift.unanswered,
+                **dict(zip(_DIRECTIONS, shift.counts, strict=True)),
                 "gate_examples": None if shift.gated is None else finite_or_none(shift.gated.examples.value),
                 "gate_positions": None if shift.gated is None else finite_or_none(shift.gated.positions.value),
             }
@@ -164,43 +162,38 @@ def _gate_in_words(shifts: Sequence[Shift]) -> str:
     gates = [shift.gated for shift in shifts if shift.gated is not None]
     if not gates:
         return ""
-    examples, positions = (
-        Share(sum(each.count for each in shares), sum(each.total for each in shares))
-        for shares in ([gate.examples for gate in gates], [gate.positions for gate in gates])
+    opened, examples, active, positions = (
+        sum(getattr(getattr(gate, of), part) for gate in gates)
+        for of in ("examples", "positions")
+        for part in ("count", "total")
     )
-    where = "every example" if examples.count == examples.total else f"{examples.count} of {examples.total} examples"
     return (
-        f"The gate of {shifts[0].label} is open on {where} and at {format_percent(positions.value)} % of "
-        f"{positions.total:,} hidden positions."
+        f"The gate of {shifts[0].label} is open on "
+        f"{'every example' if opened == examples else f'{opened} of {examples} examples'} and at "
+        f"{format_percent(Share(active, positions).value)} % of {positions:,} hidden positions."
     )
 
 
 def _main_direction(parts: Sequence[Shift]) -> tuple[str, int]:
     """The most frequent direction in words: of yes and no where there are such, else by the prior's winner."""
-    yes_no = parts[0].yes_to_no is not None
-    words = ("from yes to no", "from no to yes") if yes_no else (
-        "to the prior's winner", "away from the prior's winner", "between other options")  # fmt: skip
-    first = 0 if yes_no else 2
-    totals = [sum(part.counts[first + index] or 0 for part in parts) for index in range(len(words))]
-    totals.append(sum(part.unanswered for part in parts))
-    best = totals.index(max(totals))
-    return (*words, "from or to no answer")[best], totals[best]
+    words = list(_DIRECTIONS.values())
+    totals = [sum(count or 0 for count in counts) for counts in zip(*(part.counts for part in parts), strict=True)]
+    places = (2, 3, 4, 5) if parts[0].yes_to_no is None else (0, 1, 5)
+    best = max(places, key=totals.__getitem__)
+    return words[best], totals[best]
 
 
 def study_answer_shifts(table: ScoreTable, methods: Sequence[MethodAnswers]) -> AnswerShifts:
     """Count changed answers to the rows of a table by direction."""
     ordered = sorted(methods, key=lambda each: each.info.name not in FOCUS)
-    groups = group_rows(table, "task", "side")
-    tasks = dict.fromkeys(task for task, _ in groups)
-    return AnswerShifts(
-        tuple(
-            _shift(table.take(rows), method, rows, str(task), str(side))
-            for wanted in tasks
-            for method in ordered
-            for (task, side), rows in groups.items()
-            if task == wanted
-        )
-    )
+    sides = grouped(group_rows(table, "task", "side").items(), key=lambda group: group[0][0])
+    shifts = [
+        _shift(table.take(rows), method, rows, str(task), str(side))
+        for groups in sides.values()
+        for method in ordered
+        for (task, side), rows in groups
+    ]
+    return AnswerShifts(tuple(shifts))
 
 
 def _shift(part: ScoreTable, method: MethodAnswers, rows: IntArray, task: str, side: str) -> Shift:
