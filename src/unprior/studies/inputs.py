@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -189,8 +189,7 @@ class Need:
 
 
 def _splits(inputs: StudyInputs) -> tuple[str, ...]:
-    present = set(inputs.table.column("split"))
-    lacking = [f"rows of split {split}" for split in ("dev", "test") if split not in present]
+    lacking = [f"rows of split {split}" for split in _absent(("dev", "test"), set(inputs.table.column("split")))]
     return (*lacking, *([] if inputs.table.is_paired.all() else ["the side (cf or cs) of every row"]))
 
 
@@ -199,21 +198,22 @@ def _views(inputs: StudyInputs) -> tuple[str, ...]:
     return tuple(view for view in ("white", "black", "mean") if not all(view in entry for entry in stored))
 
 
+def _absent(wanted: Iterable[str], present: Container[str | None]) -> tuple[str, ...]:
+    return tuple(name for name in wanted if name not in present)
+
+
 NEEDS: dict[str, Need] = {
     "scores": Need("scores with development and test pairs", _splits),
     "views": Need("prior scores from white, black and mean images", _views),
     "orders": Need(
-        "multiple choice with the options in three other orders",
-        lambda inputs: tuple(name for name in ORDERS if name not in inputs.variants),
+        "multiple choice with the options in three other orders", lambda inputs: _absent(ORDERS, inputs.variants)
     ),
     "forms": Need(
-        "yes/no questions in four forms and both claim orders",
-        lambda inputs: () if FORMS in inputs.variants else (FORMS,),
+        "yes/no questions in four forms and both claim orders", lambda inputs: _absent((FORMS,), inputs.variants)
     ),
     "baselines": Need("answers of other methods", lambda inputs: () if inputs.baselines else ("baselines",)),
     "revis": Need(
-        "answers of REVIS",
-        lambda inputs: () if any(each.info.name == "revis" for each in inputs.baselines) else ("revis",),
+        "answers of REVIS", lambda inputs: _absent(("revis",), [each.info.name for each in inputs.baselines])
     ),
     "external": Need("other benchmarks", lambda inputs: () if inputs.external else ("external",)),
 }

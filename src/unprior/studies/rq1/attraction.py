@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, compare_with_partner, correct, prior_winners
-from unprior.plots.display import Display
 from unprior.plots.panels import Panels
-from unprior.plots.style import LIGHT, FigureStyle, readable_on
+from unprior.plots.style import FigureStyle, readable_on
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.studies.inputs import External
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ENOUGH = 5
-_WHOLE = "All"
 _NONE = Share(0, 0)
 _ORDINARY = ("prior_is_ordinary", "ordinary_among_errors", "errors_ordinary")
 
@@ -153,8 +152,34 @@ class Attraction(StudyResult):
 
     def panels(self) -> Panels:
         """The matrix as a heat map."""
-        height = AttractionDisplay.height(1 + len(self.subcategories))
-        return Panels((lambda ax, style: AttractionDisplay.from_results(self, ax=ax, style=style),), 4.5, height)
+        return Panels((self._draw,), 4.5, 0.75 + 0.31 * (1 + len(self.subcategories)))
+
+    def _draw(self, axes: Axes, style: FigureStyle) -> None:
+        """Subcategories by tasks, and whole tasks a little apart: the rate and n, the number of errors."""
+        from matplotlib.colors import LinearSegmentedColormap
+        from matplotlib.patches import Rectangle
+
+        ramp = LinearSegmentedColormap.from_list("attraction", style.ramp)
+        names, last = (*self.subcategories, None), len(self.subcategories)
+        tops = [row + (0.25 if 0 < row == last else 0.0) for row in range(len(names))]
+        for (row, name), (column, task) in product(enumerate(names), enumerate(self.tasks)):
+            cell, top = self.cell(name, task), tops[row]
+            share = _NONE if cell is None else cell.attracted
+            face = ramp(share.value) if share.total else style.grid
+            words = readable_on(ramp(share.value)) if share.total else style.quiet
+            axes.add_patch(Rectangle((column + 0.02, top + 0.04), 0.96, 0.92, facecolor=face, edgecolor="none"))
+            text, align = (f"{100 * share.value:.0f} %", "right") if share.total else ("no errors", "center")
+            weight = "bold" if row == last else "normal"
+            axes.text(column + 0.53, top + 0.5, text, color=words, ha=align, va="center", fontweight=weight)
+            if share.total:
+                axes.text(column + 0.58, top + 0.5, f"n = {share.total}", color=words, va="center", fontsize=7.5)
+        axes.set(xlim=(0, len(self.tasks)), ylim=(tops[-1] + 1, 0))
+        axes.set_xticks([column + 0.5 for column in range(len(self.tasks))], [task.upper() for task in self.tasks])
+        axes.set_yticks([top + 0.5 for top in tops], (*self.subcategories, "All"))
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
 
 
 def study_attraction(table: ScoreTable, others: Mapping[str, External] | None = None) -> Attraction:
@@ -171,13 +196,13 @@ def study_attraction(table: ScoreTable, others: Mapping[str, External] | None = 
     groups = group_rows(table, "category", "subcategory", "task")
     in_table_order = sorted(groups.items(), key=lambda item: int(item[1][0]))
     cells = [
-        _cell(table.take(rows), task, category, subcategory)
+        replace(_cell(table.take(rows), task), category=category, subcategory=subcategory)
         for (category, subcategory, task), rows in in_table_order
         if subcategory is not None
     ]
     overall = [_cell(table.take(rows), task) for (task,), rows in group_rows(table, "task").items()]
     elsewhere = [
-        _cell(other.table.take(rows), task, benchmark=name)
+        replace(_cell(other.table.take(rows), task), benchmark=name)
         for name, other in (others or {}).items()
         if other.table.is_paired.all()
         for (task,), rows in group_rows(other.table, "task").items()
@@ -186,7 +211,7 @@ def study_attraction(table: ScoreTable, others: Mapping[str, External] | None = 
 
 
 def _row(name: str, cell: AttractionCell) -> Row:
-    shares = [getattr(cell, name).value for name in reversed(_ORDINARY)]
+    shares = [getattr(cell, share).value for share in reversed(_ORDINARY)]
     return Row((name, str(cell.attracted.total), *map(format_percent, (cell.attracted.value, cell.chance, *shares))))
 
 
@@ -217,13 +242,7 @@ def _named(cells: Sequence[AttractionCell]) -> str:
     return alone if len(cells) == 1 else f"{len(cells)} of them ({rate})"
 
 
-def _cell(
-    part: ScoreTable,
-    task: str,
-    category: str | None = None,
-    subcategory: str | None = None,
-    benchmark: str | None = None,
-) -> AttractionCell:
+def _cell(part: ScoreTable, task: str) -> AttractionCell:
     winner = prior_winners(part)
     wrong = part.is_cf & ~correct(part, part.original_positions)
     # An undirected error hits the prior's winner once in K - 1 times, and never if that is the right answer.
@@ -234,81 +253,14 @@ def _cell(
     _, said_ordinary = compare_with_partner(part, part.original_positions)
     return AttractionCell(
         task=str(task),
-        category=category,
-        subcategory=subcategory,
+        category=None,
+        subcategory=None,
         attracted=Share(int((wrong & (part.original_positions == winner)).sum()), int(wrong.sum())),
         chance=float(expected.mean()) if len(expected) else math.nan,
         prior_is_ordinary=Share(int(ordinary.sum()), int((~part.is_cf).sum())),
         ordinary_among_errors=Share(int((wrong & same).sum()), int((wrong & matched).sum())),
         errors_ordinary=Share(int((wrong & said_ordinary).sum()), int((wrong & matched).sum())),
-        benchmark=benchmark,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttractionDisplay(Display):
-    """Subcategories by tasks: the share of wrong counterfactual answers that the prior would give, with n.
-
-    >>> from unprior import synthesize
-    >>> display = AttractionDisplay.from_results(study_attraction(synthesize(seed=0).where(split="test")))
-    >>> len(display.rows), display.columns
-    (15, ('mc', 'qa'))
-    """
-
-    rows: tuple[str, ...]
-    """Subcategories, then the whole task."""
-    columns: tuple[str, ...]
-    rates: tuple[tuple[float, ...], ...]
-    """By row and column; NaN without errors."""
-    errors: tuple[tuple[int, ...], ...]
-    """n, the number of wrong answers."""
-
-    @classmethod
-    def from_results(cls, results: Attraction, *, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
-        """Draw on ``ax``, or on a new figure."""
-        rows = (*results.subcategories, _WHOLE)
-        names = (*results.subcategories, None)
-        cells = [[results.cell(name, task) for task in results.tasks] for name in names]
-        shares = [[_NONE if cell is None else cell.attracted for cell in row] for row in cells]
-        rates = tuple(tuple(share.value for share in row) for row in shares)
-        errors = tuple(tuple(share.total for share in row) for row in shares)
-        with style.applied():
-            axes = ax or style.new_axes(4.5, cls.height(len(rows)))
-            display = cls(axes_=axes, style=style, rows=rows, columns=results.tasks, rates=rates, errors=errors)
-            display._draw()
-        return display
-
-    @staticmethod
-    def height(rows: int) -> float:
-        """Height in inches that a number of rows needs."""
-        return 0.75 + 0.31 * rows
-
-    def _draw(self) -> None:
-        from matplotlib.colors import LinearSegmentedColormap
-        from matplotlib.patches import Rectangle
-
-        axes, style, last = self.axes_, self.style, len(self.rows) - 1
-        ramp = LinearSegmentedColormap.from_list("attraction", style.ramp)
-        tops = [row + (0.25 if 0 < row == last else 0.0) for row in range(len(self.rows))]  # the whole a little apart
-        for row, column in np.ndindex(len(self.rows), len(self.columns)):
-            rate, top = self.rates[row][column], tops[row]
-            empty = math.isnan(rate)
-            face = style.grid if empty else ramp(rate)
-            axes.add_patch(Rectangle((column + 0.02, top + 0.04), 0.96, 0.92, facecolor=face, edgecolor="none"))
-            words = style.quiet if empty else readable_on(ramp(rate))
-            text, align = ("no errors", "center") if empty else (f"{100 * rate:.0f} %", "right")
-            axes.text(column + 0.53, top + 0.5, text, color=words, ha=align, va="center",
-                      fontweight="bold" if row == last else "normal")  # fmt: skip
-            if not empty:
-                count = f"n = {self.errors[row][column]}"
-                axes.text(column + 0.58, top + 0.5, count, color=words, ha="left", va="center", fontsize=7.5)
-        axes.set(xlim=(0, len(self.columns)), ylim=(tops[-1] + 1, 0))
-        axes.set_xticks([column + 0.5 for column in range(len(self.columns))], [name.upper() for name in self.columns])
-        axes.set_yticks([top + 0.5 for top in tops], self.rows)
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0)
-        axes.grid(visible=False)
-        axes.spines[:].set_visible(False)
 
 
 STUDY = Study(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from unprior.errors import UnpriorError
 from unprior.evaluation import TaskResult, evaluate, holm
 from unprior.evaluation.show import flat_sides
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
-from unprior.plots.display import Display, limits, task_name
+from unprior.plots.display import limits, task_name
 from unprior.plots.labels import NEAR, place_labels
 from unprior.plots.panels import Panels
-from unprior.plots.style import LIGHT, FigureStyle
+from unprior.plots.style import FigureStyle
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.versions import spc_versions
@@ -61,6 +61,20 @@ class MethodRow:
     """Against the same decoder with its correction switched off; Holm over all of these in the table."""
     cost: Cost | None
     """None where it was not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodPoint:
+    """One method on one task, in points of accuracy."""
+
+    number: int
+    """In the order of tables, from 1."""
+    label: str
+    kind: str
+    cs: float
+    cf: float
+    outside: bool = False
+    """Whether it loses too much to be shown without squeezing all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +184,46 @@ class Methods(StudyResult):
 
     def panels(self) -> Panels | None:
         """Repair against retention, one panel per task."""
-        return Panels.per_task(MethodsDisplay.from_results, self, self.tasks, *MethodsDisplay.SIZE)
+        return Panels.per_task(Methods._draw, self, self.tasks, 4.5, 3.4)
+
+    def points(self, task: str) -> tuple[MethodPoint, ...]:
+        """The methods as the figure shows them."""
+        place = self.tasks.index(task)
+        found = []
+        for number, row in enumerate(self.rows, start=1):
+            cs, cf = (100 * side.change.delta for side in (row.tasks[place].cs, row.tasks[place].cf))
+            found.append(MethodPoint(number, row.label, row.kind, cs, cf))
+        own = next((point for point in found if point.kind == "spc"), found[-1])
+        cs, cf = (min(1.6 * change, _MIN_SHOWN) for change in (own.cs, own.cf))
+        return tuple(replace(point, outside=point.cs < cs or point.cf < cf) for point in found)
+
+    def _draw(self, *, task: str, ax: Axes, style: FigureStyle) -> None:
+        """Retention to the right, repair upwards, one numbered point per method and SPC as a star."""
+        points = self.points(task)
+        shown, outside = ([point for point in points if point.outside == lost] for lost in (False, True))
+        across, upwards = (limits([getattr(point, side) for point in shown]) for side in ("cs", "cf"))
+        ax.set(xlim=across, ylim=upwards, title=task_name(task))
+        ax.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)")
+        ax.grid(visible=False)
+        ax.locator_params(nbins=6, integer=True)
+        _draw_equal_utility(ax, style)
+        ax.axhline(0, color=style.quiet, linewidth=0.8)
+        ax.axvline(0, color=style.quiet, linewidth=0.8)
+        looks: dict[str, dict[str, Any]] = {
+            "spc": {"color": style.method, "markersize": _STAR, "markeredgecolor": style.paper, "zorder": 6},
+            "control": {"color": style.quiet, "markersize": 5.5, "markerfacecolor": style.paper, "zorder": 4},
+        }
+        other = {"color": style.control, "markersize": 7, "markeredgecolor": style.paper, "zorder": 5}
+        for point in points:
+            at = ([], []) if point.outside else ([point.cs], [point.cf])
+            ax.plot(*at, label=f"{point.number}  {point.label}", marker=_MARKERS[point.kind], linestyle="none",
+                    **looks.get(point.kind, other))  # fmt: skip
+        _draw_numbers(ax, style, shown, stars=sum(point.kind == "spc" for point in points) > 1)
+        if outside:
+            numbers = ", ".join(str(point.number) for point in outside)
+            ax.set_title(f"not shown: {numbers}", loc="right", fontsize=7.8, fontweight="normal", color=style.quiet)
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), handlelength=1.0, handletextpad=0.5, fontsize=8.2,
+                  labelspacing=0.35)  # fmt: skip
 
     def tests(self) -> tuple[Test, ...]:
         """The tests of every method, each a family of its own."""
@@ -199,115 +252,34 @@ class Methods(StudyResult):
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class MethodPoint:
-    """One method on one task, in points of accuracy."""
+def _draw_equal_utility(axes: Axes, style: FigureStyle) -> None:
+    """Faint lines on which U = ΔCF + 0.5 ΔCS is the same."""
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    lowest, highest = bottom + 0.5 * left, top + 0.5 * right
+    step = next(step for step in (1, 2, 5, 10, 20, 50) if (highest - lowest) / step <= 7)
+    for value in np.arange(math.ceil(lowest / step) * step, highest, step).tolist():
+        axes.axline((0, value), slope=-0.5, color=style.grid, linewidth=0.9, zorder=1)
+        height = value - 0.5 * right
+        if bottom < height < top:
+            words = f"U {value:+.0f}".replace("-", "−") if value else "U 0"
+            axes.annotate(words, (right, height), (3, 0), textcoords="offset points", fontsize=7, va="center",
+                          color=style.quiet, annotation_clip=False)  # fmt: skip
 
-    number: int
-    """In the order of tables, from 1."""
-    label: str
-    kind: str
-    cs: float
-    cf: float
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodsDisplay(Display):
-    """One task: retention to the right, repair upwards, one numbered point per method and SPC as a star.
-
-    >>> from unprior import SelectivePriorCalibrator, synthesize
-    >>> table = synthesize(seed=0)
-    >>> calibrator = SelectivePriorCalibrator().fit(table)
-    >>> results = study_methods(calibrator.predict(table.where(split="test")), calibrator, table.where(split="dev"))
-    >>> MethodsDisplay.from_results(results, task="mc").points[-1].label
-    'SPC (standard, ε = 0.04)'
-    """
-
-    SIZE: ClassVar = (4.5, 3.4)
-    """Width and height of a panel in inches, without the legend."""
-    points: tuple[MethodPoint, ...]
-
-    @classmethod
-    def from_results(cls, results: Methods, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
-        """Draw one task on ``ax``, or on a new figure."""
-        place = results.tasks.index(task)
-        points = []
-        for number, row in enumerate(results.rows, start=1):
-            cs, cf = (100 * side.change.delta for side in (row.tasks[place].cs, row.tasks[place].cf))
-            points.append(MethodPoint(number, row.label, row.kind, cs, cf))
-        with style.applied():
-            axes = ax or style.new_axes(cls.SIZE[0], cls.SIZE[1] + 0.17 * len(points))
-            display = cls(axes_=axes, style=style, points=tuple(points))
-            display._draw(task)
-        return display
-
-    @property
-    def outside(self) -> tuple[MethodPoint, ...]:
-        """Methods that lose too much to be shown without squeezing all others."""
-        own = next((point for point in self.points if point.kind == "spc"), self.points[-1])
-        lost = min(1.6 * own.cs, _MIN_SHOWN), min(1.6 * own.cf, _MIN_SHOWN)
-        return tuple(point for point in self.points if point.cs < lost[0] or point.cf < lost[1])
-
-    def _draw(self, task: str) -> None:
-        axes, style = self.axes_, self.style
-        shown = [point for point in self.points if point not in self.outside]
-        (left, right), (bottom, top) = (limits([getattr(point, side) for point in shown]) for side in ("cs", "cf"))
-        axes.set(xlim=(left, right), ylim=(bottom, top), title=task_name(task))
-        axes.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)")
-        axes.grid(visible=False)
-        axes.locator_params(nbins=6, integer=True)
-        self._draw_equal_utility(left, right, bottom, top)
-        axes.axhline(0, color=style.quiet, linewidth=0.8)
-        axes.axvline(0, color=style.quiet, linewidth=0.8)
-        for point in self.points:
-            hidden = point not in shown
-            axes.plot(
-                [] if hidden else [point.cs], [] if hidden else [point.cf],
-                label=f"{point.number}  {point.label}", **self._look(point.kind),
-            )  # fmt: skip
-        self._draw_numbers(shown, (left, bottom), (right, top))
-        if self.outside:
-            numbers = ", ".join(str(point.number) for point in self.outside)
-            axes.set_title(f"not shown: {numbers}", loc="right", fontsize=7.8, fontweight="normal", color=style.quiet)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), handlelength=1.0, handletextpad=0.5, fontsize=8.2,
-                    labelspacing=0.35)  # fmt: skip
-
-    def _look(self, kind: str) -> dict[str, Any]:
-        style = self.style
-        looks: dict[str, dict[str, Any]] = {
-            "spc": {"color": style.method, "markersize": _STAR, "markeredgecolor": style.paper, "zorder": 6},
-            "control": {"color": style.quiet, "markersize": 5.5, "markerfacecolor": style.paper, "zorder": 4},
-        }
-        other = {"color": style.control, "markersize": 7, "markeredgecolor": style.paper, "zorder": 5}
-        return looks.get(kind, other) | {"marker": _MARKERS[kind], "linestyle": "none"}
-
-    def _draw_equal_utility(self, left: float, right: float, bottom: float, top: float) -> None:
-        """Faint lines on which U = ΔCF + 0.5 ΔCS is the same."""
-        lowest, highest = bottom + 0.5 * left, top + 0.5 * right
-        step = next(step for step in (1, 2, 5, 10, 20, 50) if (highest - lowest) / step <= 7)
-        for value in np.arange(math.ceil(lowest / step) * step, highest, step).tolist():
-            self.axes_.axline((0, value), slope=-0.5, color=self.style.grid, linewidth=0.9, zorder=1)
-            height = value - 0.5 * right
-            if bottom < height < top:
-                words = f"U {value:+.0f}".replace("-", "−") if value else "U 0"
-                self.axes_.annotate(words, (right, height), (3, 0), textcoords="offset points", fontsize=7, va="center",
-                                    color=self.style.quiet, annotation_clip=False)  # fmt: skip
-
-    def _draw_numbers(self, shown: list[MethodPoint], low: Sequence[float], high: Sequence[float]) -> None:
-        """Number the points; methods at the very same place share one label, and a single star needs none."""
-        stars = sum(point.kind == "spc" for point in self.points)
-        together = grouped(shown, key=lambda point: (point.cs, point.cf))
-        texts = [", ".join(str(point.number) for point in each if point.kind != "spc" or stars > 1)
-                 for each in together.values()]  # fmt: skip
-        sizes = [_STAR if any(point.kind == "spc" for point in each) else _OTHER for each in together.values()]
-        places = [tuple(((np.array(at) - low) / np.subtract(high, low) * _AREA).tolist()) for at in together]
-        for at, text, offset in zip(together, texts, place_labels(places, texts, *_AREA, sizes), strict=True):
-            far = math.hypot(*offset) > NEAR + 2.5 * len(text)
-            line = {"arrowstyle": "-", "color": self.style.quiet, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
-            ground = {"boxstyle": "round,pad=0.1", "facecolor": self.style.paper, "edgecolor": "none", "alpha": 0.8}
-            self.axes_.annotate(text, at, offset, textcoords="offset points", fontsize=7.8, ha="center", va="center",
-                                zorder=3, bbox=ground if text else None,
-                                arrowprops=line if far and text else None)  # fmt: skip
+def _draw_numbers(axes: Axes, style: FigureStyle, shown: Sequence[MethodPoint], *, stars: bool) -> None:
+    """Number the points, SPC only if there are several ``stars``; methods at the very same place share one label."""
+    together = grouped(shown, key=lambda point: (point.cs, point.cf))
+    texts = [", ".join(str(point.number) for point in each if point.kind != "spc" or stars)
+             for each in together.values()]  # fmt: skip
+    sizes = [_STAR if any(point.kind == "spc" for point in each) else _OTHER for each in together.values()]
+    low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T
+    places = [tuple(((np.array(at) - low) / (high - low) * _AREA).tolist()) for at in together]
+    for at, text, offset in zip(together, texts, place_labels(places, texts, *_AREA, sizes), strict=True):
+        far = math.hypot(*offset) > NEAR + 2.5 * len(text)
+        line = {"arrowstyle": "-", "color": style.quiet, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
+        ground = {"boxstyle": "round,pad=0.1", "facecolor": style.paper, "edgecolor": "none", "alpha": 0.8}
+        axes.annotate(text, at, offset, textcoords="offset points", fontsize=7.8, ha="center", va="center", zorder=3,
+                      bbox=ground if text else None, arrowprops=line if far and text else None)  # fmt: skip
 
 
 def study_methods(

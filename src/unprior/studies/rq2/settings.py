@@ -41,11 +41,6 @@ class ChosenSettings:
     changes: tuple[TaskChange, ...]
     """On the development rows, by task; empty when nothing was feasible."""
 
-    @property
-    def accepted(self) -> str:
-        """The numbers of candidates in words."""
-        return ", ".join(map(str, self.candidate_counts))
-
     def change(self, task: str) -> TaskChange | None:
         """The development outcome on one task; None when nothing was feasible."""
         return next((change for change in self.changes if change.task == task), None)
@@ -73,7 +68,8 @@ class SelectedSettings(StudyResult):
         return [
             {"version": "uncertainty-aware" if row.uncertainty else "standard", "epsilon": row.epsilon}
             | {name: getattr(row.settings, name, None) for name in SYMBOLS}
-            | {"candidate_counts": row.accepted, "feasible": row.feasible, "searched": row.searched}
+            | {"candidate_counts": ", ".join(map(str, row.candidate_counts))}
+            | {"feasible": row.feasible, "searched": row.searched}
             | {
                 f"{task}_{delta}": getattr(row.change(task), delta, None)
                 for task in self.tasks
@@ -101,7 +97,7 @@ class SelectedSettings(StudyResult):
         return (
             format_limit(row.epsilon),
             *("–" if value is None else f"{value:.3g}" for value in values),
-            row.accepted,
+            ", ".join(map(str, row.candidate_counts)),
             f"{row.feasible}/{row.searched}",
             *("–" if each is None else format_changes(each.delta_cf, each.delta_cs) for each in changes),
         )

@@ -19,38 +19,21 @@ from unprior.tables.model import Row, Section, Table
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One side of one task before and after."""
+    """One side of one task before and after one version of SPC."""
 
+    version: str
     task: str
     side: str
     change: Change
     p: float
     """Of the exact two-sided McNemar test."""
     holm_p: float
-    """Adjusted over the family."""
+    """Adjusted over the comparisons of the version."""
 
     @property
     def label(self) -> str:
         """Such as ``MC CF``."""
         return f"{self.task.upper()} {self.side.upper()}"
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """All comparisons of one version of SPC."""
-
-    version: str
-    comparisons: tuple[Comparison, ...]
-
-    @property
-    def outcome(self) -> str:
-        """How many changes remain significant, and which."""
-        kept = [row for row in self.comparisons if row.holm_p <= LEVEL]
-        names = [f"{row.label} ({'gain' if row.change.delta > 0 else 'loss'})" for row in kept]
-        return (
-            f"{len(kept) or 'none'} of {len(self.comparisons)} changes {'is' if len(kept) < 2 else 'are'} significant "
-            f"at {LEVEL:g} after adjustment" + (f": {format_list(names)}" if kept else "")
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +43,28 @@ class Significance(StudyResult):
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
     >>> decisions = SelectivePriorCalibrator().fit(table).predict(table.where(split="test"))
-    >>> [row.label for row in study_significance({"SPC": decisions}).families[0].comparisons]
+    >>> [row.label for row in study_significance({"SPC": decisions}).rows]
     ['MC CF', 'MC CS', 'QA CF', 'QA CS']
     """
 
-    families: tuple[Family, ...]
+    rows: tuple[Comparison, ...]
+
+    @property
+    def families(self) -> dict[str, list[Comparison]]:
+        """The comparisons by version."""
+        return grouped(self.rows, key=lambda row: row.version)
 
     def tests(self) -> tuple[Test, ...]:
         """Every task and side, each version a family of its own."""
-        return tuple(Test(family.version, row.label, row.p, row.holm_p)
-                     for family in self.families for row in family.comparisons)  # fmt: skip
+        return tuple(Test(row.version, row.label, row.p, row.holm_p) for row in self.rows)
 
     @property
     def table(self) -> Table:
         """Raw and adjusted p, one section per version."""
         sections = []
-        for family in self.families:
-            rows = [(row.label, format_repairs(row.change), format_p(row.p), format_p(row.holm_p))
-                    for row in family.comparisons]  # fmt: skip
-            sections.append(Section(family.version, tuple(map(Row, rows))))
+        for version, rows in self.families.items():
+            lines = [(row.label, format_repairs(row.change), *map(format_p, (row.p, row.holm_p))) for row in rows]
+            sections.append(Section(version, tuple(map(Row, lines))))
         return Table(
             "Exact tests of SPC",
             ("Comparison", "Repairs/harms", "Raw p", "Holm p"),
@@ -89,23 +75,26 @@ class Significance(StudyResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Which changes remain significant."""
-        alike = grouped(self.families, key=lambda family: family.outcome)
-        least = min(row.holm_p for family in self.families for row in family.comparisons)
+        versions: dict[str, list[str]] = {}  # versions with the same outcome are named together
+        for version, rows in self.families.items():
+            kept = [row for row in rows if row.holm_p <= LEVEL]
+            names = [f"{row.label} ({'gain' if row.change.delta > 0 else 'loss'})" for row in kept]
+            outcome = f"{len(kept) or 'none'} of {len(rows)} changes {'is' if len(kept) < 2 else 'are'}"
+            outcome += f" significant at {LEVEL:g} after adjustment" + (f": {format_list(names)}" if kept else "")
+            versions.setdefault(outcome, []).append(version)
         return (
-            *(f"With {format_list([each.version for each in same])} {outcome}." for outcome, same in alike.items()),
-            f"The smallest adjusted p of all versions is {format_p(least)}.",
+            *(f"With {format_list(names)} {outcome}." for outcome, names in versions.items()),
+            f"The smallest adjusted p of all versions is {format_p(min(row.holm_p for row in self.rows))}.",
         )
 
     def records(self) -> list[dict[str, Any]]:
         """One record per version, task and side."""
         return [
-            {
-                "version": family.version, "task": row.task, "side": row.side, **asdict(row.change), "p": row.p,
-                "holm_p": row.holm_p, "family": len(family.comparisons),
-            }
-            for family in self.families
-            for row in family.comparisons
-        ]  # fmt: skip
+            {"version": row.version, "task": row.task, "side": row.side}
+            | asdict(row.change)
+            | {"p": row.p, "holm_p": row.holm_p, "family": len(self.families[row.version])}
+            for row in self.rows
+        ]
 
 
 def format_p(p: float) -> str:
@@ -119,17 +108,17 @@ def format_p(p: float) -> str:
 
 def study_significance(versions: Mapping[str, Decisions]) -> Significance:
     """Test all tasks and sides of every version, each version a family of its own."""
-    return Significance(tuple(Family(name, _comparisons(decisions)) for name, decisions in versions.items()))
-
-
-def _comparisons(decisions: Decisions) -> tuple[Comparison, ...]:
-    found = []
-    for (task,), rows in group_rows(decisions.table, "task").items():
-        part, given = decisions.table.take(rows), decisions.final_positions[rows]
-        found += [(str(task), side, compare(part, given, side=side)) for side in ("cf", "cs")]
-    raw = [mcnemar(change.repairs, change.harms).p_value for _, _, change in found]
-    adjusted = holm(raw).adjusted
-    return tuple(Comparison(*each, p, holm_p) for each, p, holm_p in zip(found, raw, adjusted, strict=True))
+    found: list[Comparison] = []
+    for version, decisions in versions.items():
+        changes = [
+            (str(task), side, compare(decisions.table.take(rows), decisions.final_positions[rows], side=side))
+            for (task,), rows in group_rows(decisions.table, "task").items()
+            for side in ("cf", "cs")
+        ]
+        raw = [mcnemar(change.repairs, change.harms).p_value for _, _, change in changes]
+        tests = zip(changes, raw, holm(raw).adjusted, strict=True)
+        found += [Comparison(version, *change, p, holm_p) for change, p, holm_p in tests]
+    return Significance(tuple(found))
 
 
 STUDY = Study(
