@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,7 +108,9 @@ class StudyInputs:
                 inputs._note(each, check)
         for each in sorted((folder / EXTERNAL).glob("*/scores.parquet")):
             with inputs._reading():
-                scores, others = judged_rows(_read_table(each)), each.parent / "baselines.parquet"
+                scores, others = _read_table(each), each.parent / "baselines.parquet"
+                if "test" in scores.column("split"):
+                    scores = scores.where(split="test")  # the rows that methods answer
                 answered = tuple(read_answers(others, scores)) if others.exists() else ()
                 inputs.external[each.parent.name] = External(scores, answered)
         return inputs
@@ -142,11 +144,6 @@ class StudyInputs:
         """Rows to judge on."""
         return self.table.where(split="test")
 
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """Tasks of the test rows."""
-        return tuple(sorted({str(task) for task in self.test.column("task")}))
-
     def fitted(self, epsilon: float | None = None, *, uncertainty: bool | None = None) -> SelectivePriorCalibrator:
         """SPC fitted on the development rows, the version under study unless another is asked for.
 
@@ -174,11 +171,6 @@ def _read_table(path: Path) -> ScoreTable:
     return read_scores(path)
 
 
-def judged_rows(table: ScoreTable) -> ScoreTable:
-    """The rows that methods answer: those of split ``test`` where there are splits, else all."""
-    return table.where(split="test") if "test" in table.column("split") else table
-
-
 @dataclass(frozen=True, slots=True)
 class Need:
     """Something a study is computed from, beside the plain scores."""
@@ -189,7 +181,8 @@ class Need:
 
 
 def _splits(inputs: StudyInputs) -> tuple[str, ...]:
-    lacking = [f"rows of split {split}" for split in _absent(("dev", "test"), set(inputs.table.column("split")))]
+    present = set(inputs.table.column("split"))
+    lacking = [f"rows of split {split}" for split in ("dev", "test") if split not in present]
     return (*lacking, *([] if inputs.table.is_paired.all() else ["the side (cf or cs) of every row"]))
 
 
@@ -198,22 +191,21 @@ def _views(inputs: StudyInputs) -> tuple[str, ...]:
     return tuple(view for view in ("white", "black", "mean") if not all(view in entry for entry in stored))
 
 
-def _absent(wanted: Iterable[str], present: Container[str | None]) -> tuple[str, ...]:
-    return tuple(name for name in wanted if name not in present)
-
-
 NEEDS: dict[str, Need] = {
     "scores": Need("scores with development and test pairs", _splits),
     "views": Need("prior scores from white, black and mean images", _views),
     "orders": Need(
-        "multiple choice with the options in three other orders", lambda inputs: _absent(ORDERS, inputs.variants)
+        "multiple choice with the options in three other orders",
+        lambda inputs: tuple(name for name in ORDERS if name not in inputs.variants),
     ),
     "forms": Need(
-        "yes/no questions in four forms and both claim orders", lambda inputs: _absent((FORMS,), inputs.variants)
+        "yes/no questions in four forms and both claim orders",
+        lambda inputs: () if FORMS in inputs.variants else (FORMS,),
     ),
     "baselines": Need("answers of other methods", lambda inputs: () if inputs.baselines else ("baselines",)),
     "revis": Need(
-        "answers of REVIS", lambda inputs: _absent(("revis",), [each.info.name for each in inputs.baselines])
+        "answers of REVIS",
+        lambda inputs: () if any(each.info.name == "revis" for each in inputs.baselines) else ("revis",),
     ),
     "external": Need("other benchmarks", lambda inputs: () if inputs.external else ("external",)),
 }

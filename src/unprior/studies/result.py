@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["StudyResult", "Test", "format_repairs", "grouped"]
-Item, Key = TypeVar("Item"), TypeVar("Key", bound=Hashable)
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)

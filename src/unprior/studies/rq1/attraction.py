@@ -131,8 +131,7 @@ class Attraction(StudyResult):
         ]
         if shares := self._shares("ordinary_among_errors", "the {} errors"):
             sentences.append(f"The answer without the image is that to the pair's commonsense image in {shares}.")
-        large = [cell for cell in self.cells if cell.attracted.total >= _ENOUGH]
-        if large:
+        if large := [cell for cell in self.cells if cell.attracted.total >= _ENOUGH]:
             cells = grouped(large, key=lambda cell: cell.attracted.value)
             most, least = max(cells), min(cells)
             words = f"highest in {_named(cells[most])} and lowest in {_named(cells[least])}"

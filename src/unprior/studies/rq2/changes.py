@@ -86,12 +86,10 @@ def study_changes(table: ScoreTable, methods: Sequence[MethodAnswers]) -> Change
     rows = []
     for (task,), chosen in group_rows(table, "task").items():
         part = table.take(chosen)
+        before = Share(int(correct(part, part.original_positions).sum()), len(part))
         for method in methods:
             info, given, reference = method.info, method.answers[chosen], method.matched
-            before, after = (
-                Share(int(correct(part, answers).sum()), len(part)) for answers in (part.original_positions, given)
-            )
-            change = compare(part, given, side=None)
+            after, change = Share(int(correct(part, given).sum()), len(part)), compare(part, given, side=None)
             test = mcnemar(change.repairs, change.harms)
             matched = None if reference is None else compare(part, given, side=None, reference=reference[chosen])
             rows.append(ChangeRow(info.name, info.label, str(task), before, after, change, test, matched, info.cost))

@@ -46,17 +46,13 @@ class Costs(StudyResult):
         return cls(tuple(MethodCost(name, label, cost) for name, label in (_REFERENCES | others).items()
                          if (cost := known.get(name)) is not None))  # fmt: skip
 
-    @property
-    def original(self) -> Cost | None:
-        """The original answer alone."""
-        return self._of("original")
-
-    def _of(self, method: str) -> Cost | None:
+    def of(self, method: str) -> Cost | None:
+        """What one method costs, such as ``original``; None where it was not measured."""
         return next((row.cost for row in self.rows if row.method == method), None)
 
     def times(self, cost: Cost, unit: str) -> float | None:
         """A cost as a multiple of the original answer's; None without one to compare with."""
-        base = getattr(self.original, unit, 0)
+        base = getattr(self.of("original"), unit, 0)
         return getattr(cost, unit) / base if base else None
 
     @property
@@ -84,10 +80,10 @@ class Costs(StudyResult):
         if not self.rows:
             return ("No costs were measured.",)
         sentences = []
-        own = self._of("spc")
-        if own is not None and self.original is not None:
+        own, original = self.of("spc"), self.of("original")
+        if own is not None and original is not None:
             passes, seconds = (_multiple(self.times(own, unit)) for unit in ("passes", "seconds"))
-            images = own.images - self.original.images
+            images = own.images - original.images
             sentences.append(
                 f"SPC takes {passes} times the forward passes and {seconds} times the seconds of the original answer "
                 f"and encodes {f'{images:+.2g} images' if images else 'no further image'}."

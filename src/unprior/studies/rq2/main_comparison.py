@@ -8,6 +8,7 @@ from typing import Any
 
 from unprior.calibration import Decisions
 from unprior.evaluation import Evaluation, SideResult, evaluate
+from unprior.evaluation.intervals import figure_size
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.plots.panels import Panels
 from unprior.studies.result import StudyResult, Test, format_repairs
@@ -58,8 +59,6 @@ class MainComparison(StudyResult):
 
     def panels(self) -> Panels:
         """Changes with their intervals."""
-        from unprior.evaluation.intervals import figure_size
-
         return Panels((self.evaluation.plot,), *figure_size(self.evaluation))
 
     def tests(self) -> tuple[Test, ...]:
@@ -72,22 +71,17 @@ class MainComparison(StudyResult):
 
 
 def _moves(side: SideResult, name: str, unit: str = "") -> str:
-    delta = side.change.delta
+    delta, counts = side.change.delta, f"{format_repairs(side.change)}{unit}"
     if not delta:
-        return f"leaves {name} accuracy as it was ({format_repairs(side.change)}{unit})"
-    verb = "raises" if delta > 0 else "lowers"
+        return f"leaves {name} accuracy as it was ({counts})"
+    verb, points = "raises" if delta > 0 else "lowers", format_points(abs(delta))[1:]
     unclear = "; could be chance" if side.low <= 0 <= side.high else ""
-    return (
-        f"{verb} {name} accuracy by {format_points(abs(delta))[1:]} points "
-        f"({format_repairs(side.change)}{unit}{unclear})"
-    )
+    return f"{verb} {name} accuracy by {points} points ({counts}{unclear})"
 
 
 def _trend(before: float, after: float) -> str:
-    shown = [f"{round(value, 3) + 0.0:.3f}" for value in (before, after)]
-    if shown[0] == shown[1]:
-        return f"stays at {shown[0]}"
-    return f"{'falls' if after < before else 'rises'} from {shown[0]} to {shown[1]}"
+    old, new = (f"{round(value, 3) + 0.0:.3f}" for value in (before, after))
+    return f"stays at {old}" if old == new else f"{'falls' if after < before else 'rises'} from {old} to {new}"
 
 
 def study_main_comparison(

@@ -382,7 +382,7 @@ def _changes(result: TaskResult) -> str:
 
 def _run(inputs: StudyInputs) -> Methods:
     own, *further = spc_versions(inputs).values()
-    options = {"references": inputs.costs, "resamples": inputs.resamples, "seed": inputs.seed}
+    options: dict[str, Any] = {"references": inputs.costs, "resamples": inputs.resamples, "seed": inputs.seed}
     return study_methods(own, inputs.fitted(), inputs.development, inputs.baselines, further=further, **options)
 
 

@@ -21,7 +21,7 @@ from unprior.tables.format import format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
 
 FOCUS = ("revis", "revis-2.5")
-_DIRECTIONS = {
+DIRECTIONS = {
     "yes_to_no": "from yes to no",
     "no_to_yes": "from no to yes",
     "towards_prior_winner": "to the prior's winner",
@@ -29,6 +29,7 @@ _DIRECTIONS = {
     "between_others": "between other options",
     "unanswered": "from or to no answer",
 }
+"""Where a changed answer may go, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ class GateShare:
     @classmethod
     def from_activity(cls, activity: Sequence[GateActivity]) -> GateShare:
         """Add up examples."""
-        opened, positions = (sum(each.active for each in activity), sum(each.positions for each in activity))
-        return cls(Share(sum(each.active > 0 for each in activity), len(activity)), Share(opened, positions))
+        opened = Share(sum(each.active for each in activity), sum(each.positions for each in activity))
+        return cls(Share(sum(each.active > 0 for each in activity), len(activity)), opened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +58,10 @@ class Shift:
     task: str
     side: str
     change: Change
-    yes_to_no: int | None
-    """None for multiple choice."""
-    no_to_yes: int | None
-    """None for multiple choice."""
-    towards: int
-    """To the prior's winner."""
-    away: int
-    """From the prior's winner."""
-    between: int
-    """From one of the other candidates to another."""
-    unanswered: int
-    """From or to no answer."""
+    counts: dict[str, int | None]
+    """Changed answers by the names of ``DIRECTIONS``; None for yes and no in multiple choice."""
     gated: GateShare | None = None
     """Where the method has a gate on hidden states that was counted."""
-
-    @property
-    def counts(self) -> tuple[int | None, ...]:
-        """Directions as tables have them."""
-        return self.yes_to_no, self.no_to_yes, self.towards, self.away, self.between, self.unanswered
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +79,17 @@ class AnswerShifts(StudyResult):
     @property
     def table(self) -> Table:
         """One section per task."""
-        lines = [
-            Row(
-                (shift.label, shift.side.upper(), format_points(shift.change.delta), str(shift.change.changed),
-                 *("–" if count is None else str(count) for count in shift.counts)),
-                bold=shift.method in FOCUS,
-            )
-            for shift in self.shifts
-        ]  # fmt: skip
-        tasks = grouped(zip(self.shifts, lines, strict=True), key=lambda pair: pair[0].task)
+        sections: dict[str, list[Row]] = {}
+        for shift in self.shifts:
+            counts = ["–" if count is None else str(count) for count in shift.counts.values()]
+            delta, changed = format_points(shift.change.delta), str(shift.change.changed)
+            row = Row((shift.label, shift.side.upper(), delta, changed, *counts), bold=shift.method in FOCUS)
+            sections.setdefault(shift.task.upper(), []).append(row)
         return Table(
             "Where changed answers go",
             ("Method", "Images", "Δ", "Changed", "yes→no", "no→yes", "To prior's winner", "From prior's winner",
              "Between others", "From/to no answer"),
-            tuple(Section(task.upper(), tuple(line for _, line in pairs)) for task, pairs in tasks.items()),
+            tuple(Section(task, tuple(rows)) for task, rows in sections.items()),
             "Against the original answers; the prior's winner is the candidate with the highest text-only score.",
             text_columns=2,
         )  # fmt: skip
@@ -149,9 +132,9 @@ class AnswerShifts(StudyResult):
             {
                 "method": shift.method, "label": shift.label, "task": shift.task, "side": shift.side,
                 "delta": shift.change.delta, "changed": shift.change.changed, "total": shift.change.total,
-                **dict(zip(_DIRECTIONS, shift.counts, strict=True)),
-                "gate_examples": None if shift.gated is None else finite_or_none(shift.gated.examples.value),
-                "gate_positions": None if shift.gated is None else finite_or_none(shift.gated.positions.value),
+                **shift.counts,
+                **{f"gate_{name}": None if shift.gated is None else finite_or_none(getattr(shift.gated, name).value)
+                   for name in ("examples", "positions")},
             }
             for shift in self.shifts
         ]  # fmt: skip
@@ -162,25 +145,24 @@ def _gate_in_words(shifts: Sequence[Shift]) -> str:
     gates = [shift.gated for shift in shifts if shift.gated is not None]
     if not gates:
         return ""
-    opened, examples, active, positions = (
-        sum(getattr(getattr(gate, of), part) for gate in gates)
-        for of in ("examples", "positions")
-        for part in ("count", "total")
+    examples, positions = (
+        Share(sum(share.count for share in shares), sum(share.total for share in shares))
+        for shares in zip(*((gate.examples, gate.positions) for gate in gates), strict=True)
     )
+    where = "every example" if examples.count == examples.total else f"{examples.count} of {examples.total} examples"
     return (
-        f"The gate of {shifts[0].label} is open on "
-        f"{'every example' if opened == examples else f'{opened} of {examples} examples'} and at "
-        f"{format_percent(Share(active, positions).value)} % of {positions:,} hidden positions."
+        f"The gate of {shifts[0].label} is open on {where} and at {format_percent(positions.value)} % of "
+        f"{positions.total:,} hidden positions."
     )
 
 
 def _main_direction(parts: Sequence[Shift]) -> tuple[str, int]:
     """The most frequent direction in words: of yes and no where there are such, else by the prior's winner."""
-    words = list(_DIRECTIONS.values())
-    totals = [sum(count or 0 for count in counts) for counts in zip(*(part.counts for part in parts), strict=True)]
-    places = (2, 3, 4, 5) if parts[0].yes_to_no is None else (0, 1, 5)
-    best = max(places, key=totals.__getitem__)
-    return words[best], totals[best]
+    yes_to_no, no_to_yes, *others, unanswered = DIRECTIONS
+    names = others if parts[0].counts["yes_to_no"] is None else [yes_to_no, no_to_yes]
+    totals = {name: sum(part.counts[name] or 0 for part in parts) for name in (*names, unanswered)}
+    best = max(totals, key=totals.__getitem__)
+    return DIRECTIONS[best], totals[best]
 
 
 def study_answer_shifts(table: ScoreTable, methods: Sequence[MethodAnswers]) -> AnswerShifts:
@@ -198,29 +180,17 @@ def study_answer_shifts(table: ScoreTable, methods: Sequence[MethodAnswers]) -> 
 
 def _shift(part: ScoreTable, method: MethodAnswers, rows: IntArray, task: str, side: str) -> Shift:
     given, before, winner = method.answers[rows], part.original_positions, prior_winners(part)
-    activity = None if method.activity is None else [method.activity[row] for row in rows.tolist()]
     changed = given != before
     answered = changed & (given >= 0) & (before >= 0)
     old, new = (np.array(part.candidate_names(each), dtype=object) for each in (before, given))
+    to_no, to_yes = ((changed & (old == one) & (new == two)) for one, two in (("yes", "no"), ("no", "yes")))
     towards, away = answered & (given == winner), answered & (before == winner)
-
-    def moved(one: str, other: str) -> int | None:
-        return int((changed & (old == one) & (new == other)).sum()) if task == "qa" else None
-
-    return Shift(
-        method=method.info.name,
-        label=method.info.label,
-        task=task,
-        side=side,
-        change=compare(part, given, side=None),
-        yes_to_no=moved("yes", "no"),
-        no_to_yes=moved("no", "yes"),
-        towards=int(towards.sum()),
-        away=int(away.sum()),
-        between=int((answered & ~towards & ~away).sum()),
-        unanswered=int((changed & ~answered).sum()),
-        gated=None if activity is None else GateShare.from_activity(activity),
-    )
+    found = (to_no, to_yes, towards, away, answered & ~towards & ~away, changed & ~answered)
+    counts: dict[str, int | None] = {name: int(each.sum()) for name, each in zip(DIRECTIONS, found, strict=True)}
+    if task != "qa":
+        counts |= {"yes_to_no": None, "no_to_yes": None}
+    gated = None if method.activity is None else GateShare.from_activity([method.activity[row] for row in rows])
+    return Shift(method.info.name, method.info.label, task, side, compare(part, given, side=None), counts, gated)
 
 
 STUDY = Study(

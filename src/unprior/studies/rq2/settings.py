@@ -65,16 +65,13 @@ class SelectedSettings(StudyResult):
 
     def records(self) -> list[dict[str, Any]]:
         """One record per version and limit."""
+        deltas = ("delta_cf", "delta_cs")
         return [
             {"version": "uncertainty-aware" if row.uncertainty else "standard", "epsilon": row.epsilon}
             | {name: getattr(row.settings, name, None) for name in SYMBOLS}
             | {"candidate_counts": ", ".join(map(str, row.candidate_counts))}
             | {"feasible": row.feasible, "searched": row.searched}
-            | {
-                f"{task}_{delta}": getattr(row.change(task), delta, None)
-                for task in self.tasks
-                for delta in ("delta_cf", "delta_cs")
-            }
+            | {f"{task}_{delta}": getattr(row.change(task), delta, None) for task in self.tasks for delta in deltas}
             for row in self.rows
         ]
 
@@ -162,7 +159,7 @@ def _ends(calibrator: SelectivePriorCalibrator) -> tuple[tuple[str, str], ...]:
     offered = {"conflict_support": grid.support, "absorption_support": grid.support, "max_distance": limits}
     ends = []
     for name in SYMBOLS:
-        values, value = offered.get(name) or getattr(grid, name, ()), getattr(chosen, name, None)
+        values, value = offered[name] if name in offered else getattr(grid, name), getattr(chosen, name, None)
         if value is not None and len(values) > 1 and value in (values[0], values[-1]):
             ends.append((name, "smallest" if value == values[0] else "largest"))
     return tuple(ends)
