@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from unprior.evaluation.metrics import Change, Metrics
 from unprior.scores.files import finite_or_none
-from unprior.tables.format import format_changes, format_interval, format_p, format_points
+from unprior.tables.format import format_interval, format_p, format_points
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def main_table(evaluation: Evaluation) -> Table:
     def rows(task: TaskResult, names: tuple[str, ...]) -> tuple[Row, ...]:
         cf, cs = task.cf, task.cs
         changes = (
-            format_changes(cf.change.delta, cs.change.delta),
+            task.changes,
             format_interval(cf.low, cf.high),
             format_interval(cs.low, cs.high),
             format_repairs(cf.change),

@@ -64,18 +64,14 @@ class ByModel(StudyResult):
     def sentences(self) -> tuple[str, ...]:
         """What the numbers say about each model, and which tests hold over all of them."""
         by_name = [f"{name}: {sentence}" for name, result in self.results.items() for sentence in result.sentences]
-        families = self._families()
-        if not families:
+        if not (families := self._families()):
             return tuple(by_name)
         kept = {name: sum(p <= LEVEL for _, p in members) for name, members in families.items()}
         counts = [f"{kept[name]} of {len(members)} with {name}" for name, members in families.items()]
         if len(families) > _MAX_NAMED:
             counts = [f"{sum(kept.values())} of {sum(map(len, families.values()))} in {len(families)} families"]
-        return (
-            *by_name,
-            f"Changes that are significant at {LEVEL:g} after Holm's adjustment over all models in the table: "
-            f"{format_list(counts)}.",
-        )
+        words = f"Changes that are significant at {LEVEL:g} after Holm's adjustment over all models in the table"
+        return (*by_name, f"{words}: {format_list(counts)}.")
 
     def records(self) -> list[dict[str, Any]]:
         """The records of all models, each with its model."""
@@ -139,7 +135,6 @@ def _aligned(row: Row, columns: Sequence[str], wanted: Sequence[str]) -> Row:
     """A row with a dash where its model has no such column."""
     if tuple(columns) == tuple(wanted):
         return row
-    cells = dict(zip(columns, row.cells, strict=True))
-    bold = tuple(place for place, column in enumerate(wanted) if column in columns
-                 and columns.index(column) in row.bold_cells)  # fmt: skip
-    return replace(row, cells=tuple(cells.get(column, "–") for column in wanted), bold_cells=bold)
+    places = [columns.index(column) if column in columns else None for column in wanted]
+    cells = tuple("–" if place is None else row.cells[place] for place in places)
+    return replace(row, cells=cells, bold_cells=tuple(new for new, old in enumerate(places) if old in row.bold_cells))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from unprior.evaluation import TaskResult, holm
 from unprior.evaluation.show import format_repairs
 from unprior.plots.panels import Panels
 from unprior.plots.style import LIGHT, FigureStyle
@@ -38,6 +39,13 @@ class Test:
     p: float
     holm_p: float
     """Adjusted over the family of this model alone."""
+
+    @classmethod
+    def from_tasks(cls, family: str, results: Sequence[TaskResult]) -> tuple[Test, ...]:
+        """The tests of both sides of every task as one family."""
+        names = [f"{result.task.upper()} {side}" for result in results for side in ("CF", "CS")]
+        raw = [side.test.p_value for result in results for side in (result.cf, result.cs)]
+        return tuple(cls(family, *each) for each in zip(names, raw, holm(raw).adjusted, strict=True))
 
 
 class StudyResult(ABC):

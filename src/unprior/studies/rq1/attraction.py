@@ -137,8 +137,7 @@ class Attraction(StudyResult):
             words = f"highest in {_named(cells[most])} and lowest in {_named(cells[least])}"
             words = words if most > least else f"{format_percent(most)} % everywhere"
             sentences.append(f"Among cells with at least {_ENOUGH} errors the rate is {words}.")
-        if not sentences:
-            sentences.append("There are no wrong answers to counterfactual images.")
+        sentences = sentences or ["There are no wrong answers to counterfactual images."]
         if shares := self._shares("prior_is_ordinary", "{} questions"):
             sentences.append(f"About commonsense images the answer without the image is right for {shares}.")
         return (*sentences, *map(_elsewhere, self.others))
@@ -192,11 +191,10 @@ def study_attraction(table: ScoreTable, others: Mapping[str, External] | None = 
     >>> multiple_choice.attracted.value > 2 * multiple_choice.chance
     True
     """
-    groups = group_rows(table, "category", "subcategory", "task")
-    in_table_order = sorted(groups.items(), key=lambda item: int(item[1][0]))
+    groups = group_rows(table, "category", "subcategory", "task").items()
     cells = [
         replace(_cell(table.take(rows), task), category=category, subcategory=subcategory)
-        for (category, subcategory, task), rows in in_table_order
+        for (category, subcategory, task), rows in sorted(groups, key=lambda group: int(group[1][0]))
         if subcategory is not None
     ]
     overall = [_cell(table.take(rows), task) for (task,), rows in group_rows(table, "task").items()]

@@ -95,10 +95,8 @@ class Costs(StudyResult):
             sentences.append(f"{slowest} is the slowest of the other methods, {fastest} the fastest.")
         if others and own is not None:
             slower = sum(row.cost.seconds > own.seconds for row in others)
-            sentences.append(
-                f"{slower or 'None'} of {format_count(len(others), 'other method')} "
-                f"{'takes' if slower < 2 else 'take'} longer than SPC."
-            )
+            count, verb = format_count(len(others), "other method"), "takes" if slower < 2 else "take"
+            sentences.append(f"{slower or 'None'} of {count} {verb} longer than SPC.")
         return tuple(sentences)
 
     def records(self) -> list[dict[str, Any]]:

@@ -63,11 +63,7 @@ class MainComparison(StudyResult):
 
     def tests(self) -> tuple[Test, ...]:
         """Both sides of every task."""
-        return tuple(
-            Test(self.evaluation.method, f"{task.task.upper()} {name}", side.test.p_value, side.holm_p)
-            for task in self.evaluation.tasks
-            for name, side in (("CF", task.cf), ("CS", task.cs))
-        )
+        return Test.from_tasks(self.evaluation.method, self.evaluation.tasks)
 
 
 def _moves(side: SideResult, name: str, unit: str = "") -> str:

@@ -27,7 +27,7 @@ from unprior.studies.common.versions import spc_versions
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.result import StudyResult, Test, format_repairs, grouped
 from unprior.studies.study import Study
-from unprior.tables.format import format_changes, format_list, format_p, format_points, format_settings
+from unprior.tables.format import format_list, format_p, format_points, format_settings
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
@@ -132,14 +132,14 @@ class Methods(StudyResult):
         cf, cs = result.cf, result.cs
         cells = [
             f"{row.label} {_MARKS[row.note]}" if row.note else row.label,
-            _changes(result),
+            result.changes,
             format_points(result.utility),
             *(format_repairs(side.change) for side in (cf, cs)),
             str(cf.change.changed + cs.change.changed),
             *(format_p(side.test.p_value) for side in (cf, cs)),
         ]
         if self.matched_family:
-            cells.append("–" if row.matched is None else _changes(row.matched[index]))
+            cells.append("–" if row.matched is None else row.matched[index].changes)
         bold = ((0,) if row.kind == "spc" else ()) + ((1, 2) if row.name in self.best(result.task) else ())
         return Row(tuple(cells), bold_cells=bold)
 
@@ -227,12 +227,7 @@ class Methods(StudyResult):
 
     def tests(self) -> tuple[Test, ...]:
         """The tests of every method, each a family of its own."""
-        found = []
-        for row in self.rows:
-            names = [f"{result.task.upper()} {side}" for result in row.tasks for side in ("CF", "CS")]
-            raw = [side.test.p_value for result in row.tasks for side in (result.cf, result.cs)]
-            found += [Test(row.label, *each) for each in zip(names, raw, holm(raw).adjusted, strict=True)]
-        return tuple(found)
+        return tuple(test for row in self.rows for test in Test.from_tasks(row.label, row.tasks))
 
     def records(self) -> list[dict[str, Any]]:
         """One record per method and task."""
@@ -358,10 +353,8 @@ def compare_methods(
 def _adjusted(rows: Sequence[MethodRow]) -> tuple[MethodRow, ...]:
     """Holm over all tests of the table; those against matched decoders are a family of their own."""
     tasks = iter(_holm([row.tasks for row in rows]))
-    matched = iter(_holm([row.matched for row in rows if row.matched is not None]))
-    return tuple(
-        replace(row, tasks=next(tasks), matched=None if row.matched is None else next(matched)) for row in rows
-    )
+    other = iter(_holm([row.matched for row in rows if row.matched is not None]))
+    return tuple(replace(row, tasks=next(tasks), matched=None if row.matched is None else next(other)) for row in rows)
 
 
 def _holm(table: Sequence[Results]) -> list[Results]:
@@ -374,10 +367,6 @@ def _holm(table: Sequence[Results]) -> list[Results]:
 def _exact_utility(result: TaskResult) -> Fraction:
     cf, cs = result.cf.change, result.cs.change
     return Fraction(cf.repairs - cf.harms, cf.total) + Fraction(cs.repairs - cs.harms, 2 * cs.total)
-
-
-def _changes(result: TaskResult) -> str:
-    return format_changes(result.cf.change.delta, result.cs.change.delta)
 
 
 def _run(inputs: StudyInputs) -> Methods:

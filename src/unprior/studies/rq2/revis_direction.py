@@ -106,17 +106,13 @@ class AnswerShifts(StudyResult):
             if method in FOCUS:
                 deltas = " and ".join(f"{part.side.upper()} {format_points(part.change.delta)}" for part in parts)
                 share = "all" if count == changed else f"{format_percent(count / changed, 0)} %"
-                sentences.append(
-                    f"{parts[0].label} changes {changed} {task.upper()} answers ({deltas} points); {share} of them go "
-                    f"{direction}."
-                )
+                words = f"{parts[0].label} changes {changed} {task.upper()} answers ({deltas} points)"
+                sentences.append(f"{words}; {share} of them go {direction}.")
             elif count == changed:
                 alike.setdefault((task, direction), []).append(parts[0].label)
-        sentences += [
-            f"{format_list(labels)} {'moves' if len(labels) == 1 else 'move'} every {task.upper()} answer that changes "
-            f"{direction}."
-            for (task, direction), labels in alike.items()
-        ]
+        for (task, direction), labels in alike.items():
+            names, verb = format_list(labels), "moves" if len(labels) == 1 else "move"
+            sentences.append(f"{names} {verb} every {task.upper()} answer that changes {direction}.")
         gates = filter(None, map(_gate_in_words, grouped(self.shifts, key=lambda shift: shift.method).values()))
         if not any(shift.change.changed for shift in self.shifts):
             return ("No method changes any answer.", *gates)
