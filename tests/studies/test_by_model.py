@@ -162,7 +162,7 @@ def test_a_study_that_fails_for_one_model_names_it() -> None:
             raise UnpriorError("nothing to count")
         return STUDIES["attraction"].run(given)
 
-    study = Study("counting", "rq1", "Counting", "How many?", "Counted.", ("scores",), run)
+    study = Study("counting", "rq1", "Counting", "How many?", "Counted.", run)
     (finished,) = run_studies([study], [inputs(0), inputs(1)])
     assert finished.lacks is not None
     assert finished.lacks.endswith(": nothing to count")

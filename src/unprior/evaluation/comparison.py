@@ -26,6 +26,7 @@ from unprior.scores import ScoreTable
 from unprior.scores.pairs import check_pairs, table_pairs
 from unprior.scores.schema import IntArray
 from unprior.scores.table import FloatArray
+from unprior.tables.format import format_changes
 from unprior.tables.model import Table
 from unprior.tables.records import to_pandas
 
@@ -69,6 +70,11 @@ class TaskResult:
     def utility(self) -> float:
         """U_0.5 = ΔCF + 0.5 ΔCS."""
         return utility(self.cf.change.delta, self.cs.change.delta)
+
+    @property
+    def changes(self) -> str:
+        """ΔCF/ΔCS in points, as tables show them."""
+        return format_changes(self.cf.change.delta, self.cs.change.delta)
 
 
 @dataclass(frozen=True, slots=True)

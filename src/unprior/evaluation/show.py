@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from unprior.evaluation.metrics import Change, Metrics
 from unprior.scores.files import finite_or_none
-from unprior.tables.format import format_changes, format_interval, format_p, format_points
+from unprior.tables.format import format_interval, format_p, format_points
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def main_table(evaluation: Evaluation) -> Table:
     def rows(task: TaskResult, names: tuple[str, ...]) -> tuple[Row, ...]:
         cf, cs = task.cf, task.cs
         changes = (
-            format_changes(cf.change.delta, cs.change.delta),
+            task.changes,
             format_interval(cf.low, cf.high),
             format_interval(cs.low, cs.high),
             format_repairs(cf.change),
@@ -120,19 +120,16 @@ def flat_record(task: TaskResult, by: str | None) -> dict[str, Any]:
             f"rpd_{when}": finite_or_none(metrics.rpd),
             f"ccr_{when}": finite_or_none(metrics.ccr.value),
         }
-    for name, side in (("cf", task.cf), ("cs", task.cs)):
-        record |= {
-            f"delta_{name}": side.change.delta,
-            f"{name}_low": finite_or_none(side.low),
-            f"{name}_high": finite_or_none(side.high),
-            f"{name}_repairs": side.change.repairs,
-            f"{name}_harms": side.change.harms,
-            f"{name}_changed": side.change.changed,
-            f"{name}_total": side.change.total,
-            f"{name}_p": side.test.p_value,
-            f"{name}_holm_p": side.holm_p,
-        }
-    return record
+    return record | flat_sides(task)
+
+
+def flat_sides(task: TaskResult) -> dict[str, Any]:
+    """Changes, intervals and tests of both sides as flat, plain values, such as ``delta_cf`` and ``cs_holm_p``."""
+    return {
+        f"delta_{side}" if name == "delta" else f"{side}_{name}": value
+        for side, result in (("cf", task.cf), ("cs", task.cs))
+        for name, value in _side_record(result).items()
+    }
 
 
 def nested_record(evaluation: Evaluation) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from unprior.evaluation import holm
 from unprior.plots.panels import Panels, by_model, one_after_another
 from unprior.plots.style import LIGHT, FigureStyle
-from unprior.studies.result import StudyResult, Test
+from unprior.studies.result import StudyResult, Test, grouped
 from unprior.tables.format import format_list, format_p
 from unprior.tables.model import Row, Section, Table
 
@@ -44,15 +44,12 @@ class ByModel(StudyResult):
         tables = {name: result.table for name, result in self.results.items()}
         first = next(iter(tables.values()))
         columns = tuple(dict.fromkeys(column for table in tables.values() for column in table.columns))
-        sections = [
-            replace(
-                section,
-                heading=_heading(name, section.heading, first=section is table.sections[0]),
-                rows=tuple(_aligned(row, table.columns, columns) for row in section.rows),
-            )
-            for name, table in tables.items()
-            for section in table.sections
-        ]
+        sections = []
+        for name, table in tables.items():
+            for place, section in enumerate(table.sections):
+                heading = f"{name}: {section.heading}" if section.heading else None if place else name
+                rows = tuple(_aligned(row, table.columns, columns) for row in section.rows)
+                sections.append(Section(heading, rows))
         caption = _caption({name: table.caption for name, table in tables.items()})
         return replace(first, columns=columns, sections=tuple(sections), caption=caption)
 
@@ -67,20 +64,14 @@ class ByModel(StudyResult):
     def sentences(self) -> tuple[str, ...]:
         """What the numbers say about each model, and which tests hold over all of them."""
         by_name = [f"{name}: {sentence}" for name, result in self.results.items() for sentence in result.sentences]
-        families: dict[str, list[float]] = {}
-        for (_, test), p in self.adjusted().items():
-            families.setdefault(test.family, []).append(p)
-        if not families:
+        if not (families := self._families()):
             return tuple(by_name)
-        kept = {name: sum(p <= LEVEL for p in each) for name, each in families.items()}
-        counts = [f"{kept[name]} of {len(each)} with {name}" for name, each in families.items()]
+        kept = {name: sum(p <= LEVEL for _, p in members) for name, members in families.items()}
+        counts = [f"{kept[name]} of {len(members)} with {name}" for name, members in families.items()]
         if len(families) > _MAX_NAMED:
             counts = [f"{sum(kept.values())} of {sum(map(len, families.values()))} in {len(families)} families"]
-        return (
-            *by_name,
-            f"Changes that are significant at {LEVEL:g} after Holm's adjustment over all models in the table: "
-            f"{format_list(counts)}.",
-        )
+        words = f"Changes that are significant at {LEVEL:g} after Holm's adjustment over all models in the table"
+        return (*by_name, f"{words}: {format_list(counts)}.")
 
     def records(self) -> list[dict[str, Any]]:
         """The records of all models, each with its model."""
@@ -90,8 +81,7 @@ class ByModel(StudyResult):
         """p of every test by model, adjusted over its family in all models."""
         found: dict[tuple[str, Test], float] = {}
         tests = [(name, test) for name, result in self.results.items() for test in result.tests()]
-        for family in dict.fromkeys(test.family for _, test in tests):
-            members = [each for each in tests if each[1].family == family]
+        for members in grouped(tests, key=lambda each: each[1].family).values():
             found |= dict(zip(members, holm([test.p for _, test in members]).adjusted, strict=True))
         return found
 
@@ -112,16 +102,14 @@ class ByModel(StudyResult):
     def _panels(self) -> dict[str, Panels]:
         return {name: panels for name, result in self.results.items() if (panels := result.panels()) is not None}
 
+    def _families(self) -> dict[str, list[tuple[tuple[str, Test], float]]]:
+        return grouped(self.adjusted().items(), key=lambda item: item[0][1].family)
+
     def _holm_table(self) -> Table:
-        adjusted = self.adjusted()
         sections = []
-        for family in dict.fromkeys(test.family for _, test in adjusted):
-            members = {each: p for each, p in adjusted.items() if each[1].family == family}
-            rows = tuple(
-                Row((name, test.name, format_p(test.p), format_p(test.holm_p), format_p(p)))
-                for (name, test), p in members.items()
-            )
-            sections.append(Section(f"{family} ({len(members)} tests)", rows))
+        for family, members in self._families().items():
+            rows = [(name, test.name, *map(format_p, (test.p, test.holm_p, p))) for (name, test), p in members]
+            sections.append(Section(f"{family} ({len(members)} tests)", tuple(map(Row, rows))))
         return Table(
             "Tests adjusted per model and over all models",
             ("Model", "Test", "Raw p", "Holm p, this model", "Holm p, all models"),
@@ -143,16 +131,10 @@ def _caption(captions: Mapping[str, str]) -> str:
     return " ".join([*shared, *own])
 
 
-def _heading(name: str, heading: str | None, *, first: bool) -> str | None:
-    """The model stands above its first rows, and in every heading that it has."""
-    return f"{name}: {heading}" if heading else name if first else None
-
-
 def _aligned(row: Row, columns: Sequence[str], wanted: Sequence[str]) -> Row:
     """A row with a dash where its model has no such column."""
     if tuple(columns) == tuple(wanted):
         return row
-    cells = dict(zip(columns, row.cells, strict=True))
-    bold = tuple(place for place, column in enumerate(wanted) if column in columns
-                 and columns.index(column) in row.bold_cells)  # fmt: skip
-    return replace(row, cells=tuple(cells.get(column, "–") for column in wanted), bold_cells=bold)
+    places = [columns.index(column) if column in columns else None for column in wanted]
+    cells = tuple("–" if place is None else row.cells[place] for place in places)
+    return replace(row, cells=cells, bold_cells=tuple(new for new, old in enumerate(places) if old in row.bold_cells))

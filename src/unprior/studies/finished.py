@@ -10,10 +10,10 @@ from html import escape
 from unprior.errors import UnpriorError
 from unprior.progress import Progress, Report, silent
 from unprior.studies.by_model import ByModel
+from unprior.studies.common.variants import spc_name
 from unprior.studies.inputs import NEEDS, StudyInputs
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
-from unprior.tables.format import format_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,7 @@ class FinishedStudy:
     @property
     def method(self) -> str:
         """The version under study as tables and sentences name it, such as ``SPC (standard, ε = 0.04)``."""
-        version = "uncertainty-aware" if self.uncertainty else "standard"
-        return f"SPC ({version}, ε = {format_limit(self.limits[0])})"
+        return spc_name(self.limits[0], uncertainty=self.uncertainty)
 
     @property
     def how(self) -> str:
@@ -63,8 +62,7 @@ def run_studies(
         results: dict[str, StudyResult] = {}
         lacking = []
         for name, inputs in zip(names, runs, strict=True):
-            missing = study.missing(inputs, wanted=True)
-            if missing:
+            if missing := study.missing(inputs, wanted=True):
                 lacking.append((f"{name}: " if len(runs) > 1 else "") + _lacks(study, missing, inputs))
             if study.missing(inputs):
                 continue
@@ -83,11 +81,10 @@ def name_runs(runs: Sequence[StudyInputs]) -> list[str]:
     models = [inputs.model or "?" for inputs in runs]
     folders = [str(number) if inputs.folder is None else inputs.folder.name for number, inputs in enumerate(runs, 1)]
     same_model, same_name = Counter(models), Counter(folders)
-    names = []
-    for model, folder, inputs in zip(models, folders, runs, strict=True):
-        place = folder if same_name[folder] == 1 else str(inputs.folder)
-        names.append(model if same_model[model] == 1 else f"{model} ({place})")
-    return names
+    return [
+        model if same_model[model] == 1 else f"{model} ({folder if same_name[folder] == 1 else inputs.folder})"
+        for model, folder, inputs in zip(models, folders, runs, strict=True)
+    ]
 
 
 def _lacks(study: Study, needs: Sequence[str], inputs: StudyInputs) -> str:

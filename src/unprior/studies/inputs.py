@@ -108,7 +108,9 @@ class StudyInputs:
                 inputs._note(each, check)
         for each in sorted((folder / EXTERNAL).glob("*/scores.parquet")):
             with inputs._reading():
-                scores, others = judged_rows(_read_table(each)), each.parent / "baselines.parquet"
+                scores, others = _read_table(each), each.parent / "baselines.parquet"
+                if "test" in scores.column("split"):
+                    scores = scores.where(split="test")  # the rows that methods answer
                 answered = tuple(read_answers(others, scores)) if others.exists() else ()
                 inputs.external[each.parent.name] = External(scores, answered)
         return inputs
@@ -142,11 +144,6 @@ class StudyInputs:
         """Rows to judge on."""
         return self.table.where(split="test")
 
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """Tasks of the test rows."""
-        return tuple(sorted({str(task) for task in self.test.column("task")}))
-
     def fitted(self, epsilon: float | None = None, *, uncertainty: bool | None = None) -> SelectivePriorCalibrator:
         """SPC fitted on the development rows, the version under study unless another is asked for.
 
@@ -172,11 +169,6 @@ def _read_table(path: Path) -> ScoreTable:
         if not is_parquet(stream):
             raise UnpriorError(f"{path}: not a Parquet file; it may be broken, make it again")
     return read_scores(path)
-
-
-def judged_rows(table: ScoreTable) -> ScoreTable:
-    """The rows that methods answer: those of split ``test`` where there are splits, else all."""
-    return table.where(split="test") if "test" in table.column("split") else table
 
 
 @dataclass(frozen=True, slots=True)

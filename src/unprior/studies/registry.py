@@ -68,8 +68,6 @@ def choose_studies(names: Sequence[str]) -> tuple[Study, ...]:
     known = ("all", *QUESTIONS, *STUDIES)
     for name in names:
         if name not in known:
-            like = did_you_mean(name, known)
-            raise UnpriorError(
-                f"no study {name!r}{like}; choose all, {', '.join(QUESTIONS)}, or some of {', '.join(STUDIES)}"
-            )
+            choice = f"choose all, {', '.join(QUESTIONS)}, or some of {', '.join(STUDIES)}"
+            raise UnpriorError(f"no study {name!r}{did_you_mean(name, known)}; {choice}")
     return tuple(study for study in STUDIES.values() if {"all", study.question, study.name} & set(names))

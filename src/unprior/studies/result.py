@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from unprior.evaluation import TaskResult, holm
 from unprior.evaluation.show import format_repairs
 from unprior.plots.panels import Panels
 from unprior.plots.style import LIGHT, FigureStyle
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["StudyResult", "Test", "format_repairs"]
+__all__ = ["StudyResult", "Test", "format_repairs", "grouped"]
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,13 @@ class Test:
     p: float
     holm_p: float
     """Adjusted over the family of this model alone."""
+
+    @classmethod
+    def from_tasks(cls, family: str, results: Sequence[TaskResult]) -> tuple[Test, ...]:
+        """The tests of both sides of every task as one family."""
+        names = [f"{result.task.upper()} {side}" for result in results for side in ("CF", "CS")]
+        raw = [side.test.p_value for result in results for side in (result.cf, result.cs)]
+        return tuple(cls(family, *each) for each in zip(names, raw, holm(raw).adjusted, strict=True))
 
 
 class StudyResult(ABC):
@@ -80,9 +90,7 @@ class StudyResult(ABC):
         panels = self.panels()
         if panels is None:
             raise ValueError(f"{type(self).__name__} has no figure")
-        if axes is None:
-            return list(panels.figure(style).axes)
-        return panels.plot(axes, style)
+        return list(panels.figure(style).axes) if axes is None else panels.plot(axes, style)
 
     def to_pandas(self) -> pd.DataFrame:
         """The records as a data frame."""
@@ -92,3 +100,15 @@ class StudyResult(ABC):
         """Tables and sentences, for notebooks."""
         words = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
         return "".join(as_html(table) for table in (self.table, *self.further_tables)) + words
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Items by a key of theirs, both in the order in which they come.
+
+    >>> grouped(["mc", "qa", "mt"], key=lambda name: name[0])
+    {'m': ['mc', 'mt'], 'q': ['qa']}
+    """
+    found: dict[Key, list[Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found

@@ -33,9 +33,9 @@ class Study:
     """The question it answers, in one sentence."""
     how: str
     """How the numbers are computed; ``{epsilon}`` and ``{wide_epsilon}`` stand for the limits, see ``explained``."""
-    needs: tuple[str, ...]
-    """Names of ``unprior.studies.inputs.NEEDS`` without which there is no result."""
     run: Callable[[StudyInputs], StudyResult]
+    needs: tuple[str, ...] = ("scores",)
+    """Names of ``unprior.studies.inputs.NEEDS`` without which there is no result."""
     wants: tuple[str, ...] = ()
     """Names of ``NEEDS`` that add to the result where they are met."""
     label: str = ""

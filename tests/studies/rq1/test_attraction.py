@@ -13,7 +13,7 @@ from unprior import ScoreTable, measure
 from unprior.evaluation import Share
 from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies.inputs import External
-from unprior.studies.rq1.attraction import Attraction, AttractionCell, AttractionDisplay, study_attraction
+from unprior.studies.rq1.attraction import Attraction, AttractionCell, study_attraction
 
 
 def test_whole_tasks_by_hand() -> None:
@@ -127,19 +127,17 @@ def test_other_benchmarks_with_pairs_are_counted_by_task() -> None:
 
 @pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
 def test_cells_of_the_figure(style: FigureStyle) -> None:
-    display = AttractionDisplay.from_results(study_attraction(hand_made_table()), style=style)
-    assert display.rows == ("Hands", "Hats", "All")
-    assert display.columns == ("mc", "qa")
-    assert display.rates == ((0.5, 1.0), (0.0, 0.0), (0.25, 0.5))
-    assert display.errors == ((2, 1), (2, 1), (4, 2))
-    words = [text.get_text() for text in display.axes_.texts]
-    assert words[:4] == ["50 %", "n = 2", "100 %", "n = 1"]
-    assert sum(isinstance(patch, Rectangle) for patch in display.axes_.patches) == 6
+    (axes,) = study_attraction(hand_made_table()).plot(style=style)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Hands", "Hats", "All"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["MC", "QA"]
+    assert [text.get_text() for text in axes.texts] == [
+        "50 %", "n = 2", "100 %", "n = 1", "0 %", "n = 2", "0 %", "n = 1", "25 %", "n = 4", "50 %", "n = 2",
+    ]  # fmt: skip
+    assert sum(isinstance(patch, Rectangle) for patch in axes.patches) == 6
 
 
 def test_the_figure_without_errors_or_subcategories() -> None:
     rows = [row | {"original": row["answer"], "subcategory": None} for row in hand_made_rows()]
-    display = AttractionDisplay.from_results(study_attraction(ScoreTable.from_rows(rows)))
-    assert display.rows == ("All",)
-    assert all(math.isnan(rate) for rate in display.rates[0])
-    assert [text.get_text() for text in display.axes_.texts] == ["no errors", "no errors"]
+    (axes,) = study_attraction(ScoreTable.from_rows(rows)).plot()
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["All"]
+    assert [text.get_text() for text in axes.texts] == ["no errors", "no errors"]

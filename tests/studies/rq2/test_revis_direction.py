@@ -49,11 +49,15 @@ def test_directions_agree_with_plain_loops() -> None:
     for shift in result.shifts:
         expected = plain(table, table.candidate_names(answers), shift.task, shift.side)
         yes_no = shift.task == "qa"
-        assert shift.yes_to_no == (expected["yes→no"] if yes_no else None)
-        assert shift.no_to_yes == (expected["no→yes"] if yes_no else None)
-        assert (shift.towards, shift.away) == (expected["to"], expected["from"])
-        assert (shift.between, shift.unanswered) == (expected["between"], expected["none"])
-        assert shift.change.changed == shift.towards + shift.away + shift.between + shift.unanswered
+        assert shift.counts == {
+            "yes_to_no": expected["yes→no"] if yes_no else None,
+            "no_to_yes": expected["no→yes"] if yes_no else None,
+            "towards_prior_winner": expected["to"],
+            "from_prior_winner": expected["from"],
+            "between_others": expected["between"],
+            "unanswered": expected["none"],
+        }
+        assert shift.change.changed == sum(expected[name] for name in ("to", "from", "between", "none"))
 
 
 def test_revis_comes_first_in_every_task() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -21,10 +22,10 @@ def exact_p(repairs: int, harms: int) -> float:
 
 
 def test_every_comparison_has_its_exact_and_adjusted_p() -> None:
-    (family,) = study_significance({"SPC": DECISIONS}).families
+    family = study_significance({"SPC": DECISIONS}).rows
     rows, finals = TEST.arrow.to_pylist(), TEST.candidate_names(DECISIONS.final_positions)
     raw = []
-    for row in family.comparisons:
+    for row in family:
         repaired, harmed, _ = count_changes(rows, finals, row.task, row.side)
         assert (row.change.repairs, row.change.harms) == (repaired, harmed)
         assert row.p == pytest.approx(exact_p(repaired, harmed))
@@ -32,14 +33,14 @@ def test_every_comparison_has_its_exact_and_adjusted_p() -> None:
     largest = 0.0
     for rank, place in enumerate(sorted(range(4), key=raw.__getitem__)):
         largest = max(largest, min(1.0, raw[place] * (4 - rank)))
-        assert family.comparisons[place].holm_p == pytest.approx(largest)
+        assert family[place].holm_p == pytest.approx(largest)
 
 
 def test_families_are_adjusted_apart() -> None:
-    one = study_significance({"SPC": DECISIONS}).families[0]
+    one = study_significance({"SPC": DECISIONS}).families["SPC"]
     two = study_significance({"SPC": DECISIONS, "again": DECISIONS}).families
-    assert two[0] == one
-    assert two[1].comparisons == one.comparisons
+    assert two["SPC"] == one
+    assert two["again"] == [replace(row, version="again") for row in one]
 
 
 def test_sentences_count_what_is_left() -> None:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, compare_with_partner, correct, prior_winners
-from unprior.plots.display import Display
 from unprior.plots.panels import Panels
-from unprior.plots.style import LIGHT, FigureStyle, readable_on
+from unprior.plots.style import FigureStyle, readable_on
 from unprior.scores import ScoreTable
+from unprior.scores.files import finite_or_none
 from unprior.studies.inputs import External
-from unprior.studies.result import StudyResult
+from unprior.studies.result import StudyResult, grouped
 from unprior.studies.study import Study
 from unprior.tables.format import format_count, format_list, format_percent
 from unprior.tables.model import Row, Section, Table
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ENOUGH = 5
-_WHOLE = "All"
 _NONE = Share(0, 0)
+_ORDINARY = ("prior_is_ordinary", "ordinary_among_errors", "errors_ordinary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +57,13 @@ class AttractionCell:
 
     def record(self) -> dict[str, Any]:
         """Plain numbers; what is undefined is None."""
-        value, ordinary, among, said_ordinary = (
-            share.value
-            for share in (self.attracted, self.prior_is_ordinary, self.ordinary_among_errors, self.errors_ordinary)
-        )
         return {
-            "benchmark": self.benchmark,
-            "task": self.task,
-            "category": self.category,
-            "subcategory": self.subcategory,
+            **{name: getattr(self, name) for name in ("benchmark", "task", "category", "subcategory")},
             "errors": self.attracted.total,
             "attracted": self.attracted.count,
-            "rate": None if math.isnan(value) else value,
-            "chance": None if math.isnan(self.chance) else self.chance,
-            "prior_is_ordinary": None if math.isnan(ordinary) else ordinary,
-            "ordinary_among_errors": None if math.isnan(among) else among,
-            "errors_ordinary": None if math.isnan(said_ordinary) else said_ordinary,
+            "rate": finite_or_none(self.attracted.value),
+            "chance": finite_or_none(self.chance),
+            **{name: finite_or_none(getattr(self, name).value) for name in _ORDINARY},
         }
 
 
@@ -104,10 +96,8 @@ class Attraction(StudyResult):
 
     def cell(self, subcategory: str | None, task: str) -> AttractionCell | None:
         """One entry of the matrix; with subcategory None that of the whole task."""
-        for cell in (*self.overall, *self.cells):
-            if (cell.subcategory, cell.task) == (subcategory, task):
-                return cell
-        return None
+        cells = (*self.overall, *self.cells)
+        return next((cell for cell in cells if (cell.subcategory, cell.task) == (subcategory, task)), None)
 
     def records(self) -> list[dict[str, Any]]:
         """Whole tasks first, then the matrix, then other benchmarks."""
@@ -139,40 +129,55 @@ class Attraction(StudyResult):
             for cell in self.overall
             if cell.attracted.total
         ]
-        ordinary = [
-            f"{format_percent(cell.ordinary_among_errors.value)} % of the {cell.task.upper()} errors"
-            for cell in self.overall
-            if cell.ordinary_among_errors.total
-        ]
-        if ordinary:
-            sentences.append(
-                f"The answer without the image is that to the pair's commonsense image in {format_list(ordinary)}."
-            )
-        large = [cell for cell in self.cells if cell.attracted.total >= _ENOUGH]
-        if large:
-            rates = [cell.attracted.value for cell in large]
-            most, least = max(rates), min(rates)
-            top, bottom = ([cell for cell in large if cell.attracted.value == rate] for rate in (most, least))
-            words = (
-                f"highest in {_named(top)} and lowest in {_named(bottom)}"
-                if most > least
-                else f"{format_percent(most)} % everywhere"
-            )
+        if shares := self._shares("ordinary_among_errors", "the {} errors"):
+            sentences.append(f"The answer without the image is that to the pair's commonsense image in {shares}.")
+        if large := [cell for cell in self.cells if cell.attracted.total >= _ENOUGH]:
+            cells = grouped(large, key=lambda cell: cell.attracted.value)
+            most, least = max(cells), min(cells)
+            words = f"highest in {_named(cells[most])} and lowest in {_named(cells[least])}"
+            words = words if most > least else f"{format_percent(most)} % everywhere"
             sentences.append(f"Among cells with at least {_ENOUGH} errors the rate is {words}.")
-        if not sentences:
-            sentences.append("There are no wrong answers to counterfactual images.")
-        ordinary = [f"{format_percent(cell.prior_is_ordinary.value)} % of {cell.task.upper()} questions"
-                    for cell in self.overall if cell.prior_is_ordinary.total]  # fmt: skip
-        if ordinary:
-            sentences.append(
-                f"About commonsense images the answer without the image is right for {format_list(ordinary)}."
-            )
-        return (*sentences, *(_elsewhere(cell) for cell in self.others))
+        sentences = sentences or ["There are no wrong answers to counterfactual images."]
+        if shares := self._shares("prior_is_ordinary", "{} questions"):
+            sentences.append(f"About commonsense images the answer without the image is right for {shares}.")
+        return (*sentences, *map(_elsewhere, self.others))
+
+    def _shares(self, name: str, of: str) -> str:
+        """A share of every whole task that has one, in words."""
+        shares = [(cell.task.upper(), getattr(cell, name)) for cell in self.overall]
+        words = [f"{format_percent(share.value)} % of {of.format(task)}" for task, share in shares if share.total]
+        return format_list(words)
 
     def panels(self) -> Panels:
         """The matrix as a heat map."""
-        height = AttractionDisplay.height(1 + len(self.subcategories))
-        return Panels((lambda ax, style: AttractionDisplay.from_results(self, ax=ax, style=style),), 4.5, height)
+        return Panels((self._draw,), 4.5, 0.75 + 0.31 * (1 + len(self.subcategories)))
+
+    def _draw(self, axes: Axes, style: FigureStyle) -> None:
+        """Subcategories by tasks, and whole tasks a little apart: the rate and n, the number of errors."""
+        from matplotlib.colors import LinearSegmentedColormap
+        from matplotlib.patches import Rectangle
+
+        ramp = LinearSegmentedColormap.from_list("attraction", style.ramp)
+        names, last = (*self.subcategories, None), len(self.subcategories)
+        tops = [row + (0.25 if 0 < row == last else 0.0) for row in range(len(names))]
+        for (row, name), (column, task) in product(enumerate(names), enumerate(self.tasks)):
+            cell, top = self.cell(name, task), tops[row]
+            share = _NONE if cell is None else cell.attracted
+            face = ramp(share.value) if share.total else style.grid
+            words = readable_on(ramp(share.value)) if share.total else style.quiet
+            axes.add_patch(Rectangle((column + 0.02, top + 0.04), 0.96, 0.92, facecolor=face, edgecolor="none"))
+            text, align = (f"{100 * share.value:.0f} %", "right") if share.total else ("no errors", "center")
+            weight = "bold" if row == last else "normal"
+            axes.text(column + 0.53, top + 0.5, text, color=words, ha=align, va="center", fontweight=weight)
+            if share.total:
+                axes.text(column + 0.58, top + 0.5, f"n = {share.total}", color=words, va="center", fontsize=7.5)
+        axes.set(xlim=(0, len(self.tasks)), ylim=(tops[-1] + 1, 0))
+        axes.set_xticks([column + 0.5 for column in range(len(self.tasks))], [task.upper() for task in self.tasks])
+        axes.set_yticks([top + 0.5 for top in tops], (*self.subcategories, "All"))
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
 
 
 def study_attraction(table: ScoreTable, others: Mapping[str, External] | None = None) -> Attraction:
@@ -186,18 +191,15 @@ def study_attraction(table: ScoreTable, others: Mapping[str, External] | None = 
     >>> multiple_choice.attracted.value > 2 * multiple_choice.chance
     True
     """
-    cells = []
-    if any(name is not None for name in table.column("subcategory")):
-        groups = group_rows(table, "category", "subcategory", "task")
-        in_table_order = sorted(groups.items(), key=lambda item: int(item[1][0]))
-        cells = [
-            _cell(table.take(rows), task, category, subcategory)
-            for (category, subcategory, task), rows in in_table_order
-            if subcategory is not None
-        ]
-    overall = [_cell(table.take(rows), task, None, None) for (task,), rows in group_rows(table, "task").items()]
+    groups = group_rows(table, "category", "subcategory", "task").items()
+    cells = [
+        replace(_cell(table.take(rows), task), category=category, subcategory=subcategory)
+        for (category, subcategory, task), rows in sorted(groups, key=lambda group: int(group[1][0]))
+        if subcategory is not None
+    ]
+    overall = [_cell(table.take(rows), task) for (task,), rows in group_rows(table, "task").items()]
     elsewhere = [
-        replace(_cell(other.table.take(rows), task, None, None), benchmark=name)
+        replace(_cell(other.table.take(rows), task), benchmark=name)
         for name, other in (others or {}).items()
         if other.table.is_paired.all()
         for (task,), rows in group_rows(other.table, "task").items()
@@ -206,24 +208,21 @@ def study_attraction(table: ScoreTable, others: Mapping[str, External] | None = 
 
 
 def _row(name: str, cell: AttractionCell) -> Row:
-    shares = (cell.errors_ordinary, cell.ordinary_among_errors, cell.prior_is_ordinary)
-    rates = (cell.attracted.value, cell.chance, *(share.value for share in shares))
-    return Row((name, str(cell.attracted.total), *map(format_percent, rates)))
+    shares = [getattr(cell, share).value for share in reversed(_ORDINARY)]
+    return Row((name, str(cell.attracted.total), *map(format_percent, (cell.attracted.value, cell.chance, *shares))))
 
 
 def _elsewhere(cell: AttractionCell) -> str:
     """The counts of another benchmark."""
-    name = f"{cell.benchmark} {cell.task.upper()}"
-    favoured = (
-        f"On {name} the prior's winner is the ordinary answer in {format_percent(cell.prior_is_ordinary.value)} "
-        f"% of pairs"
+    attracted, said = cell.attracted, cell.errors_ordinary
+    errors = (
+        f"it is the wrong answer in {attracted.count} of {format_count(attracted.total, 'CF error')}, and "
+        f"{said.count} of {said.total} are the ordinary answer."
     )
-    if not cell.attracted.total:
-        return f"{favoured}; no CF answer is wrong there."
     return (
-        f"{favoured}; it is the wrong answer in {cell.attracted.count} of "
-        f"{format_count(cell.attracted.total, 'CF error')}, and "
-        f"{cell.errors_ordinary.count} of {cell.errors_ordinary.total} are the ordinary answer."
+        f"On {cell.benchmark} {cell.task.upper()} the prior's winner is the ordinary answer in "
+        f"{format_percent(cell.prior_is_ordinary.value)} % of pairs; "
+        f"{errors if attracted.total else 'no CF answer is wrong there.'}"
     )
 
 
@@ -235,14 +234,12 @@ def _beside(cell: AttractionCell) -> str:
 
 def _named(cells: Sequence[AttractionCell]) -> str:
     """One cell by its name, several by their number; with their rate."""
-    first = cells[0]
-    rate = f"{format_percent(first.attracted.value)} %"
-    return (
-        f"{first.subcategory} ({first.task.upper()}, {rate})" if len(cells) == 1 else f"{len(cells)} of them ({rate})"
-    )
+    first, rate = cells[0], f"{format_percent(cells[0].attracted.value)} %"
+    alone = f"{first.subcategory} ({first.task.upper()}, {rate})"
+    return alone if len(cells) == 1 else f"{len(cells)} of them ({rate})"
 
 
-def _cell(part: ScoreTable, task: str, category: str | None, subcategory: str | None) -> AttractionCell:
+def _cell(part: ScoreTable, task: str) -> AttractionCell:
     winner = prior_winners(part)
     wrong = part.is_cf & ~correct(part, part.original_positions)
     # An undirected error hits the prior's winner once in K - 1 times, and never if that is the right answer.
@@ -253,87 +250,14 @@ def _cell(part: ScoreTable, task: str, category: str | None, subcategory: str | 
     _, said_ordinary = compare_with_partner(part, part.original_positions)
     return AttractionCell(
         task=str(task),
-        category=category,
-        subcategory=subcategory,
+        category=None,
+        subcategory=None,
         attracted=Share(int((wrong & (part.original_positions == winner)).sum()), int(wrong.sum())),
         chance=float(expected.mean()) if len(expected) else math.nan,
         prior_is_ordinary=Share(int(ordinary.sum()), int((~part.is_cf).sum())),
         ordinary_among_errors=Share(int((wrong & same).sum()), int((wrong & matched).sum())),
         errors_ordinary=Share(int((wrong & said_ordinary).sum()), int((wrong & matched).sum())),
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttractionDisplay(Display):
-    """Subcategories by tasks: the share of wrong counterfactual answers that the prior would give, with n.
-
-    >>> from unprior import synthesize
-    >>> display = AttractionDisplay.from_results(study_attraction(synthesize(seed=0).where(split="test")))
-    >>> len(display.rows), display.columns
-    (15, ('mc', 'qa'))
-    """
-
-    rows: tuple[str, ...]
-    """Subcategories, then the whole task."""
-    columns: tuple[str, ...]
-    rates: tuple[tuple[float, ...], ...]
-    """By row and column; NaN without errors."""
-    errors: tuple[tuple[int, ...], ...]
-    """n, the number of wrong answers."""
-
-    @classmethod
-    def from_results(cls, results: Attraction, *, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
-        """Draw on ``ax``, or on a new figure."""
-        names: list[str | None] = [*results.subcategories, None]
-        cells = [[results.cell(name, task) for task in results.tasks] for name in names]
-        rates = tuple(tuple(math.nan if cell is None else cell.attracted.value for cell in row) for row in cells)
-        errors = tuple(tuple(0 if cell is None else cell.attracted.total for cell in row) for row in cells)
-        rows = (*results.subcategories, _WHOLE)
-        with style.applied():
-            axes = ax or style.new_axes(4.5, cls.height(len(rows)))
-            _draw(axes, style, rows, results.tasks, rates, errors)
-        return cls(axes_=axes, style=style, rows=rows, columns=results.tasks, rates=rates, errors=errors)
-
-    @staticmethod
-    def height(rows: int) -> float:
-        """Height in inches that a number of rows needs."""
-        return 0.75 + 0.31 * rows
-
-
-def _draw(
-    axes: Axes,
-    style: FigureStyle,
-    rows: tuple[str, ...],
-    columns: tuple[str, ...],
-    rates: tuple[tuple[float, ...], ...],
-    errors: tuple[tuple[int, ...], ...],
-) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.patches import Rectangle
-
-    ramp = LinearSegmentedColormap.from_list("attraction", style.ramp)
-    last = len(rows) - 1
-    for row, column in ((row, column) for row in range(len(rows)) for column in range(len(columns))):
-        rate, count = rates[row][column], errors[row][column]
-        top = row + (0.25 if row == last and last > 0 else 0.0)  # the whole stands a little apart
-        empty = math.isnan(rate)
-        face = style.grid if empty else ramp(rate)
-        axes.add_patch(Rectangle((column + 0.02, top + 0.04), 0.96, 0.92, facecolor=face, edgecolor="none"))
-        words = style.quiet if empty else readable_on(ramp(rate))
-        bold = "bold" if row == last else "normal"
-        text = "no errors" if empty else f"{100 * rate:.0f} %"
-        axes.text(column + 0.53, top + 0.5, text, color=words, ha="right" if not empty else "center", va="center",
-                  fontweight=bold)  # fmt: skip
-        if not empty:
-            axes.text(column + 0.58, top + 0.5, f"n = {count}", color=words, ha="left", va="center", fontsize=7.5)
-    heights = [row + 0.5 + (0.25 if row == last and last > 0 else 0.0) for row in range(len(rows))]
-    axes.set(xlim=(0, len(columns)), ylim=(heights[-1] + 0.5, 0))
-    axes.set_xticks([column + 0.5 for column in range(len(columns))], [name.upper() for name in columns])
-    axes.set_yticks(heights, rows)
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0)
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
 
 
 STUDY = Study(
@@ -344,6 +268,5 @@ STUDY = Study(
     asks="When the model is wrong about a counterfactual image, does it say what it would say without the image?",
     how="Among wrong original answers to counterfactual test images, the share that equals the candidate with the "
     "highest text-only score, by subcategory and task; other benchmarks with pairs by task, where they were scored.",
-    needs=("scores",),
     run=lambda inputs: study_attraction(inputs.test, inputs.external),
 )

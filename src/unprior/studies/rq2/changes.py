@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from unprior.baselines.answers import Cost, MethodAnswers
@@ -52,7 +52,7 @@ class Changes:
         lines = [
             (row.task.upper(), row.label, f"{row.before.value:.3f}", f"{row.after.value:.3f}",
              format_points(row.change.delta), format_repairs(row.change), str(row.change.changed),
-             format_p(row.test.p_value), "–" if row.matched is None else format_points(row.matched.delta),
+             format_p(row.test.p_value), format_points(getattr(row.matched, "delta", None)),
              *(("–", "–") if row.cost is None else (f"{row.cost.passes:.3g}", f"{row.cost.seconds:.3g}")))
             for row in self.rows
         ]  # fmt: skip
@@ -72,15 +72,10 @@ class Changes:
         return [
             {
                 "method": row.method, "label": row.label, "task": row.task, "accuracy_before": row.before.value,
-                "accuracy_after": row.after.value, "delta": row.change.delta, "repairs": row.change.repairs,
-                "harms": row.change.harms, "changed": row.change.changed, "total": row.change.total,
+                "accuracy_after": row.after.value, "delta": row.change.delta, **asdict(row.change),
                 "p": row.test.p_value,
-                "matched_delta": None if row.matched is None else row.matched.delta,
-                "matched_repairs": None if row.matched is None else row.matched.repairs,
-                "matched_harms": None if row.matched is None else row.matched.harms,
-                "cost_images": None if row.cost is None else row.cost.images,
-                "cost_passes": None if row.cost is None else row.cost.passes,
-                "cost_seconds": None if row.cost is None else row.cost.seconds,
+                **{f"matched_{name}": getattr(row.matched, name, None) for name in ("delta", "repairs", "harms")},
+                **{f"cost_{name}": getattr(row.cost, name, None) for name in ("images", "passes", "seconds")},
             }
             for row in self.rows
         ]  # fmt: skip
@@ -93,13 +88,9 @@ def study_changes(table: ScoreTable, methods: Sequence[MethodAnswers]) -> Change
         part = table.take(chosen)
         before = Share(int(correct(part, part.original_positions).sum()), len(part))
         for method in methods:
-            given = method.answers[chosen]
-            change = compare(part, given, side=None)
-            after = Share(int(correct(part, given).sum()), len(part))
+            info, given, reference = method.info, method.answers[chosen], method.matched
+            after, change = Share(int(correct(part, given).sum()), len(part)), compare(part, given, side=None)
             test = mcnemar(change.repairs, change.harms)
-            matched = None
-            if method.matched is not None:
-                matched = compare(part, given, side=None, reference=method.matched[chosen])
-            info = method.info
+            matched = None if reference is None else compare(part, given, side=None, reference=reference[chosen])
             rows.append(ChangeRow(info.name, info.label, str(task), before, after, change, test, matched, info.cost))
     return Changes(tuple(rows))

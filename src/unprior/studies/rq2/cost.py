@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from unprior.baselines.answers import Cost, MethodAnswers
@@ -46,14 +46,13 @@ class Costs(StudyResult):
         return cls(tuple(MethodCost(name, label, cost) for name, label in (_REFERENCES | others).items()
                          if (cost := known.get(name)) is not None))  # fmt: skip
 
-    @property
-    def original(self) -> Cost | None:
-        """The original answer alone."""
-        return next((row.cost for row in self.rows if row.method == "original"), None)
+    def of(self, method: str) -> Cost | None:
+        """What one method costs, such as ``original``; None where it was not measured."""
+        return next((row.cost for row in self.rows if row.method == method), None)
 
     def times(self, cost: Cost, unit: str) -> float | None:
         """A cost as a multiple of the original answer's; None without one to compare with."""
-        base = getattr(self.original, unit, 0)
+        base = getattr(self.of("original"), unit, 0)
         return getattr(cost, unit) / base if base else None
 
     @property
@@ -64,15 +63,14 @@ class Costs(StudyResult):
              *(_multiple(self.times(row.cost, unit)) for unit in ("passes", "seconds")))
             for row in self.rows
         ]  # fmt: skip
-        examples = sorted({row.cost.examples for row in self.rows})
+        examples = format_list([str(count) for count in sorted({row.cost.examples for row in self.rows})])
         return Table.plain(
             "Cost of one example",
             ("Method", "Images encoded", "Forward passes", "Seconds", "Passes, times original", "Time, times original"),
             rows,
-            f"Means over {format_list([str(count) for count in examples]) or 'no'} examples, all methods on each in "
-            f"turn. "
-            "SPC: the original answer and the scores of all candidates with and without the image; strength and gate "
-            "need no pass of the model, so all versions and every ε cost the same.",
+            f"Means over {examples or 'no'} examples, all methods on each in turn. SPC: the original answer and the "
+            "scores of all candidates with and without the image; strength and gate need no pass of the model, so all "
+            "versions and every ε cost the same.",
             bold=[index for index, row in enumerate(self.rows) if row.method == "spc"],
         )
 
@@ -82,50 +80,37 @@ class Costs(StudyResult):
         if not self.rows:
             return ("No costs were measured.",)
         sentences = []
-        own = next((row.cost for row in self.rows if row.method == "spc"), None)
-        if own is not None and self.original is not None:
-            passes, seconds = self.times(own, "passes"), self.times(own, "seconds")
-            images = own.images - self.original.images
-            encoded = "no further image" if images == 0 else f"{images:+.2g} images"
+        own, original = self.of("spc"), self.of("original")
+        if own is not None and original is not None:
+            passes, seconds = (_multiple(self.times(own, unit)) for unit in ("passes", "seconds"))
+            images = own.images - original.images
             sentences.append(
-                f"SPC takes {_multiple(passes)} times the forward passes and {_multiple(seconds)} times the seconds of "
-                f"the original answer and encodes {encoded}."
+                f"SPC takes {passes} times the forward passes and {seconds} times the seconds of the original answer "
+                f"and encodes {f'{images:+.2g} images' if images else 'no further image'}."
             )
         others = [row for row in self.rows if row.method not in _REFERENCES]
-        if others:
-            most, least = (choose(others, key=lambda row: row.cost.seconds) for choose in (max, min))
-            if most.cost.seconds > least.cost.seconds:
-                sentences.append(
-                    f"{_relative(most)} is the slowest of the other methods, {_relative(least)} the fastest."
-                )
-            if own is not None:
-                slower = sum(row.cost.seconds > own.seconds for row in others)
-                sentences.append(
-                    f"{slower or 'None'} of {format_count(len(others), 'other method')} "
-                    f"{'takes' if slower < 2 else 'take'} "
-                    f"longer than SPC."
-                )
+        if len({row.cost.seconds for row in others}) > 1:
+            ends = (choose(others, key=lambda row: row.cost.seconds) for choose in (max, min))
+            slowest, fastest = (f"{row.label} ({row.cost.seconds:.3g} s)" for row in ends)
+            sentences.append(f"{slowest} is the slowest of the other methods, {fastest} the fastest.")
+        if others and own is not None:
+            slower = sum(row.cost.seconds > own.seconds for row in others)
+            count, verb = format_count(len(others), "other method"), "takes" if slower < 2 else "take"
+            sentences.append(f"{slower or 'None'} of {count} {verb} longer than SPC.")
         return tuple(sentences)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per method."""
         return [
-            {
-                "method": row.method, "label": row.label, "images": row.cost.images, "passes": row.cost.passes,
-                "seconds": row.cost.seconds, "examples": row.cost.examples,
-                "images_times": self.times(row.cost, "images"), "passes_times": self.times(row.cost, "passes"),
-                "seconds_times": self.times(row.cost, "seconds"),
-            }
+            {"method": row.method, "label": row.label}
+            | asdict(row.cost)
+            | {f"{unit}_times": self.times(row.cost, unit) for unit in ("images", "passes", "seconds")}
             for row in self.rows
-        ]  # fmt: skip
+        ]
 
 
 def _multiple(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
-
-
-def _relative(row: MethodCost) -> str:
-    return f"{row.label} ({row.cost.seconds:.3g} s)"
 
 
 def study_cost(baselines: Sequence[MethodAnswers], references: Mapping[str, Cost]) -> Costs:

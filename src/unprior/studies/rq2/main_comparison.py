@@ -8,6 +8,7 @@ from typing import Any
 
 from unprior.calibration import Decisions
 from unprior.evaluation import Evaluation, SideResult, evaluate
+from unprior.evaluation.intervals import figure_size
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.plots.panels import Panels
 from unprior.studies.result import StudyResult, Test, format_repairs
@@ -43,11 +44,8 @@ class MainComparison(StudyResult):
         for task in self.evaluation.tasks:
             changes = f"{_moves(task.cf, 'CF', ' repairs/harms')} and {_moves(task.cs, 'CS')}"
             sentences.append(f"On {task.task.upper()} {self.evaluation.method} {changes}.")
-            before, after = task.original, task.method
-            measures = [
-                ("CS minus CF accuracy", before.cfad, after.cfad),
-                ("CCR", before.ccr.value, after.ccr.value),
-            ]
+            before, after = ((metrics.cfad, metrics.ccr.value) for metrics in (task.original, task.method))
+            measures = zip(("CS minus CF accuracy", "CCR"), before, after, strict=True)
             trends = [f"{name} {_trend(one, other)}" for name, one, other in measures if not math.isnan(one + other)]
             sentences.append(f"There {format_list(trends)}.")
         return tuple(sentences)
@@ -61,36 +59,25 @@ class MainComparison(StudyResult):
 
     def panels(self) -> Panels:
         """Changes with their intervals."""
-        from unprior.evaluation.intervals import figure_size
-
         return Panels((self.evaluation.plot,), *figure_size(self.evaluation))
 
     def tests(self) -> tuple[Test, ...]:
         """Both sides of every task."""
-        return tuple(
-            Test(self.evaluation.method, f"{task.task.upper()} {name}", side.test.p_value, side.holm_p)
-            for task in self.evaluation.tasks
-            for name, side in (("CF", task.cf), ("CS", task.cs))
-        )
+        return Test.from_tasks(self.evaluation.method, self.evaluation.tasks)
 
 
 def _moves(side: SideResult, name: str, unit: str = "") -> str:
-    delta = side.change.delta
+    delta, counts = side.change.delta, f"{format_repairs(side.change)}{unit}"
     if not delta:
-        return f"leaves {name} accuracy as it was ({format_repairs(side.change)}{unit})"
-    verb = "raises" if delta > 0 else "lowers"
+        return f"leaves {name} accuracy as it was ({counts})"
+    verb, points = "raises" if delta > 0 else "lowers", format_points(abs(delta))[1:]
     unclear = "; could be chance" if side.low <= 0 <= side.high else ""
-    return (
-        f"{verb} {name} accuracy by {format_points(abs(delta))[1:]} points "
-        f"({format_repairs(side.change)}{unit}{unclear})"
-    )
+    return f"{verb} {name} accuracy by {points} points ({counts}{unclear})"
 
 
 def _trend(before: float, after: float) -> str:
-    shown = [f"{round(value, 3) + 0.0:.3f}" for value in (before, after)]
-    if shown[0] == shown[1]:
-        return f"stays at {shown[0]}"
-    return f"{'falls' if after < before else 'rises'} from {shown[0]} to {shown[1]}"
+    old, new = (f"{round(value, 3) + 0.0:.3f}" for value in (before, after))
+    return f"stays at {old}" if old == new else f"{'falls' if after < before else 'rises'} from {old} to {new}"
 
 
 def study_main_comparison(
@@ -107,7 +94,6 @@ STUDY = Study(
     asks="How many wrong answers to counterfactual images does SPC repair, and what does it cost on ordinary images?",
     how="SPC in its standard version, fitted on the development pairs with ε = {epsilon}, against the original "
     "answers to the test pairs; 95 % percentile intervals from 10,000 resamples of pairs.",
-    needs=("scores",),
     run=lambda inputs: study_main_comparison(inputs.decisions(), resamples=inputs.resamples, seed=inputs.seed),
     label="tab:main",
 )

@@ -15,12 +15,21 @@ from unprior.evaluation.comparison import group_rows
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
-from unprior.studies.result import StudyResult
+from unprior.studies.result import StudyResult, grouped
 from unprior.studies.study import Study
 from unprior.tables.format import format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
 
 FOCUS = ("revis", "revis-2.5")
+DIRECTIONS = {
+    "yes_to_no": "from yes to no",
+    "no_to_yes": "from no to yes",
+    "towards_prior_winner": "to the prior's winner",
+    "from_prior_winner": "away from the prior's winner",
+    "between_others": "between other options",
+    "unanswered": "from or to no answer",
+}
+"""Where a changed answer may go, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +44,8 @@ class GateShare:
     @classmethod
     def from_activity(cls, activity: Sequence[GateActivity]) -> GateShare:
         """Add up examples."""
-        opened, positions = (sum(each.active for each in activity), sum(each.positions for each in activity))
-        return cls(Share(sum(each.active > 0 for each in activity), len(activity)), Share(opened, positions))
+        opened = Share(sum(each.active for each in activity), sum(each.positions for each in activity))
+        return cls(Share(sum(each.active > 0 for each in activity), len(activity)), opened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +58,10 @@ class Shift:
     task: str
     side: str
     change: Change
-    yes_to_no: int | None
-    """None for multiple choice."""
-    no_to_yes: int | None
-    """None for multiple choice."""
-    towards: int
-    """To the prior's winner."""
-    away: int
-    """From the prior's winner."""
-    between: int
-    """From one of the other candidates to another."""
-    unanswered: int
-    """From or to no answer."""
+    counts: dict[str, int | None]
+    """Changed answers by the names of ``DIRECTIONS``; None for yes and no in multiple choice."""
     gated: GateShare | None = None
     """Where the method has a gate on hidden states that was counted."""
-
-    @property
-    def counts(self) -> tuple[int | None, ...]:
-        """Directions as tables have them."""
-        return self.yes_to_no, self.no_to_yes, self.towards, self.away, self.between, self.unanswered
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +79,17 @@ class AnswerShifts(StudyResult):
     @property
     def table(self) -> Table:
         """One section per task."""
-        tasks = dict.fromkeys(shift.task for shift in self.shifts)
-        sections = tuple(
-            Section(
-                task.upper(),
-                tuple(
-                    Row(
-                        (shift.label, shift.side.upper(), format_points(shift.change.delta), str(shift.change.changed),
-                         *("–" if count is None else str(count) for count in shift.counts)),
-                        bold=shift.method in FOCUS,
-                    )
-                    for shift in self.shifts
-                    if shift.task == task
-                ),
-            )
-            for task in tasks
-        )  # fmt: skip
+        sections: dict[str, list[Row]] = {}
+        for shift in self.shifts:
+            counts = ["–" if count is None else str(count) for count in shift.counts.values()]
+            delta, changed = format_points(shift.change.delta), str(shift.change.changed)
+            row = Row((shift.label, shift.side.upper(), delta, changed, *counts), bold=shift.method in FOCUS)
+            sections.setdefault(shift.task.upper(), []).append(row)
         return Table(
             "Where changed answers go",
             ("Method", "Images", "Δ", "Changed", "yes→no", "no→yes", "To prior's winner", "From prior's winner",
              "Between others", "From/to no answer"),
-            sections,
+            tuple(Section(task, tuple(rows)) for task, rows in sections.items()),
             "Against the original answers; the prior's winner is the candidate with the highest text-only score.",
             text_columns=2,
         )  # fmt: skip
@@ -114,8 +98,7 @@ class AnswerShifts(StudyResult):
     def sentences(self) -> tuple[str, ...]:
         """How one-sided REVIS is, and which of the others are entirely so."""
         sentences, alike = [], dict[tuple[str, str], list[str]]()
-        for task, method in dict.fromkeys((shift.task, shift.method) for shift in self.shifts):
-            parts = [shift for shift in self.shifts if (shift.task, shift.method) == (task, method)]
+        for (task, method), parts in grouped(self.shifts, key=lambda shift: (shift.task, shift.method)).items():
             changed = sum(part.change.changed for part in parts)
             if not changed:
                 continue
@@ -123,19 +106,14 @@ class AnswerShifts(StudyResult):
             if method in FOCUS:
                 deltas = " and ".join(f"{part.side.upper()} {format_points(part.change.delta)}" for part in parts)
                 share = "all" if count == changed else f"{format_percent(count / changed, 0)} %"
-                sentences.append(
-                    f"{parts[0].label} changes {changed} {task.upper()} answers ({deltas} points); {share} of them go "
-                    f"{direction}."
-                )
+                words = f"{parts[0].label} changes {changed} {task.upper()} answers ({deltas} points)"
+                sentences.append(f"{words}; {share} of them go {direction}.")
             elif count == changed:
                 alike.setdefault((task, direction), []).append(parts[0].label)
-        sentences += [
-            f"{format_list(labels)} {'moves' if len(labels) == 1 else 'move'} every {task.upper()} answer that changes "
-            f"{direction}."
-            for (task, direction), labels in alike.items()
-        ]
-        gates = [_gate_in_words(self.of(method)) for method in dict.fromkeys(each.method for each in self.shifts)]
-        gates = [each for each in gates if each]
+        for (task, direction), labels in alike.items():
+            names, verb = format_list(labels), "moves" if len(labels) == 1 else "move"
+            sentences.append(f"{names} {verb} every {task.upper()} answer that changes {direction}.")
+        gates = filter(None, map(_gate_in_words, grouped(self.shifts, key=lambda shift: shift.method).values()))
         if not any(shift.change.changed for shift in self.shifts):
             return ("No method changes any answer.", *gates)
         return (*(sentences or ("No method moves all its changed answers in one direction.",)), *gates)
@@ -150,10 +128,9 @@ class AnswerShifts(StudyResult):
             {
                 "method": shift.method, "label": shift.label, "task": shift.task, "side": shift.side,
                 "delta": shift.change.delta, "changed": shift.change.changed, "total": shift.change.total,
-                "yes_to_no": shift.yes_to_no, "no_to_yes": shift.no_to_yes, "towards_prior_winner": shift.towards,
-                "from_prior_winner": shift.away, "between_others": shift.between, "unanswered": shift.unanswered,
-                "gate_examples": None if shift.gated is None else finite_or_none(shift.gated.examples.value),
-                "gate_positions": None if shift.gated is None else finite_or_none(shift.gated.positions.value),
+                **shift.counts,
+                **{f"gate_{name}": None if shift.gated is None else finite_or_none(getattr(shift.gated, name).value)
+                   for name in ("examples", "positions")},
             }
             for shift in self.shifts
         ]  # fmt: skip
@@ -165,8 +142,8 @@ def _gate_in_words(shifts: Sequence[Shift]) -> str:
     if not gates:
         return ""
     examples, positions = (
-        Share(sum(each.count for each in shares), sum(each.total for each in shares))
-        for shares in ([gate.examples for gate in gates], [gate.positions for gate in gates])
+        Share(sum(share.count for share in shares), sum(share.total for share in shares))
+        for shares in zip(*((gate.examples, gate.positions) for gate in gates), strict=True)
     )
     where = "every example" if examples.count == examples.total else f"{examples.count} of {examples.total} examples"
     return (
@@ -177,57 +154,39 @@ def _gate_in_words(shifts: Sequence[Shift]) -> str:
 
 def _main_direction(parts: Sequence[Shift]) -> tuple[str, int]:
     """The most frequent direction in words: of yes and no where there are such, else by the prior's winner."""
-    yes_no = parts[0].yes_to_no is not None
-    words = ("from yes to no", "from no to yes") if yes_no else (
-        "to the prior's winner", "away from the prior's winner", "between other options")  # fmt: skip
-    first = 0 if yes_no else 2
-    totals = [sum(part.counts[first + index] or 0 for part in parts) for index in range(len(words))]
-    totals.append(sum(part.unanswered for part in parts))
-    best = totals.index(max(totals))
-    return (*words, "from or to no answer")[best], totals[best]
+    yes_to_no, no_to_yes, *others, unanswered = DIRECTIONS
+    names = others if parts[0].counts["yes_to_no"] is None else [yes_to_no, no_to_yes]
+    totals = {name: sum(part.counts[name] or 0 for part in parts) for name in (*names, unanswered)}
+    best = max(totals, key=totals.__getitem__)
+    return DIRECTIONS[best], totals[best]
 
 
 def study_answer_shifts(table: ScoreTable, methods: Sequence[MethodAnswers]) -> AnswerShifts:
     """Count changed answers to the rows of a table by direction."""
     ordered = sorted(methods, key=lambda each: each.info.name not in FOCUS)
-    groups = group_rows(table, "task", "side")
-    tasks = dict.fromkeys(task for task, _ in groups)
-    return AnswerShifts(
-        tuple(
-            _shift(table.take(rows), method, rows, str(task), str(side))
-            for wanted in tasks
-            for method in ordered
-            for (task, side), rows in groups.items()
-            if task == wanted
-        )
-    )
+    sides = grouped(group_rows(table, "task", "side").items(), key=lambda group: group[0][0])
+    shifts = [
+        _shift(table.take(rows), method, rows, str(task), str(side))
+        for groups in sides.values()
+        for method in ordered
+        for (task, side), rows in groups
+    ]
+    return AnswerShifts(tuple(shifts))
 
 
 def _shift(part: ScoreTable, method: MethodAnswers, rows: IntArray, task: str, side: str) -> Shift:
     given, before, winner = method.answers[rows], part.original_positions, prior_winners(part)
-    activity = None if method.activity is None else [method.activity[row] for row in rows.tolist()]
     changed = given != before
     answered = changed & (given >= 0) & (before >= 0)
     old, new = (np.array(part.candidate_names(each), dtype=object) for each in (before, given))
+    to_no, to_yes = ((changed & (old == one) & (new == two)) for one, two in (("yes", "no"), ("no", "yes")))
     towards, away = answered & (given == winner), answered & (before == winner)
-
-    def moved(one: str, other: str) -> int | None:
-        return int((changed & (old == one) & (new == other)).sum()) if task == "qa" else None
-
-    return Shift(
-        method=method.info.name,
-        label=method.info.label,
-        task=task,
-        side=side,
-        change=compare(part, given, side=None),
-        yes_to_no=moved("yes", "no"),
-        no_to_yes=moved("no", "yes"),
-        towards=int(towards.sum()),
-        away=int(away.sum()),
-        between=int((answered & ~towards & ~away).sum()),
-        unanswered=int((changed & ~answered).sum()),
-        gated=None if activity is None else GateShare.from_activity(activity),
-    )
+    found = (to_no, to_yes, towards, away, answered & ~towards & ~away, changed & ~answered)
+    counts: dict[str, int | None] = {name: int(each.sum()) for name, each in zip(DIRECTIONS, found, strict=True)}
+    if task != "qa":
+        counts |= {"yes_to_no": None, "no_to_yes": None}
+    gated = None if method.activity is None else GateShare.from_activity([method.activity[row] for row in rows])
+    return Shift(method.info.name, method.info.label, task, side, compare(part, given, side=None), counts, gated)
 
 
 STUDY = Study(

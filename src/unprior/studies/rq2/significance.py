@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from unprior.calibration import Decisions
 from unprior.evaluation import Change, compare, holm, mcnemar
 from unprior.evaluation.comparison import group_rows
+from unprior.studies.by_model import LEVEL
 from unprior.studies.common.versions import spc_versions
-from unprior.studies.result import StudyResult, Test, format_repairs
+from unprior.studies.result import StudyResult, Test, format_repairs, grouped
 from unprior.studies.study import Study
 from unprior.tables.format import format_list
 from unprior.tables.model import Row, Section, Table
 
-LEVEL = 0.05
-"""What counts as significant in sentences."""
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One side of one task before and after."""
+    """One side of one task before and after one version of SPC."""
 
+    version: str
     task: str
     side: str
     change: Change
     p: float
     """Of the exact two-sided McNemar test."""
     holm_p: float
-    """Adjusted over the family."""
+    """Adjusted over the comparisons of the version."""
 
     @property
     def label(self) -> str:
         """Such as ``MC CF``."""
         return f"{self.task.upper()} {self.side.upper()}"
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """All comparisons of one version of SPC."""
-
-    version: str
-    comparisons: tuple[Comparison, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,34 +43,32 @@ class Significance(StudyResult):
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
     >>> decisions = SelectivePriorCalibrator().fit(table).predict(table.where(split="test"))
-    >>> [row.label for row in study_significance({"SPC": decisions}).families[0].comparisons]
+    >>> [row.label for row in study_significance({"SPC": decisions}).rows]
     ['MC CF', 'MC CS', 'QA CF', 'QA CS']
     """
 
-    families: tuple[Family, ...]
+    rows: tuple[Comparison, ...]
+
+    @property
+    def families(self) -> dict[str, list[Comparison]]:
+        """The comparisons by version."""
+        return grouped(self.rows, key=lambda row: row.version)
 
     def tests(self) -> tuple[Test, ...]:
         """Every task and side, each version a family of its own."""
-        return tuple(Test(family.version, row.label, row.p, row.holm_p)
-                     for family in self.families for row in family.comparisons)  # fmt: skip
+        return tuple(Test(row.version, row.label, row.p, row.holm_p) for row in self.rows)
 
     @property
     def table(self) -> Table:
         """Raw and adjusted p, one section per version."""
-        sections = tuple(
-            Section(
-                family.version,
-                tuple(
-                    Row((row.label, format_repairs(row.change), format_p(row.p), format_p(row.holm_p)))
-                    for row in family.comparisons
-                ),
-            )
-            for family in self.families
-        )
+        sections = []
+        for version, rows in self.families.items():
+            lines = [(row.label, format_repairs(row.change), *map(format_p, (row.p, row.holm_p))) for row in rows]
+            sections.append(Section(version, tuple(map(Row, lines))))
         return Table(
             "Exact tests of SPC",
             ("Comparison", "Repairs/harms", "Raw p", "Holm p"),
-            sections,
+            tuple(sections),
             "Exact two-sided McNemar tests; Holm's adjustment covers the comparisons of one version.",
         )
 
@@ -87,28 +76,25 @@ class Significance(StudyResult):
     def sentences(self) -> tuple[str, ...]:
         """Which changes remain significant."""
         versions: dict[str, list[str]] = {}  # versions with the same outcome are named together
-        for family in self.families:
-            kept = [row for row in family.comparisons if row.holm_p <= LEVEL]
+        for version, rows in self.families.items():
+            kept = [row for row in rows if row.holm_p <= LEVEL]
             names = [f"{row.label} ({'gain' if row.change.delta > 0 else 'loss'})" for row in kept]
-            outcome = f"{len(kept) or 'none'} of {len(family.comparisons)} changes {'is' if len(kept) < 2 else 'are'}"
+            outcome = f"{len(kept) or 'none'} of {len(rows)} changes {'is' if len(kept) < 2 else 'are'}"
             outcome += f" significant at {LEVEL:g} after adjustment" + (f": {format_list(names)}" if kept else "")
-            versions.setdefault(outcome, []).append(family.version)
-        sentences = [f"With {format_list(names)} {outcome}." for outcome, names in versions.items()]
-        least = min(row.holm_p for family in self.families for row in family.comparisons)
-        sentences.append(f"The smallest adjusted p of all versions is {format_p(least)}.")
-        return tuple(sentences)
+            versions.setdefault(outcome, []).append(version)
+        return (
+            *(f"With {format_list(names)} {outcome}." for outcome, names in versions.items()),
+            f"The smallest adjusted p of all versions is {format_p(min(row.holm_p for row in self.rows))}.",
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """One record per version, task and side."""
         return [
-            {
-                "version": family.version, "task": row.task, "side": row.side, "repairs": row.change.repairs,
-                "harms": row.change.harms, "changed": row.change.changed, "total": row.change.total,
-                "p": row.p, "holm_p": row.holm_p, "family": len(family.comparisons),
-            }
-            for family in self.families
-            for row in family.comparisons
-        ]  # fmt: skip
+            {"version": row.version, "task": row.task, "side": row.side}
+            | asdict(row.change)
+            | {"p": row.p, "holm_p": row.holm_p, "family": len(self.families[row.version])}
+            for row in self.rows
+        ]
 
 
 def format_p(p: float) -> str:
@@ -122,17 +108,17 @@ def format_p(p: float) -> str:
 
 def study_significance(versions: Mapping[str, Decisions]) -> Significance:
     """Test all tasks and sides of every version, each version a family of its own."""
-    return Significance(tuple(Family(name, _comparisons(decisions)) for name, decisions in versions.items()))
-
-
-def _comparisons(decisions: Decisions) -> tuple[Comparison, ...]:
-    found = []
-    for (task,), rows in group_rows(decisions.table, "task").items():
-        part, given = decisions.table.take(rows), decisions.final_positions[rows]
-        found += [(str(task), side, compare(part, given, side=side)) for side in ("cf", "cs")]
-    raw = [mcnemar(change.repairs, change.harms).p_value for _, _, change in found]
-    adjusted = holm(raw).adjusted
-    return tuple(Comparison(*each, p, holm_p) for each, p, holm_p in zip(found, raw, adjusted, strict=True))
+    found: list[Comparison] = []
+    for version, decisions in versions.items():
+        changes = [
+            (str(task), side, compare(decisions.table.take(rows), decisions.final_positions[rows], side=side))
+            for (task,), rows in group_rows(decisions.table, "task").items()
+            for side in ("cf", "cs")
+        ]
+        raw = [mcnemar(change.repairs, change.harms).p_value for _, _, change in changes]
+        tests = zip(changes, raw, holm(raw).adjusted, strict=True)
+        found += [Comparison(version, *change, p, holm_p) for change, p, holm_p in tests]
+    return Significance(tuple(found))
 
 
 STUDY = Study(
@@ -144,6 +130,5 @@ STUDY = Study(
     how="Exact two-sided McNemar tests on the test pairs for the version of SPC under study at ε = {epsilon} and "
     "{wide_epsilon}, and for the uncertainty-aware one at {wide_epsilon}; Holm's adjustment over the tasks and "
     "sides of one version.",
-    needs=("scores",),
     run=lambda inputs: study_significance(spc_versions(inputs)),
 )
