@@ -14,7 +14,6 @@ from unprior.scores.schema import IntArray
 from unprior.studies.common.trade_off import trade_offs
 from unprior.studies.common.variants import SpcVariant, Variants
 from unprior.studies.study import Study
-from unprior.tables.model import Table
 
 AGAIN, KEPT = "Settings selected again", "Settings of SPC kept"
 
@@ -33,18 +32,17 @@ class SupportConditions(Variants):
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
     >>> result = study_support_conditions(table.where(split="dev"), table.where(split="test"))
-    >>> [variant.name for variant in result.variants if variant.group == AGAIN]
+    >>> [variant.name for variant in result.rows if variant.group == AGAIN]
     ['full', 'absorption', 'conflict', 'none']
     """
 
-    @property
-    def table(self) -> Table:
-        """ΔCF/ΔCS with the repairs and harms on counterfactual images."""
-        return self.to_table(
-            "Contribution of the two support conditions", "Revision is allowed under",
-            "Conflict: image and prior scores disagree and the proposal is the image's winner. "
-            "Absorption: original, image and prior agree.", counts=True,
-        )  # fmt: skip
+    title = "Contribution of the two support conditions"
+    differ_in = "Revision is allowed under"
+    caption = (
+        "Conflict: image and prior scores disagree and the proposal is the image's winner. "
+        "Absorption: original, image and prior agree."
+    )
+    counts = True
 
     @property
     def sentences(self) -> tuple[str, ...]:
