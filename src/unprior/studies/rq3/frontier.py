@@ -295,10 +295,7 @@ STUDY = Study(
     "figure: ε of uncertainty-aware SPC, and λ of the fixed strengths.",
     needs=("scores",),
     run=lambda inputs: study_frontier(
-        inputs.fitted(uncertainty=True),
-        inputs.development,
-        inputs.test,
-        other=inputs.fitted(uncertainty=False),
+        inputs.fitted(uncertainty=True), inputs.development, inputs.test, other=inputs.fitted(uncertainty=False)
     ),
     label="tab:supp-gate-pareto",
 )

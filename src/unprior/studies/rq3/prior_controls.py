@@ -44,7 +44,6 @@ CONTROLS = {
 SEEDS = tuple(range(20))
 """Twenty, as in the paper."""
 
-_QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 _REPLACEMENTS: dict[str, tuple[prior_replacements.Replacement, tuple[str, ...], bool]] = {
     "image": (prior_replacements.image_as_prior, IMAGE_FEATURES, False),
     "mean": (prior_replacements.mean_prior, ALL_FEATURES, False),
@@ -245,31 +244,27 @@ def study_prior_controls(
     """
     if not seeds or not epsilons:
         raise UnpriorError("prior controls need at least one seed and one ε")
-    fitted = SelectivePriorCalibrator(ties=ties).fit(development, split=None)
-    replaced: dict[str, list[tuple[SelectivePriorCalibrator, ScoreTable]]] = {}
+    fits: dict[str, list[tuple[SelectivePriorCalibrator, ScoreTable]]] = {}
     for name, (replace, features, drawn) in _REPLACEMENTS.items():
-        replaced[name] = []
+        fits[name] = []
         for seed in seeds if drawn else seeds[:1]:
             generator = np.random.default_rng(seed)
             fit, judge = (replace(development, table, generator) for table in (development, test))
             calibrator = SelectivePriorCalibrator(ties=ties, features=features)
-            replaced[name].append((calibrator.fit(fit, split=None), judge))
+            fits[name].append((calibrator.fit(fit, split=None), judge))
+    fits["spc"] = [(SelectivePriorCalibrator(ties=ties).fit(development, split=None), test)]
     rows: list[PriorControl] = []
     for epsilon in epsilons:
-        spc = fitted.reselect(epsilon).predict(test)
         runs: dict[str, list[tuple[IntArray, bool]]] = {"none": [(fixed_strength_answers(test, 0.0), False)]}
-        for name, each_seed in replaced.items():
-            runs[name] = []
-            for calibrated, judge in each_seed:
-                decisions = calibrated.reselect(epsilon).predict(judge)
-                runs[name].append((decisions.final_positions, decisions.settings is None))
-        runs["spc"] = [(spc.final_positions, spc.settings is None)]
+        for name, fitted in fits.items():
+            decided = [calibrator.reselect(epsilon).predict(judge) for calibrator, judge in fitted]
+            runs[name] = [(each.final_positions, each.settings is None) for each in decided]
         for (task,), chosen in group_rows(test, "task").items():
             part = test.take(chosen)
             answers = {name: [given[chosen] for given, _ in each] for name, each in runs.items()}
             boxes = _boxes(part, list(answers.values()), resamples, bootstrap_seed)
             for (name, given), box in zip(answers.items(), boxes, strict=True):
-                against = [compare(part, spc.final_positions[chosen], side="cf", reference=each) for each in given]
+                against = [compare(part, answers["spc"][0], side="cf", reference=each) for each in given]
                 cf, cs = (tuple(compare(part, each, side=side).delta for each in given) for side in ("cf", "cs"))
                 changed = tuple(compare(part, each, side=None).changed for each in given)
                 p_values = tuple(mcnemar(each.repairs, each.harms).p_value for each in against if name != "spc")
@@ -290,7 +285,7 @@ def _boxes(
     samples = resample_pairs(
         np.stack(sums, axis=1), lambda totals: totals[:, :-1] / totals[:, -1:], resamples=resamples, seed=seed
     )
-    return [tuple(np.quantile(column, _QUANTILES).tolist()) for column in samples.T]
+    return [tuple(np.quantile(column, (0.025, 0.25, 0.5, 0.75, 0.975)).tolist()) for column in samples.T]
 
 
 STUDY = Study(

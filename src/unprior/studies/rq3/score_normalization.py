@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from unprior.evaluation.metrics import Share
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
+from unprior.scores.table import concatenate
 from unprior.studies.common.trade_off import TradeOff, changes_by_task, trade_offs
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
@@ -140,24 +142,20 @@ def study_score_normalization(
         finals.append(calibrator.predict(judge))
         winners.append(np.concatenate([fixed_strength_answers(table, strength) for table in (fit, judge)]))
     same_fixed, same = winners[0] == winners[1], finals[0].final_positions == finals[1].final_positions
-    named = np.array([task for table in parts for task in table.column("task")])
+    both = concatenate(parts)
+    named, counts = np.array(both.column("task")), _token_counts(both)
     tasks = []
     for summed, mean in zip(*(trade_offs(test, final) for final in finals), strict=True):
         mine = named == summed.task
         sides = [same[mine[len(development) :] & (test.is_cf == is_cf)] for is_cf in (True, False)]
         shares = [Share(int(agree.sum()), len(agree)) for agree in (same_fixed[mine], *sides)]
         tasks.append(TaskNormalization(summed, mean, *shares))
-    counts = [_token_counts(table) for table in parts]
     return ScoreNormalization(
         tuple(tasks),
-        examples=len(named),
-        without_counts=sum(count is None for table in parts for count in table.column("token_counts")),
-        unequal=sum(
-            len(set(count[first:last].tolist())) > 1
-            for table, count in zip(parts, counts, strict=True)
-            for first, last in zip(table.offsets[:-1], table.offsets[1:], strict=True)
-        ),
-        longest=int(max(count.max() for count in counts)),
+        examples=len(both),
+        without_counts=sum(count is None for count in both.column("token_counts")),
+        unequal=sum(len(set(counts[first:last].tolist())) > 1 for first, last in pairwise(both.offsets.tolist())),
+        longest=int(counts.max()),
         strength=strength,
         method=finals[0].method,
     )

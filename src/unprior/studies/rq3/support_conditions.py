@@ -65,17 +65,18 @@ def study_support_conditions(
     development: ScoreTable, test: ScoreTable, *, epsilon: float = 0.10, ties: Ties = "first"
 ) -> SupportConditions:
     """Remove conditions from the gate: with the other settings selected again, and with those of SPC kept."""
-    again = []
-    for name, (label, allowed) in _ALLOWED.items():
-        calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties, conditions=allowed)
-        calibrator.fit(development, split=None)
-        again.append(SpcVariant.from_decisions(name, label, calibrator.predict(test), AGAIN))
-    spc = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties).fit(development, split=None).predict(test)
+    spc = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties)
+    decided = {
+        name: spc.clone(conditions=allowed).fit(development, split=None).predict(test)
+        for name, (_, allowed) in _ALLOWED.items()
+    }
+    full = decided["full"]
+    again = [SpcVariant.from_decisions(name, _ALLOWED[name][0], each, AGAIN) for name, each in decided.items()]
     kept = [
-        SpcVariant(name, label, trade_offs(test, allow(spc, allowed)), spc.settings is None, KEPT)
+        SpcVariant(name, label, trade_offs(test, allow(full, allowed)), full.settings is None, KEPT)
         for name, (label, allowed) in _ALLOWED.items()
     ]
-    return SupportConditions((*again, *kept), spc.method)
+    return SupportConditions((*again, *kept), full.method)
 
 
 def allow(decisions: Decisions, allowed: tuple[Condition, ...] | None) -> IntArray:
