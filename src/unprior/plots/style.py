@@ -47,11 +47,7 @@ class FigureStyle:
         """Draw in this style; matplotlib's own settings come back afterwards."""
         import matplotlib
 
-        with matplotlib.rc_context(self._settings()):
-            yield
-
-    def _settings(self) -> dict[Any, Any]:
-        return {
+        settings: dict[Any, Any] = {
             "axes.axisbelow": True,
             "axes.edgecolor": self.quiet,
             "axes.facecolor": "none",
@@ -86,6 +82,8 @@ class FigureStyle:
             "ytick.labelcolor": self.ink,
             "ytick.major.size": 3,
         }
+        with matplotlib.rc_context(settings):
+            yield
 
     def new_axes(self, width: float, height: float) -> Axes:
         """Empty axes on a figure of their own, sized in inches; no global state of pyplot is touched."""

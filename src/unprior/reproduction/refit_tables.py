@@ -66,7 +66,7 @@ def _paired(inputs: StudyInputs) -> PairedFitting:
 
 def paired(inputs: StudyInputs) -> Cells:
     """Fitting and selection on both sides, and on the counterfactual one."""
-    for variant in _paired(inputs).variants:
+    for variant in _paired(inputs).rows:
         row = _FITTING_DATA[variant.name]
         yield from trade_off_cells(row, variant.tasks)
         for result in variant.tasks:
@@ -81,7 +81,7 @@ def fitted_on_one_side(inputs: StudyInputs) -> Cells:
 
 def joint(inputs: StudyInputs) -> Cells:
     """One model for both tasks, and one for each."""
-    for variant in study_joint_fitting(inputs.development, inputs.test, epsilon=0.04, ties=inputs.ties).variants:
+    for variant in study_joint_fitting(inputs.development, inputs.test, epsilon=0.04, ties=inputs.ties).rows:
         yield from trade_off_cells(variant.label, variant.tasks)
 
 

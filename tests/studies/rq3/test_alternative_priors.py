@@ -4,12 +4,12 @@ from statistics import median
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from small_tables import Row, abstaining_calibrator, twelve_pairs
 from study_checks import counts, expected_counts, finals_row_by_row, is_plain
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError
 from unprior.plots.style import DARK
-from unprior.studies.common.variants import VariantsDisplay
 from unprior.studies.rq3.alternative_priors import LABELS, AlternativePriors, study_alternative_priors
 
 
@@ -54,13 +54,13 @@ def test_every_estimate_is_decided_with_the_text_only_calibrator(result: Alterna
         finals = finals_row_by_row(calibrator, replaced)
         for outcome in result.of(name).tasks:
             assert counts(outcome) == expected_counts(test, finals, outcome.task), name
-    assert len({tuple(map(tuple, map(counts, each.tasks))) for each in result.variants}) > 1, "estimates must differ"
+    assert len({tuple(map(tuple, map(counts, each.tasks))) for each in result.rows}) > 1, "estimates must differ"
 
 
 def test_rows_are_those_of_the_paper_and_the_best_is_bold(result: AlternativePriors) -> None:
     assert [row.cells[0] for row in result.table.rows] == list(LABELS.values())
     for place, task in enumerate(result.tasks, start=1):
-        utilities = [each.on(task).utility for each in result.variants]
+        utilities = [each.on(task).utility for each in result.rows]
         bold = [place in row.bold_cells for row in result.table.rows]
         assert bold == [value == max(utilities) for value in utilities]
 
@@ -74,9 +74,11 @@ def test_sentences_name_the_best(result: AlternativePriors) -> None:
 
 
 def test_the_figure_has_a_line_for_every_estimate(result: AlternativePriors) -> None:
-    display = VariantsDisplay.from_results(result, task="qa", style=DARK)
-    assert display.rows == tuple(LABELS.values())
-    assert display.cf == pytest.approx([100 * each.on("qa").cf.delta for each in result.variants])
+    axes = result.plot(Figure().subplots(1, 2), style=DARK)
+    for task, each in zip(result.tasks, axes, strict=True):
+        assert [label.get_text() for label in each.get_yticklabels()] == list(LABELS.values())
+        (line,) = (line for line in each.lines if line.get_label() == "ΔCF: repair")
+        assert line.get_xdata() == pytest.approx([100 * row.on(task).cf.delta for row in result.rows])
     figure = result.figure()
     assert figure is not None
     assert len(figure.axes) == 2

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from matplotlib.container import ErrorbarContainer
 
 import straightforward
 from small_tables import count_changes, few_pairs, hopeless_table, with_other_answers
@@ -12,7 +13,7 @@ from unprior.evaluation import Change
 from unprior.plots.style import DARK
 from unprior.studies.common.resplit import outline
 from unprior.studies.common.trade_off import TradeOff
-from unprior.studies.rq3.development_size import DevelopmentSize, SizeRun, SizesDisplay, study_development_size
+from unprior.studies.rq3.development_size import DevelopmentSize, SizeRun, study_development_size
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +77,13 @@ def test_rows_are_means_with_deviations() -> None:
 
 
 def test_lines_are_the_means() -> None:
-    display = SizesDisplay.from_results(made_up({14: [1, 3], 28: [4, 4]}), task="mc", style=DARK)
-    assert [(pairs, round(mean, 6), round(deviation, 2)) for pairs, mean, deviation in display.cf] == [
-        (14, 20.0, 14.14),
-        (28, 40.0, 0.0),
-    ]
+    (axes,) = made_up({14: [1, 3], 28: [4, 4]}).plot(style=DARK)
+    cf = axes.containers[0]
+    assert isinstance(cf, ErrorbarContainer)
+    line, _, (bars,) = cf
+    assert list(line.get_xdata()) == [14, 28]
+    assert list(line.get_ydata()) == pytest.approx([20.0, 40.0])
+    assert [round(high - low, 2) for (_, low), (_, high) in bars.get_segments()] == [28.28, 0.0]
     assert made_up({14: [1]}).figure() is not None
 
 

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 import straightforward
@@ -15,7 +16,7 @@ from unprior.evaluation import Change
 from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies.common.trade_off import TradeOff
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.rq3.frontier import EPSILONS, STUDY, Frontier, FrontierDisplay, FrontierPoint, study_frontier
+from unprior.studies.rq3.frontier import EPSILONS, STUDY, Frontier, FrontierPoint, study_frontier
 
 
 def test_every_point_against_plain_loops() -> None:
@@ -66,8 +67,8 @@ def test_what_abstains_stays_where_it_is() -> None:
         assert point.strength is None
         assert point.result.cf.changed == point.result.cs.changed == 0
     assert not any(point.abstains for point in result.of("mc", "fixed"))
-    display = FrontierDisplay.from_results(result, task="mc")
-    assert display.curves["spc"] == display.curves["fixed_selected"] == ((0.0, 0.0, "0, .04, .10"),)
+    curves = result.curves("mc")
+    assert curves["spc"] == curves["fixed_selected"] == ((0.0, 0.0, "0, .04, .10"),)
 
 
 def everything(table: ScoreTable, **settings: bool) -> Frontier:
@@ -125,6 +126,10 @@ def result() -> Frontier:
     return found
 
 
+def axes_of(result: Frontier, task: str, style: FigureStyle = LIGHT) -> Axes:
+    return result.plot(style=style)[result.tasks.index(task)]
+
+
 def test_the_study_is_the_papers_whatever_version_is_under_study(result: Frontier) -> None:
     assert result.uncertainty
     assert STUDY.run(StudyInputs(synthesize(seed=3), uncertainty=True)) == result
@@ -133,32 +138,33 @@ def test_the_study_is_the_papers_whatever_version_is_under_study(result: Frontie
 @pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
 @pytest.mark.parametrize("task", ["mc", "qa"])
 def test_curves_are_the_points(result: Frontier, task: str, style: FigureStyle) -> None:
-    display = FrontierDisplay.from_results(result, task=task, style=style)
-    for method, curve in display.curves.items():
+    curves, axes = result.curves(task), axes_of(result, task, style)
+    for method, curve in curves.items():
         points = result.of(task, method)
         assert {(cs, cf) for cs, cf, _ in curve} == {
             (100 * point.result.cs.delta, 100 * point.result.cf.delta) for point in points
         }
         assert sum(len(label.split(", ")) for _, _, label in curve) == len(points)
-    labels = ", ".join(label for _, _, label in display.curves["spc"]).split(", ")
+    labels = ", ".join(label for _, _, label in curves["spc"]).split(", ")
     assert sorted(labels, key=float) == ["0", ".02", ".04", ".06", ".10"]
-    drawn = {line.get_label(): line for line in display.axes_.lines}
+    drawn = {line.get_label(): line for line in axes.lines}
     for label, method in (("SPC (standard)", "spc_other"), ("SPC (uncertainty-aware)", "spc")):
-        np.testing.assert_allclose(drawn[label].get_xdata(), [cs for cs, _, _ in display.curves[method]])
-        np.testing.assert_allclose(drawn[label].get_ydata(), [cf for _, cf, _ in display.curves[method]])
+        np.testing.assert_allclose(drawn[label].get_xdata(), [cs for cs, _, _ in curves[method]])
+        np.testing.assert_allclose(drawn[label].get_ydata(), [cf for _, cf, _ in curves[method]])
     for name in ("uncertainty-aware", "standard"):
         assert f"SPC ({name}, ε = 0.04)" in drawn
     assert result.figure(style) is not None
 
 
 def test_fixed_strengths_do_not_squeeze_the_rest(result: Frontier) -> None:
-    display = FrontierDisplay.from_results(result, task="mc")
-    (left, right), (bottom, top) = display.axes_.get_xlim(), display.axes_.get_ylim()
-    for method, curve in display.curves.items():
+    axes = axes_of(result, "mc")
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    texts = [text.get_text() for text in axes.texts]
+    for method, curve in result.curves("mc").items():
         inside = [left <= cs <= right and bottom <= cf <= top for cs, cf, _ in curve]
         assert all(inside) or method == "fixed"
         if method == "fixed":
-            assert display.outside == tuple(point[2] for point, shown in zip(curve, inside, strict=True) if not shown)
+            assert [label in texts for _, _, label in curve] == inside, "what is outside has no label"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -166,10 +172,12 @@ def test_fixed_strengths_do_not_squeeze_the_rest(result: Frontier) -> None:
 def test_labels_do_not_cover_each_other(seed: int, task: str) -> None:
     result = STUDY.run(StudyInputs(synthesize(seed=seed)))
     assert isinstance(result, Frontier)
-    display = FrontierDisplay.from_results(result, task=task)
-    display.figure_.draw_without_rendering()
-    boxes = [Text.get_window_extent(text) for text in display.axes_.texts]  # without the line to its point
-    assert len(boxes) == len(display.curves["spc"]) + len(display.curves["fixed"]) - len(display.outside)
+    axes, curves = axes_of(result, task), result.curves(task)
+    axes.figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the line to its point
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    inside = [left <= cs <= right and bottom <= cf <= top for cs, cf, _ in curves["fixed"]]
+    assert len(boxes) == len(curves["spc"]) + sum(inside)
     for one, other in combinations(boxes, 2):
         assert not one.overlaps(other)
 

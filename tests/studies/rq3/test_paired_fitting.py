@@ -19,7 +19,7 @@ def test_rows_against_plain_loops() -> None:
         SelectivePriorCalibrator(select_on="cf"),
         SelectivePriorCalibrator(fit_on="cf", select_on="cf"),
     ]
-    for variant, calibrator in zip(result.variants, calibrators, strict=True):
+    for variant, calibrator in zip(result.rows, calibrators, strict=True):
         finals = finals_row_by_row(calibrator.fit(TABLE), rows)
         for outcome in variant.tasks:
             assert counts(outcome) == expected_counts(rows, finals, outcome.task)
@@ -52,7 +52,7 @@ def test_answers_of_test_rows_change_no_decision() -> None:
 )
 def test_sentences_follow_the_numbers(places: tuple[int, int], words: str) -> None:
     result = study_paired_fitting(*synthetic_split())
-    variants = [result.variants[place] for place in (*places, 2)]
+    variants = [result.rows[place] for place in (*places, 2)]
     assert result.of("cf").on("mc").cs.delta < result.of("both").on("mc").cs.delta
     assert words in type(result)(tuple(variants), result.method).sentences[0]
 
@@ -64,7 +64,7 @@ def synthetic_split() -> tuple[ScoreTable, ScoreTable]:
 
 def test_nothing_feasible_leaves_all_answers() -> None:
     result = study_paired_fitting(hopeless_table(), TEST.where(task="mc"))
-    assert result.variants[0].abstains
+    assert result.rows[0].abstains
     assert result.table.rows[0].cells[0].endswith("(abstains)")
     assert result.of("both").on("mc").cf.changed == 0
     assert is_plain(result)

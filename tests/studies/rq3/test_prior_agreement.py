@@ -6,7 +6,7 @@ from small_tables import Row, example
 from study_checks import is_plain
 from unprior import ScoreTable
 from unprior.plots.style import DARK
-from unprior.studies.rq3.prior_agreement import PriorAgreement, PriorAgreementDisplay, study_prior_agreement
+from unprior.studies.rq3.prior_agreement import PriorAgreement, study_prior_agreement
 
 YES, NO, TIE = [-0.1, -2.0], [-2.0, -0.1], [-0.7, -0.7]
 FIRST, THIRD = [-0.1, -2.0, -3.0], [-3.0, -2.0, -0.1]
@@ -57,7 +57,9 @@ def test_sentences_follow_the_numbers(result: PriorAgreement) -> None:
 
 
 def test_the_figure_is_the_matrix(result: PriorAgreement) -> None:
-    display = PriorAgreementDisplay.from_results(result, style=DARK)
-    assert display.shares[1] == (0.75, 1.0, 0.5, 0.0)
-    assert {text.get_text() for text in display.axes_.texts} == {"75.0 %", "25.0 %", "50.0 %", "0.0 %"}
+    (axes,) = result.plot(style=DARK)
+    second = [text.get_text() for text in axes.texts if text.get_position()[1] == 1.5]
+    assert second == ["75.0 %", "50.0 %", "0.0 %"], "a view is not compared with itself"
+    assert {text.get_text() for text in axes.texts} == {"75.0 %", "25.0 %", "50.0 %", "0.0 %"}
+    assert len(axes.patches) == 16
     assert result.figure() is not None

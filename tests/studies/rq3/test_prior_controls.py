@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from small_tables import corrected_winner, count_changes, hopeless_table, twelve_pairs
 from study_checks import finals_row_by_row, is_plain, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, mcnemar, synthesize
 from unprior.plots.style import DARK
-from unprior.studies.rq3.prior_control import CONTROLS, PriorControl
-from unprior.studies.rq3.prior_controls import PriorControls, PriorControlsDisplay, study_prior_controls
+from unprior.studies.rq3.prior_controls import CONTROLS, PriorControl, PriorControls, study_prior_controls
 
 TABLE = twelve_pairs()
 DEVELOPMENT, TEST = TABLE.where(split="dev"), TABLE.where(split="test")
@@ -123,12 +125,18 @@ def test_sentences_follow_the_numbers() -> None:
 
 
 def test_the_figure_shows_the_studys_own_epsilon(result: PriorControls) -> None:
-    display = PriorControlsDisplay.from_results(result, task="qa", style=DARK)
-    assert display.rows == (*list(CONTROLS.values())[:-1], "SPC (standard, ε = 0.20)")
-    for name, box, mean in zip(CONTROLS, display.boxes, display.means, strict=True):
+    _, axes = result.plot(Figure().subplots(1, 2), style=DARK)
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == [*list(CONTROLS.values())[:-1], "SPC (standard, ε = 0.20)"]
+    lines = [line for line in axes.collections if isinstance(line, LineCollection)]
+    for place, name in enumerate(CONTROLS):
+        whiskers, _, middle = (line.get_segments() for line in lines[3 * place : 3 * place + 3])
+        (box,) = axes.containers[2 * place]
+        assert isinstance(box, Rectangle)
+        drawn = [whiskers[0][0][0], box.get_x(), middle[0][0][0], box.get_x() + box.get_width(), whiskers[0][1][0]]
         control = result.of(name, "qa", 0.2)
-        assert box == pytest.approx([100 * value for value in control.box])
-        assert mean == pytest.approx(100 * np.mean(control.cf))
+        assert drawn == pytest.approx([100 * value for value in control.box])
+        assert control.gain == pytest.approx(np.mean(control.cf))
     figure = result.figure()
     assert figure is not None
     assert len(figure.axes) == 2

@@ -45,7 +45,7 @@ def test_rows_against_plain_loops(table: ScoreTable) -> None:
     assert [row.name for row in result.rows][: len(PAPER)] == list(PAPER)
     assert {row.name for row in result.rows} == {*CONTROLS, "spc", "nolan"}
     for name, given in finals.items():
-        for task in result.row(name).tasks:
+        for task in result.of(name).tasks:
             for side, change in (("cf", task.cf), ("cs", task.cs)):
                 expected = count_changes(rows, given, task.task, side)
                 assert (change.repairs, change.harms, change.total) == expected, name
@@ -94,7 +94,7 @@ def test_what_abstains_says_so() -> None:
     test = few_pairs().where(split="test", task="mc")
     calibrator = SelectivePriorCalibrator().fit(hopeless_table())
     result = study_revision_rules(calibrator, hopeless_table(), test)
-    assert result.row("spc").abstains
+    assert result.of("spc").abstains
     assert result.sentences[0].startswith("No setting of SPC (standard, ε = 0.04) is feasible")
     assert json.loads(json.dumps(result.records(), allow_nan=False))[0]["settings"] is None
     assert result.figure() is not None

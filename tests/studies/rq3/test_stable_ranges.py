@@ -8,6 +8,7 @@ from statistics import median
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 
 import straightforward
 from small_tables import abstaining_calibrator, few_pairs, twelve_pairs
@@ -15,7 +16,7 @@ from unprior import Decisions, SelectivePriorCalibrator
 from unprior.calibration import Constant
 from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.rq3.stable_ranges import SHOWN_UP_TO, STUDY, Ranges, RangesDisplay, TaskRanges, study_ranges
+from unprior.studies.rq3.stable_ranges import SHOWN_UP_TO, STUDY, Ranges, TaskRanges, study_ranges
 
 
 @pytest.fixture(scope="module")
@@ -137,13 +138,13 @@ def test_the_version_of_the_run_is_studied() -> None:
 def test_the_figure_has_a_line_for_every_proposal(decisions: Decisions, style: FigureStyle) -> None:
     result = study_ranges(decisions, fixed_strength=0.7)
     ranges = result.of("mc")
-    display = RangesDisplay.from_results(result, task="mc", style=style)
-    np.testing.assert_array_equal(display.low, np.minimum(ranges.low, SHOWN_UP_TO))
-    np.testing.assert_array_equal(display.high, np.minimum(ranges.high, SHOWN_UP_TO))
-    groups = [artist for artist in display.axes_.collections if isinstance(artist, LineCollection)]
-    assert sum(len(group.get_segments()) for group in groups) == len(ranges.low)
-    labels = [text.get_text() for text in display.axes_.get_legend().get_texts()]  # type: ignore[union-attr]
+    axes = result.plot(Figure().subplots(1, 2), style=style)[0]
+    groups = [artist for artist in axes.collections if isinstance(artist, LineCollection)]
+    ends = {int(line[0][1]): line[:, 0].tolist() for group in groups for line in group.get_segments()}
+    shown = np.minimum(np.stack([ranges.low, ranges.high], axis=1), SHOWN_UP_TO)
+    assert ends == dict(enumerate(shown.tolist()))
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]  # type: ignore[union-attr]
     assert f"repaired ({int(ranges.repaired.sum())})" in labels
     assert "one λ* = 0.70 for all" in labels
-    without = RangesDisplay.from_results(study_ranges(decisions), task="qa").axes_.get_legend()
+    without = study_ranges(decisions).plot(Figure().subplots(1, 2))[1].get_legend()
     assert not any("λ*" in text.get_text() for text in without.get_texts())  # type: ignore[union-attr]

@@ -5,11 +5,13 @@ from statistics import mean, median
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import StepPatch
 
 from small_tables import abstaining_calibrator, twelve_pairs
 from unprior import SelectivePriorCalibrator
 from unprior.plots.style import DARK, LIGHT, FigureStyle
-from unprior.studies.rq3.strengths import StrengthGroup, Strengths, StrengthsDisplay, study_strengths
+from unprior.studies.rq3.strengths import StrengthGroup, Strengths, study_strengths
 
 
 def test_groups_against_plain_loops() -> None:
@@ -67,9 +69,11 @@ def test_table_and_sentences_by_hand() -> None:
 def test_the_histogram_counts_every_example(style: FigureStyle) -> None:
     table = twelve_pairs()
     result = study_strengths(SelectivePriorCalibrator().fit(table).predict(table))
-    display = StrengthsDisplay.from_results(result, task="mc", style=style)
-    for group in result.of("mc"):
-        expected, _ = np.histogram(group.values, display.edges)
-        np.testing.assert_array_equal(display.counts[group.side], expected)
-        assert display.counts[group.side].sum() == len(group.values)
-    assert display.edges[-1] == result.max_strength
+    axes = result.plot(Figure().subplots(1, 2), style=style)[0]
+    steps = [patch for patch in axes.patches if isinstance(patch, StepPatch)]
+    for group, filled, outline in zip(result.of("mc"), steps[::2], steps[1::2], strict=True):
+        expected, _ = np.histogram(group.values, filled.get_data().edges)
+        for step in (filled, outline):
+            np.testing.assert_array_equal(step.get_data().values, expected)
+            assert step.get_data().values.sum() == len(group.values)
+            assert step.get_data().edges[-1] == result.max_strength

@@ -5,7 +5,6 @@ from small_tables import hopeless_table, twelve_pairs
 from study_checks import counts, expected_counts, is_plain, with_other_answers
 from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.calibration.gate import Condition
-from unprior.studies.common.variants import VariantsDisplay
 from unprior.studies.rq3.support_conditions import AGAIN, KEPT, allow, study_support_conditions
 
 # Without any structure every kind of proposal occurs, also those that meet no condition.
@@ -52,7 +51,7 @@ def test_settings_are_selected_again_for_every_gate() -> None:
     assert result.of("full", AGAIN).tasks == result.of("full", KEPT).tasks
     assert [section.heading for section in result.table.sections] == [AGAIN, KEPT]
     assert is_plain(result)
-    assert len(VariantsDisplay.from_results(result, task="mc").rows) == 8
+    assert len(result.plot()[0].get_yticklabels()) == 8
 
 
 def test_sentences_say_what_a_condition_is_worth() -> None:

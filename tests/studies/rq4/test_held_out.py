@@ -4,13 +4,14 @@ import json
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 import straightforward
 from small_tables import count_changes, few_pairs, with_other_answers
 from unprior import ScoreTable
 from unprior.evaluation import Change
 from unprior.plots.style import DARK
-from unprior.studies.common.trade_off import TradeOff, TradeOffsDisplay
+from unprior.studies.common.trade_off import TradeOff
 from unprior.studies.rq4.held_out import HeldOut, HeldOutFold, study_held_out
 
 
@@ -96,11 +97,11 @@ def test_a_task_that_a_fold_lacks_is_a_dash() -> None:
 
 
 def test_the_figure_shows_every_fold(result: HeldOut) -> None:
-    rows = [(fold.name, fold.tasks) for fold in result.folds]
-    display = TradeOffsDisplay.from_results(rows, task="qa", style=DARK)
-    assert display.rows == tuple(
-        (fold.name, 100 * fold.tasks[1].cf.delta, 100 * fold.tasks[1].cs.delta) for fold in result.folds
-    )
+    axes = result.plot(Figure().subplots(1, 2), style=DARK)[1]
+    assert [label.get_text() for label in axes.get_yticklabels()][:-1] == [fold.name for fold in result.folds]
+    drawn = {line.get_label(): list(line.get_xdata())[:-1] for line in axes.lines}
+    assert drawn["ΔCF: repair"] == [100 * fold.tasks[1].cf.delta for fold in result.folds]
+    assert drawn["ΔCS: retention"] == [100 * fold.tasks[1].cs.delta for fold in result.folds]
     figure = result.figure(DARK)
     assert figure is not None
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()][-1] == "All together"

@@ -6,7 +6,6 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from unprior.studies.common.trade_off import TradeOff
 
@@ -40,13 +39,6 @@ class Spread:
         """Smallest and largest value in points."""
         return f"[{100 * self.low + 0.0:+.{digits}f}, {100 * self.high + 0.0:+.{digits}f}]"
 
-    def record(self, name: str) -> dict[str, Any]:
-        """Plain numbers under names that start with ``name``."""
-        deviation = None if math.isnan(self.deviation) else self.deviation
-        return {
-            f"{name}_mean": self.mean, f"{name}_std": deviation, f"{name}_low": self.low, f"{name}_high": self.high
-        }  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class TaskSpread:
@@ -55,25 +47,12 @@ class TaskSpread:
     task: str
     cf: Spread
     cs: Spread
-    utility: Spread
-
-    @classmethod
-    def from_results(cls, results: Sequence[TradeOff]) -> TaskSpread:
-        """Summarise the results of one task."""
-        values = ([getattr(each, side).delta for each in results] for side in ("cf", "cs"))
-        utilities = [each.utility for each in results]
-        return cls(results[0].task, *map(Spread.from_values, (*values, utilities)))
-
-    def record(self) -> dict[str, Any]:
-        """Plain numbers as shares."""
-        return (
-            {"task": self.task}
-            | self.cf.record("delta_cf")
-            | self.cs.record("delta_cs")
-            | self.utility.record("utility")
-        )
 
 
 def spreads(repetitions: Iterable[Sequence[TradeOff]]) -> tuple[TaskSpread, ...]:
     """One summary per task over repetitions that all have the same tasks."""
-    return tuple(TaskSpread.from_results(of_one_task) for of_one_task in zip(*repetitions, strict=True))
+    found = []
+    for results in zip(*repetitions, strict=True):
+        cf, cs = [each.cf.delta for each in results], [each.cs.delta for each in results]
+        found.append(TaskSpread(results[0].task, Spread.from_values(cf), Spread.from_values(cs)))
+    return tuple(found)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -13,9 +13,9 @@ from unprior.calibration import Decisions
 from unprior.evaluation import Change, compare, utility
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import as_answers
-from unprior.plots.display import Display, task_name
+from unprior.plots.display import task_name
 from unprior.plots.panels import Panels
-from unprior.plots.style import LIGHT, FigureStyle
+from unprior.plots.style import FigureStyle
 from unprior.scores import ScoreTable
 from unprior.tables.format import format_changes, format_list
 
@@ -47,13 +47,8 @@ class TradeOff:
         """Plain numbers; accuracies are shares, not points."""
         record: dict[str, Any] = {"task": self.task}
         for side, change in (("cf", self.cf), ("cs", self.cs)):
-            record |= {
-                f"delta_{side}": change.delta,
-                f"{side}_repairs": change.repairs,
-                f"{side}_harms": change.harms,
-                f"{side}_changed": change.changed,
-                f"{side}_total": change.total,
-            }
+            counts = {f"{side}_{name}": count for name, count in asdict(change).items()}
+            record |= {f"delta_{side}": change.delta} | counts
         return record | {"utility": self.utility}
 
 
@@ -81,88 +76,53 @@ def changes_by_task(results: Sequence[TradeOff], before: Sequence[TradeOff] | No
     >>> changes_by_task([one]), changes_by_task([one], [one])
     ('+20.0/-10.0 on MC', '+0.0/+0.0 on MC')
     """
-    if before is None:
-        return format_list([f"{each.changes} on {each.task.upper()}" for each in results])
-    pairs = zip(results, before, strict=True)
-    return format_list(
-        [
-            f"{format_changes(here.cf.delta - there.cf.delta, here.cs.delta - there.cs.delta)} on {here.task.upper()}"
-            for here, there in pairs
-        ]
-    )
+    parts = [f"{each.changes} on {each.task.upper()}" for each in results]
+    if before is not None:
+        deltas = [(here.cf.delta - there.cf.delta, here.cs.delta - there.cs.delta, here.task.upper())
+                  for here, there in zip(results, before, strict=True)]  # fmt: skip
+        parts = [f"{format_changes(cf, cs)} on {task}" for cf, cs, task in deltas]
+    return format_list(parts)
 
 
-NamedTradeOffs = tuple[str, Sequence[TradeOff]]
-"""The name of a row and the results of its tasks."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TradeOffsDisplay(Display):
-    """One task: for every row a dot for ΔCF and one for ΔCS, joined by a line.
-
-    >>> from unprior import synthesize
-    >>> table = synthesize(seed=0)
-    >>> TradeOffsDisplay.from_results([("Nothing", trade_offs(table, table.original))], task="mc").rows
-    (('Nothing', 0.0, 0.0),)
-    """
-
-    rows: tuple[tuple[str, float, float], ...]
-    """Name, ΔCF and ΔCS in points; from top to bottom."""
-
-    @classmethod
-    def from_results(
-        cls,
-        results: Sequence[NamedTradeOffs],
-        *,
-        task: str,
-        bold: Sequence[str] = (),
-        ax: Axes | None = None,
-        style: FigureStyle = LIGHT,
-    ) -> Self:
-        """Draw one task on ``ax``, or on a new figure; ``bold`` names the rows to look at."""
-        rows = tuple(
-            (name, 100 * result.cf.delta, 100 * result.cs.delta)
-            for name, of_tasks in results
-            for result in of_tasks
-            if result.task == task
-        )
-        heights = [float(place) for place in range(len(rows))]
-        with style.applied():
-            axes = ax or style.new_axes(4.8, height_of(len(rows)))
-            draw_changes(axes, style, heights, [row[1] for row in rows], [row[2] for row in rows])
-            axes.set_yticks(heights, [row[0] for row in rows])
-            axes.set_ylim(len(rows) - 0.4, -0.6)
-            for label in axes.get_yticklabels():
-                label.set_fontweight("bold" if label.get_text() in bold else "normal")
-            axes.set_title(task_name(task))
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.5 / (height_of(len(rows)) - 1.0)), ncols=2)
-        return cls(axes_=axes, style=style, rows=rows)
+def mean_utility(results: Sequence[TradeOff]) -> float:
+    """U_0.5, the mean over the tasks."""
+    return statistics.fmean(result.utility for result in results)
 
 
 def draw_changes(
-    axes: Axes, style: FigureStyle, heights: Sequence[float], cf: Sequence[float], cs: Sequence[float]
+    axes: Axes, style: FigureStyle, task: str, rows: Sequence[tuple[str, TradeOff]], heights: Sequence[float]
 ) -> None:
-    """ΔCF and ΔCS on lines of the given heights; equal ones are both to be seen."""
+    """One task: on every line a dot for ΔCF and one for ΔCS, joined; equal ones are both to be seen."""
+    cf, cs = [100 * result.cf.delta for _, result in rows], [100 * result.cs.delta for _, result in rows]
     axes.axvline(0, color=style.quiet, linewidth=0.8)
     axes.hlines(heights, cs, cf, color=style.quiet, linewidth=1.0, alpha=0.6, zorder=2)
     looks = (("ΔCS: retention", cs, style.cs, "s", 7.5), ("ΔCF: repair", cf, style.cf, "o", 5.5))
     for name, values, colour, marker, size in looks:
         axes.plot(values, heights, marker, color=colour, markersize=size, label=name, markeredgecolor=style.paper,
                   markeredgewidth=0.6, zorder=3)  # fmt: skip
-    axes.set_xlabel("change of accuracy (points)")
+    axes.set_yticks(heights, [name for name, _ in rows])
+    axes.set(ylim=(heights[-1] + 0.6, -0.6), xlabel="change of accuracy (points)", title=task_name(task))
     axes.margins(x=0.08)
     axes.locator_params(axis="x", nbins=7, integer=True)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
 
 
-def height_of(rows: int) -> float:
-    """Inches that so many rows take."""
-    return 1.3 + 0.27 * rows
+def trade_off_panels(results: Sequence[tuple[str, Sequence[TradeOff]]], *, bold: Sequence[str] = ()) -> Panels | None:
+    """Named rows with the results of their tasks, one panel per task on the same scale; None without results.
 
+    ``bold`` names the rows to look at.
+    """
 
-def trade_off_panels(results: Sequence[NamedTradeOffs], *, bold: Sequence[str] = ()) -> Panels | None:
-    """One panel per task on the same scale; None without results."""
+    def height(rows: int) -> float:
+        return 1.3 + 0.27 * rows
+
+    def draw(results: Sequence[tuple[str, Sequence[TradeOff]]], *, task: str, ax: Axes, style: FigureStyle) -> None:
+        rows = [(name, result) for name, of_tasks in results for result in of_tasks if result.task == task]
+        draw_changes(ax, style, task, rows, range(len(rows)))
+        for label in ax.get_yticklabels():
+            label.set_fontweight("bold" if label.get_text() in bold else "normal")
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.5 / (height(len(rows)) - 1.0)), ncols=2)
+
     tasks = sorted({result.task for _, of_tasks in results for result in of_tasks})
-    draw = partial(TradeOffsDisplay.from_results, bold=bold)
-    return Panels.per_task(draw, results, tasks, 4.8, height_of(len(results)), same_scale=True)
+    return Panels.per_task(draw, results, tasks, 4.8, height(len(results)), same_scale=True)

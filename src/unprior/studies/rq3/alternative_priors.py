@@ -10,7 +10,6 @@ from unprior.scores.priors import COMBINATIONS, VIEWS, with_prior
 from unprior.studies.common.variants import Variants
 from unprior.studies.study import Study
 from unprior.tables.format import format_count, format_list
-from unprior.tables.model import Table
 
 LABELS = {
     "text": "Text only (image removed)",
@@ -37,32 +36,28 @@ class AlternativePriors(Variants):
     ('text',)
     """
 
-    @property
-    def table(self) -> Table:
-        """ΔCF/ΔCS by estimate."""
-        return self.to_table(
-            "Alternative estimates of the prior", "Input to estimate the prior",
-            "The settings selected with the text-only prior are kept.",
-        )  # fmt: skip
+    title = "Alternative estimates of the prior"
+    differ_in = "Input to estimate the prior"
+    caption = "The settings selected with the text-only prior are kept."
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Which estimate serves best, and whether any gives a higher ΔCF than the text-only one."""
-        if self.variants[0].abstains:
+        if self.rows[0].abstains:
             return (f"{self.method} abstains, so no estimate of the prior changes an answer.",)
         sentences = []
         for task in self.tasks:
             best = [LABELS[name] for name in self.best(task)]
             top = self.of(self.best(task)[0]).on(task)
-            others = [each for each in self.variants if each.name != "text"]
+            others = [each for each in self.rows if each.name != "text"]
             text = self.of("text").on(task)
             more = sum(each.on(task).cf.delta > text.cf.delta for each in others)
-            gaining = sum(each.on(task).cf.delta > 0 for each in self.variants)
+            gaining = sum(each.on(task).cf.delta > 0 for each in self.rows)
             sentences += [
                 f"On {task.upper()} U of {self.method} is highest with "
                 f"{format_list([f'“{label}”' for label in best])} ({top.changes}).",
                 f"On {task.upper()} ΔCF of {self.method} is positive with {gaining or 'none'} of "
-                f"{format_count(len(self.variants), 'estimate')}, and higher than with text only ({text.changes}) with "
+                f"{format_count(len(self.rows), 'estimate')}, and higher than with text only ({text.changes}) with "
                 f"{more or 'none'} of {format_count(len(others), 'other')}.",
             ]
         return tuple(sentences)

@@ -7,18 +7,19 @@ from typing import Any
 
 from unprior.baselines.controls.proposals import FIXED_STRENGTH, fixed_strength_answers
 from unprior.calibration import Decisions
-from unprior.plots.panels import Panels
-from unprior.studies.common.trade_off import changes_by_task, trade_off_panels, trade_offs
-from unprior.studies.common.variants import SpcVariant
-from unprior.studies.result import StudyResult, format_repairs
+from unprior.studies.common.trade_off import changes_by_task, trade_offs
+from unprior.studies.common.variants import ComparedRows, SpcVariant
+from unprior.studies.result import format_repairs
 from unprior.studies.study import Study
 from unprior.tables.format import format_list, format_points
-from unprior.tables.model import Row, Section, Table
+from unprior.tables.model import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Components(StudyResult):
-    """The rows of the paper's component table, SPC last.
+class Components(ComparedRows):
+    """The rows of the paper's component table: ``no_subtraction``, ``fixed``, ``ungated`` and ``spc``.
+
+    The third is not there where SPC abstains.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
@@ -26,14 +27,6 @@ class Components(StudyResult):
     >>> [row.name for row in study_components(decisions).rows]
     ['no_subtraction', 'fixed', 'ungated', 'spc']
     """
-
-    rows: tuple[SpcVariant, ...]
-    """``no_subtraction``, ``fixed``, ``ungated`` (not where SPC abstains) and ``spc``."""
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """Tasks that every row has."""
-        return tuple(result.task for result in self.rows[0].tasks)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per variant and task."""
@@ -50,14 +43,15 @@ class Components(StudyResult):
             for result in row.tasks:
                 counts = f"{format_repairs(result.cf)}; {format_repairs(result.cs)}"
                 cells += [result.changes, counts, format_points(result.utility)]
-            rows.append(Row(tuple(cells), bold=row.name == "spc"))
+            rows.append(cells)
         heads = ("ΔCF/ΔCS", "repairs/harms (CF; CS)", "U")
-        return Table(
+        return Table.plain(
             "Component analysis of SPC",
             ("Variant", *(f"{task.upper()} {head}" for task in self.tasks for head in heads)),
-            (Section(None, tuple(rows)),),
+            rows,
             f"Points of accuracy against the original answers; U = ΔCF + 0.5 ΔCS. The learned strength is that of "
             f"{self.rows[-1].label}.",
+            bold=(len(rows) - 1,),
         )
 
     @property
@@ -78,10 +72,6 @@ class Components(StudyResult):
             return (*sentences, f"{spc.label} abstains, so there is no proposal to adopt.")
         moves = changes_by_task(spc.tasks, ungated.tasks)
         return (*sentences, f"The gate of {spc.label} changes ΔCF/ΔCS of its proposals by {moves}.")
-
-    def panels(self) -> Panels | None:
-        """ΔCF and ΔCS of every variant."""
-        return trade_off_panels([(row.label, row.tasks) for row in self.rows], bold=(self.rows[-1].label,))
 
 
 def study_components(decisions: Decisions, *, strength: float = FIXED_STRENGTH) -> Components:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from unprior.benchmarks.splits import NESTED_SEEDS, nested_development
 from unprior.benchmarks.taxonomy import DEV_PAIRS_PER_SUBCATEGORY
-from unprior.plots.display import Display, task_name
+from unprior.plots.display import task_name
 from unprior.plots.panels import Panels
-from unprior.plots.style import LIGHT, FigureStyle
+from unprior.plots.style import FigureStyle
 from unprior.scores import ScoreTable
 from unprior.studies.common.resplit import fold, outline_by_subcategory
-from unprior.studies.common.spread import Spread, TaskSpread, spreads
+from unprior.studies.common.spread import TaskSpread, spreads
 from unprior.studies.common.trade_off import TradeOff, trade_offs
 from unprior.studies.common.variants import spc_name
 from unprior.studies.result import StudyResult
@@ -24,9 +24,6 @@ from unprior.tables.model import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Line = tuple[tuple[int, float, float], ...]
-"""Development pairs, mean and standard deviation in points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +115,8 @@ class DevelopmentSize(StudyResult):
                 f"{format_points(large.cs.mean - small.cs.mean)} of ΔCS on {small.task.upper()}"
                 for small, large in zip(least, most, strict=True)
             ]
-            sentences.append(f"From {sizes[0]} to {sizes[-1]} pairs the means of {self.method} move by "
-                             f"{format_list(moves)}.")  # fmt: skip
+            means = f"the means of {self.method} move by {format_list(moves)}"
+            sentences.append(f"From {sizes[0]} to {sizes[-1]} pairs {means}.")
         losing = [size for size, of_tasks in self.summary.items() if any(each.cf.low < 0 for each in of_tasks)]
         where = f"With {format_list([str(size) for size in losing])} {'pair' if losing == [1] else 'pairs'}"
         sentences.append(
@@ -130,54 +127,21 @@ class DevelopmentSize(StudyResult):
         return tuple(sentences)
 
     def panels(self) -> Panels | None:
-        """Means with their deviations by size, for every task."""
-        return Panels.per_task(SizesDisplay.from_results, self, self.tasks, 4.0, 3.2)
+        """Means with one standard deviation up and down by size, for every task."""
+        return Panels.per_task(DevelopmentSize._draw, self, self.tasks, 4.0, 3.2)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizesDisplay(Display):
-    """One task: means of ΔCF and ΔCS with one standard deviation up and down.
-
-    >>> from unprior import synthesize
-    >>> results = study_development_size(synthesize(seed=0), seeds=(0, 1), sizes=(1, 5))
-    >>> [pairs for pairs, _, _ in SizesDisplay.from_results(results, task="mc").cf]
-    [14, 70]
-    """
-
-    cf: Line
-    cs: Line
-
-    @classmethod
-    def from_results(
-        cls, results: DevelopmentSize, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT
-    ) -> Self:
-        """Draw one task on ``ax``, or on a new figure."""
-        of_task = {
-            size: next(each for each in spreads if each.task == task) for size, spreads in results.summary.items()
-        }
-        cf = tuple(_place(size, each.cf) for size, each in of_task.items())
-        cs = tuple(_place(size, each.cs) for size, each in of_task.items())
-        with style.applied():
-            axes = ax or style.new_axes(4.0, 3.2)
-            display = cls(axes_=axes, style=style, cf=cf, cs=cs)
-            display._draw(task, results.method)
-        return display
-
-    def _draw(self, task: str, method: str) -> None:
-        axes, style = self.axes_, self.style
-        axes.axhline(0, color=style.quiet, linewidth=0.8)
-        looks = (("ΔCF: repair", self.cf, style.cf, "o"), ("ΔCS: retention", self.cs, style.cs, "s"))
-        for name, line, colour, marker in looks:
-            sizes, means, deviations = zip(*line, strict=True)
-            axes.errorbar(sizes, means, yerr=deviations, color=colour, marker=marker, markersize=5, capsize=3,
-                          linewidth=1.6, label=name)  # fmt: skip
-        axes.set_xticks([size for size, _, _ in self.cf])
-        axes.set(xlabel=f"development pairs\n{method}", ylabel="change of accuracy (points)", title=task_name(task))
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.26), ncols=2)
-
-
-def _place(size: int, spread: Spread) -> tuple[int, float, float]:
-    return size, 100 * spread.mean, 0.0 if math.isnan(spread.deviation) else 100 * spread.deviation
+    def _draw(self, *, task: str, ax: Axes, style: FigureStyle) -> None:
+        ax.axhline(0, color=style.quiet, linewidth=0.8)
+        place = self.tasks.index(task)
+        looks = (("ΔCF: repair", "cf", style.cf, "o"), ("ΔCS: retention", "cs", style.cs, "s"))
+        for name, side, colour, marker in looks:
+            found = [getattr(of_tasks[place], side) for of_tasks in self.summary.values()]
+            deviations = [0.0 if math.isnan(each.deviation) else 100 * each.deviation for each in found]
+            ax.errorbar(list(self.summary), [100 * each.mean for each in found], yerr=deviations, color=colour,
+                        marker=marker, markersize=5, capsize=3, linewidth=1.6, label=name)  # fmt: skip
+        ax.set_xticks(list(self.summary))
+        ax.set(xlabel=f"development pairs\n{self.method}", ylabel="change of accuracy (points)", title=task_name(task))
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.26), ncols=2)
 
 
 def study_development_size(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from unprior.baselines.controls import STRENGTHS, fixed_strength_answers, run_controls
 from unprior.calibration import Constant, SelectivePriorCalibrator
-from unprior.plots.display import Display, limits, task_name
+from unprior.plots.display import limits, task_name
 from unprior.plots.labels import NEAR, place_labels
 from unprior.plots.panels import Panels
-from unprior.plots.style import LIGHT, FigureStyle
+from unprior.plots.style import FigureStyle
 from unprior.scores import ScoreTable
 from unprior.studies.common.trade_off import TradeOff, trade_offs
 from unprior.studies.common.variants import spc_name
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 EPSILONS = (0.0, 0.02, 0.04, 0.06, 0.10)
 """The paper's permitted losses of commonsense accuracy."""
 _LEARNED = {"learned-rule-fixed": "learned_fixed", "learned-rule-direct": "learned_direct"}
+_AREA = (310.0, 250.0)  # of the axes in points, near enough to keep labels apart
+Curve = tuple[tuple[float, float, str], ...]
+"""ΔCS and ΔCF in points with a label, in the order of drawing; equal points are one, with joined labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class Frontier(StudyResult):
     @property
     def labels(self) -> dict[str, str]:
         """Names of all methods in tables, in their order there."""
-        ours, other = self.version("spc"), self.version("spc_other")
+        ours, other = sorted(("standard", "uncertainty-aware"), reverse=self.uncertainty)
         return {
             "spc": f"SPC ({ours})",
             "spc_other": f"SPC ({other})",
@@ -79,10 +82,6 @@ class Frontier(StudyResult):
             "learned_direct": "Direct subtraction; learned revision rule",
             "fixed": "Fixed strength; always adopt proposal",
         }
-
-    def version(self, method: str) -> str:
-        """The version of ``spc`` or ``spc_other``."""
-        return "uncertainty-aware" if self.uncertainty == (method == "spc") else "standard"
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -96,12 +95,7 @@ class Frontier(StudyResult):
     def records(self) -> list[dict[str, Any]]:
         """One record per point."""
         return [
-            {
-                "method": point.method,
-                "epsilon": point.epsilon,
-                "strength": point.strength,
-                "abstains": point.abstains,
-            }
+            {name: getattr(point, name) for name in ("method", "epsilon", "strength", "abstains")}
             | point.result.record()
             for point in self.points
         ]
@@ -143,18 +137,63 @@ class Frontier(StudyResult):
         own = [point for task in self.tasks for point in self.of(task, "spc")]
         beyond = sum(-point.result.cs.delta > (point.epsilon or 0.0) + 1e-12 for point in own)
         sentences.append(f"The loss of {label} on the test pairs exceeds its limit in {beyond} of {len(own)} cases.")
-        at_own = {name: [point.result for task in self.tasks for point in self.of(task, name)
-                         if point.epsilon == self.epsilon] for name in ("spc", "fixed_selected")}  # fmt: skip
         words = [
-            f"{one.changes} ({other.changes} with one selected strength) on {one.task.upper()}"
-            for one, other in zip(at_own["spc"], at_own["fixed_selected"], strict=True)
+            f"{one.result.changes} ({other.result.changes} with one selected strength) on {task.upper()}"
+            for task in self.tasks
+            for one, other in zip(self._marked(task, "spc"), self._marked(task, "fixed_selected"), strict=True)
         ]
         sentences.append(f"{spc_name(self.epsilon, uncertainty=self.uncertainty)} gives {format_list(words)}.")
         return tuple(sentences)
 
+    def _marked(self, task: str, method: str) -> tuple[FrontierPoint, ...]:
+        return tuple(point for point in self.of(task, method) if point.epsilon == self.epsilon)
+
+    def curves(self, task: str) -> dict[str, Curve]:
+        """What the figure shows of every method; labels are ε, or λ of a fixed strength without a gate.
+
+        >>> from unprior import SelectivePriorCalibrator, synthesize
+        >>> table = synthesize(seed=0)
+        >>> calibrator = SelectivePriorCalibrator().fit(table)
+        >>> result = study_frontier(calibrator, table.where(split="dev"), table.where(split="test"))
+        >>> result.curves("mc")["fixed"][0][2]
+        '0.1'
+        """
+        return {method: _curve(self.of(task, method)) for method in self.labels}
+
     def panels(self) -> Panels | None:
-        """One panel per task."""
-        return Panels.per_task(FrontierDisplay.from_results, self, self.tasks, 5.2, 5.0)
+        """Both versions of SPC and the rules with a gate by ε, fixed strengths without a gate by λ; for every task."""
+        return Panels.per_task(Frontier._draw, self, self.tasks, 5.2, 5.0)
+
+    def _draw(self, *, task: str, ax: Axes, style: FigureStyle) -> None:
+        ax.axhline(0, color=style.quiet, linewidth=0.8)
+        ax.axvline(0, color=style.quiet, linewidth=0.8)
+        curves = self.curves(task)
+        looks: dict[str, dict[str, Any]] = {
+            "fixed": {"label": "fixed λ, no gate", "color": style.quiet, "marker": ".", "linestyle": "--",
+                      "linewidth": 1.0},
+            "learned_direct": {"label": "learned rule, direct", "color": style.cs, "marker": "v", "linestyle": ":"},
+            "learned_fixed": {"label": "learned rule, fixed λ", "color": style.repaired, "marker": "^",
+                              "linestyle": ":"},
+            "fixed_selected": {"label": "selected λ, with gate", "color": style.control, "marker": "D",
+                               "markersize": 6.5, "markerfacecolor": style.paper, "linewidth": 1.0},
+            "spc_other": {"label": self.labels["spc_other"], "color": style.method, "marker": "o", "markersize": 4.5,
+                          "markerfacecolor": style.paper, "linestyle": "--", "linewidth": 1.0},
+            "spc": {"label": self.labels["spc"], "color": style.method, "marker": "o", "markersize": 5},
+        }  # fmt: skip
+        for level, (method, look) in enumerate(looks.items(), start=3):
+            if curves[method]:
+                across, up, _ = zip(*curves[method], strict=True)
+                ax.plot(across, up, zorder=level, **look)
+        for method, face, edge in (("spc_other", style.paper, style.method), ("spc", style.method, style.paper)):
+            for cs, cf, _ in _curve(self._marked(task, method)):
+                label = spc_name(self.epsilon, uncertainty=self.uncertainty == (method == "spc"))
+                ax.plot(cs, cf, "*", markersize=13, color=face, label=label, zorder=10, markeredgecolor=edge)
+        # What has a gate lies close together; fixed strengths are the background.
+        gated = [point for method, curve in curves.items() if method != "fixed" for point in curve]
+        ax.set(xlim=limits([cs for cs, _, _ in gated]), ylim=limits([cf for _, cf, _ in gated]))
+        _label(ax, style, curves, gated)
+        ax.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, handlelength=1.8, fontsize=8)
 
 
 def _choice(point: FrontierPoint) -> str:
@@ -162,121 +201,34 @@ def _choice(point: FrontierPoint) -> str:
     return f"{chosen} (abstains)" if point.abstains else chosen
 
 
-Curve = tuple[tuple[float, float, str], ...]
-"""ΔCS and ΔCF in points with a label, in the order of drawing; equal points are one, with joined labels."""
-_AREA = (310.0, 250.0)  # of the axes in points, near enough to keep labels apart
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrontierDisplay(Display):
-    """One task: both versions of SPC and the rules with a gate by ε, and fixed strengths without a gate by λ.
-
-    >>> from unprior import SelectivePriorCalibrator, synthesize
-    >>> table = synthesize(seed=0)
-    >>> calibrator = SelectivePriorCalibrator().fit(table)
-    >>> results = study_frontier(calibrator, table.where(split="dev"), table.where(split="test"))
-    >>> FrontierDisplay.from_results(results, task="mc").curves["fixed"][0][2]
-    '0.1'
-    """
-
-    curves: dict[str, Curve]
-    """By method; labels are ε, or λ of a fixed strength without a gate."""
-    own: dict[str, Curve]
-    """Both versions of SPC with the ε that is marked, drawn as stars."""
-
-    @classmethod
-    def from_results(cls, results: Frontier, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
-        """Draw one task on ``ax``, or on a new figure."""
-        points = {method: results.of(task, method) for method in results.labels}
-        own = {
-            method: _curve([point for point in points[method] if point.epsilon == results.epsilon])
-            for method in ("spc", "spc_other")
-        }
-        with style.applied():
-            axes = ax or style.new_axes(5.2, 5.0)
-            curves = {method: _curve(each) for method, each in points.items()}
-            display = cls(axes_=axes, style=style, curves=curves, own=own)
-            display._draw(results)
-            axes.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
-        return display
-
-    def _draw(self, results: Frontier) -> None:
-        axes, style = self.axes_, self.style
-        axes.axhline(0, color=style.quiet, linewidth=0.8)
-        axes.axvline(0, color=style.quiet, linewidth=0.8)
-        ours, other = results.version("spc"), results.version("spc_other")
-        looks: dict[str, dict[str, Any]] = {
-            "fixed": {"label": "fixed λ, no gate", "color": style.quiet, "marker": ".", "linestyle": "--",
-                      "linewidth": 1.0},
-            "learned_direct": {"label": "learned rule, direct", "color": style.cs, "marker": "v",
-                               "linestyle": ":"},
-            "learned_fixed": {"label": "learned rule, fixed λ", "color": style.repaired, "marker": "^",
-                              "linestyle": ":"},
-            "fixed_selected": {"label": "selected λ, with gate", "color": style.control, "marker": "D",
-                               "markersize": 6.5, "markerfacecolor": style.paper, "linewidth": 1.0},
-            "spc_other": {"label": f"SPC ({other})", "color": style.method, "marker": "o", "markersize": 4.5,
-                          "markerfacecolor": style.paper, "linestyle": "--", "linewidth": 1.0},
-            "spc": {"label": f"SPC ({ours})", "color": style.method, "marker": "o",
-                    "markersize": 5},
-        }  # fmt: skip
-        for level, (method, look) in enumerate(looks.items(), start=3):
-            if self.curves[method]:
-                across, up, _ = zip(*self.curves[method], strict=True)
-                axes.plot(across, up, zorder=level, **look)
-        for method, face in (("spc_other", style.paper), ("spc", style.method)):
-            for cs, cf, _ in self.own[method]:
-                label = spc_name(results.epsilon, uncertainty=results.uncertainty == (method == "spc"))
-                axes.plot(cs, cf, "*", markersize=13, color=face, label=label, zorder=10,
-                          markeredgecolor=style.paper if method == "spc" else style.method)  # fmt: skip
-        # What has a gate lies close together; fixed strengths are the background.
-        gated = [point for method, curve in self.curves.items() if method != "fixed" for point in curve]
-        axes.set_xlim(limits([cs for cs, _, _ in gated]))
-        axes.set_ylim(limits([cf for _, cf, _ in gated]))
-        self._label(gated)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, handlelength=1.8, fontsize=8)
-
-    def _label(self, gated: Sequence[tuple[float, float, str]]) -> None:
-        """Name the points of SPC and the fixed strengths where names cover neither each other nor points."""
-        axes, style = self.axes_, self.style
-        (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-        shown = [point for point in self.curves["fixed"] if left <= point[0] <= right and bottom <= point[1] <= top]
-        named = [(cs, cf, f"ε {label}") for cs, cf, label in self.curves["spc"]] + shown
-        others = [point for point in gated if point not in self.curves["spc"]]
-        places = [
-            ((cs - left) / (right - left) * _AREA[0], (cf - bottom) / (top - bottom) * _AREA[1])
-            for cs, cf, _ in (*named, *others)
-        ]
-        texts = [label for _, _, label in named] + [""] * len(others)
-        offsets = place_labels(places, texts, *_AREA)
-        ground = {"boxstyle": "round,pad=0.15", "facecolor": style.paper, "edgecolor": "none", "alpha": 0.85}
-        line = {"arrowstyle": "-", "color": style.quiet, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
-        for index, ((cs, cf, label), offset) in enumerate(zip(named, offsets, strict=False)):
-            spc = index < len(self.curves["spc"])
-            far = math.hypot(*offset) > NEAR + 2.5 * len(label)
-            axes.annotate(label, (cs, cf), offset, textcoords="offset points", fontsize=8, ha="center", va="center",
-                          color=style.method if spc else style.quiet, bbox=ground, zorder=11 if spc else 9,
-                          arrowprops=line if far else None)  # fmt: skip
-
-    @property
-    def outside(self) -> tuple[str, ...]:
-        """Labels of the fixed strengths that lose too much to be shown without squeezing everything else."""
-        (left, right), (bottom, top) = self.axes_.get_xlim(), self.axes_.get_ylim()
-        return tuple(
-            label for cs, cf, label in self.curves["fixed"] if not (left <= cs <= right and bottom <= cf <= top)
-        )
-
-
-def _short(epsilon: float) -> str:
-    return format_limit(epsilon).lstrip("0") if epsilon else "0"
-
-
 def _curve(points: Sequence[FrontierPoint]) -> Curve:
     labels: dict[tuple[float, float], list[str]] = {}
     for point in points:
         place = (100 * point.result.cs.delta, 100 * point.result.cf.delta)
-        label = f"{point.strength:.2g}" if point.epsilon is None else _short(point.epsilon)
-        labels.setdefault(place, []).append(label)
+        short = format_limit(point.epsilon).lstrip("0") if point.epsilon else "0"
+        labels.setdefault(place, []).append(f"{point.strength:.2g}" if point.epsilon is None else short)
     return tuple((cs, cf, ", ".join(names)) for (cs, cf), names in labels.items())
+
+
+def _label(axes: Axes, style: FigureStyle, curves: dict[str, Curve], gated: Sequence[tuple[float, float, str]]) -> None:
+    """Name the points of SPC and the fixed strengths where names cover neither each other nor points."""
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    shown = [point for point in curves["fixed"] if left <= point[0] <= right and bottom <= point[1] <= top]
+    named = [(cs, cf, f"ε {label}") for cs, cf, label in curves["spc"]] + shown
+    others = [point for point in gated if point not in curves["spc"]]
+    places = [
+        ((cs - left) / (right - left) * _AREA[0], (cf - bottom) / (top - bottom) * _AREA[1])
+        for cs, cf, _ in (*named, *others)
+    ]
+    texts = [label for _, _, label in named] + [""] * len(others)
+    ground = {"boxstyle": "round,pad=0.15", "facecolor": style.paper, "edgecolor": "none", "alpha": 0.85}
+    line = {"arrowstyle": "-", "color": style.quiet, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
+    for index, ((cs, cf, label), offset) in enumerate(zip(named, place_labels(places, texts, *_AREA), strict=False)):
+        spc = index < len(curves["spc"])
+        far = math.hypot(*offset) > NEAR + 2.5 * len(label)
+        axes.annotate(label, (cs, cf), offset, textcoords="offset points", fontsize=8, ha="center", va="center",
+                      color=style.method if spc else style.quiet, bbox=ground, zorder=11 if spc else 9,
+                      arrowprops=line if far else None)  # fmt: skip
 
 
 def study_frontier(
@@ -302,20 +254,25 @@ def study_frontier(
         Permitted losses, and fixed strengths whose proposals are always adopted.
     """
     points: list[FrontierPoint] = []
+
+    def add(method: str, fitted: SelectivePriorCalibrator, strength: float | None = None) -> None:
+        for result in trade_offs(test, fitted.predict(test)):
+            points.append(FrontierPoint(method, fitted.epsilon_cs, strength, fitted.settings_ is None, result))
+
     limits = sorted({*epsilons, calibrator.epsilon_cs})
     for epsilon in limits:
-        points += _points("spc", test, calibrator.reselect(epsilon), None)
+        add("spc", calibrator.reselect(epsilon))
     for strength in strengths:
         answers = fixed_strength_answers(test, strength)
         points += [FrontierPoint("fixed", None, strength, False, each) for each in trade_offs(test, answers)]
     one = calibrator.clone(strength=Constant()).fit(development, split=None)
     for epsilon in limits:
         control = one.reselect(epsilon)
-        points += _points("fixed_selected", test, control, selected_strength(control, test))
+        add("fixed_selected", control, selected_strength(control, test))
     if other is None:
         other = calibrator.clone(uncertainty=not calibrator.uncertainty).fit(development, split=None)
     for epsilon in limits:
-        points += _points("spc_other", test, other.reselect(epsilon), None)
+        add("spc_other", other.reselect(epsilon))
         for rule in run_controls(development, test, epsilon_cs=epsilon, names=list(_LEARNED)):
             results = trade_offs(test, rule.answers)
             points += [FrontierPoint(_LEARNED[rule.name], epsilon, None, rule.abstains, each) for each in results]
@@ -324,17 +281,7 @@ def study_frontier(
 
 def selected_strength(control: SelectivePriorCalibrator, table: ScoreTable) -> float | None:
     """The one strength λ* that a fitted control gives to every row; None when it abstains."""
-    if control.settings_ is None:
-        return None
-    return float(control.predict(table).strength[0])
-
-
-def _points(
-    method: str, test: ScoreTable, fitted: SelectivePriorCalibrator, strength: float | None
-) -> list[FrontierPoint]:
-    abstains = fitted.settings_ is None
-    results = trade_offs(test, fitted.predict(test))
-    return [FrontierPoint(method, fitted.epsilon_cs, strength, abstains, result) for result in results]
+    return None if control.settings_ is None else float(control.predict(table).strength[0])
 
 
 STUDY = Study(
@@ -348,10 +295,7 @@ STUDY = Study(
     "figure: ε of uncertainty-aware SPC, and λ of the fixed strengths.",
     needs=("scores",),
     run=lambda inputs: study_frontier(
-        inputs.fitted(uncertainty=True),
-        inputs.development,
-        inputs.test,
-        other=inputs.fitted(uncertainty=False),
+        inputs.fitted(uncertainty=True), inputs.development, inputs.test, other=inputs.fitted(uncertainty=False)
     ),
     label="tab:supp-gate-pareto",
 )

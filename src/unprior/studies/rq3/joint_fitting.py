@@ -10,7 +10,6 @@ from unprior.scores import ScoreTable
 from unprior.studies.common.variants import Variants, more_or_less
 from unprior.studies.study import Study
 from unprior.tables.format import format_list
-from unprior.tables.model import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +23,14 @@ class JointFitting(Variants):
     0
     """
 
-    @property
-    def table(self) -> Table:
-        """ΔCF/ΔCS by fitting data."""
-        return self.to_table(
-            "Fitting one SPC model for all tasks", "Fitting data",
-            "SPC does not change answers to questions with a number of candidates that it was not fitted on.",
-        )  # fmt: skip
+    title = "Fitting one SPC model for all tasks"
+    differ_in = "Fitting data"
+    caption = "SPC does not change answers to questions with a number of candidates that it was not fitted on."
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What fitting on one task does to it and to the others."""
-        joint, *alone = self.variants
+        joint, *alone = self.rows
         if not alone:
             (result,) = joint.tasks
             return (

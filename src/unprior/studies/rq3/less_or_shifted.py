@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,18 +16,14 @@ from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.scores.table import concatenate
 from unprior.studies.common.resplit import Fold, fold, held_out_folds, outline_by_subcategory
-from unprior.studies.common.trade_off import TradeOff, trade_offs
+from unprior.studies.common.trade_off import TradeOff, mean_utility, trade_offs
 from unprior.studies.common.variants import spc_name
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import EQUAL, format_count, format_limit, format_list, format_name, format_points, highest
 from unprior.tables.model import Row, Section, Table
 
-METHODS = {
-    "spc": "SPC",
-    "selected-strength-gated": "Fixed strength",
-    "learned-rule-fixed": "Learned revision rule",
-}
+METHODS = {"spc": "SPC", "selected-strength-gated": "Fixed strength", "learned-rule-fixed": "Learned revision rule"}
 """Names in tables by the name of the control."""
 SHIFTED = "Target category excluded"
 
@@ -42,11 +38,6 @@ class ShiftRun:
     seed: int | None
     """Of the draw of development pairs; None where nothing is drawn."""
     tasks: tuple[TradeOff, ...]
-
-    @property
-    def utility(self) -> float:
-        """U_0.5, the mean over the tasks."""
-        return statistics.fmean(result.utility for result in self.tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +65,15 @@ class LessOrShifted(StudyResult):
 
     def utility(self, condition: str, method: str) -> float:
         """Mean over tasks and seeds."""
-        return statistics.fmean(run.utility for run in self.runs if (run.condition, run.method) == (condition, method))
+        runs = [run for run in self.runs if (run.condition, run.method) == (condition, method)]
+        return statistics.fmean(mean_utility(run.tasks) for run in runs)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per fit and task."""
         return [
             {"condition": run.condition, "method": run.method, "seed": run.seed, "epsilon": self.epsilon}
             | result.record()
-            | {"mean_utility": run.utility}
+            | {"mean_utility": mean_utility(run.tasks)}
             for run in self.runs
             for result in run.tasks
         ]
@@ -137,33 +129,30 @@ def study_less_or_shifted(
 
     The answers of the folds are judged together; the last condition has all development pairs, for comparison.
     """
-    runs: list[ShiftRun] = []
-
-    def add(condition: str, seed: int | None, folds: Sequence[Fold]) -> None:
-        answers: dict[str, list[IntArray]] = {method: [] for method in METHODS}
-        for each in folds:
-            for method, given in _answers(each, epsilon):
-                answers[method].append(given)
-        test = concatenate([each.test for each in folds])
-        for method, given_by_fold in answers.items():
-            runs.append(ShiftRun(condition, method, seed, trade_offs(test, np.concatenate(given_by_fold))))
-
-    add(SHIFTED, None, [each for _, each in held_out_folds(table, "category")])
+    outside = [each for _, each in held_out_folds(table, "category")]
+    choices: list[tuple[str, int | None, list[Fold]]] = [(SHIFTED, None, outside)]
     whole = outline_by_subcategory(table)
     for seed in seeds:
         few = fold(table, nested_development(whole, seed, [1])[1])
-        add(format_count(few.development_pairs, "pair"), seed, [few])
+        choices.append((format_count(few.development_pairs, "pair"), seed, [few]))
     everything = fold(table, whole)
-    add(f"All {format_count(everything.development_pairs, 'pair')}", None, [everything])
+    choices.append((f"All {format_count(everything.development_pairs, 'pair')}", None, [everything]))
+    runs = []
+    for condition, drawn, folds in choices:
+        test, given = concatenate([each.test for each in folds]), [_answers(each, epsilon) for each in folds]
+        for method in METHODS:
+            results = trade_offs(test, np.concatenate([answers[method] for answers in given]))
+            runs.append(ShiftRun(condition, method, drawn, results))
     return LessOrShifted(epsilon, tuple(runs))
 
 
-def _answers(each: Fold, epsilon: float) -> Iterator[tuple[str, IntArray]]:
+def _answers(each: Fold, epsilon: float) -> dict[str, IntArray]:
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, uncertainty=True).fit(each.development, split=None)
-    yield "spc", calibrator.predict(each.test).final_positions
     names = [method for method in METHODS if method != "spc"]
-    for control in run_controls(each.development, each.test, calibrator=calibrator, names=names):
-        yield control.name, control.answers
+    controls = run_controls(each.development, each.test, calibrator=calibrator, names=names)
+    return {"spc": calibrator.predict(each.test).final_positions} | {
+        control.name: control.answers for control in controls
+    }
 
 
 STUDY = Study(

@@ -10,7 +10,6 @@ from unprior.scores import ScoreTable
 from unprior.studies.common.variants import Variants, more_or_less
 from unprior.studies.study import Study
 from unprior.tables.format import format_count, format_points
-from unprior.tables.model import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,24 +19,22 @@ class PairedFitting(Variants):
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
     >>> result = study_paired_fitting(table.where(split="dev"), table.where(split="test"))
-    >>> [variant.name for variant in result.variants]
+    >>> [variant.name for variant in result.rows]
     ['both', 'select_cf', 'cf']
     """
 
-    @property
-    def table(self) -> Table:
-        """ΔCF/ΔCS with the repairs and harms on counterfactual images."""
-        return self.to_table(
-            "Use of CF and CS development data", "Development data",
-            "Selection on CF alone does not observe whether CS answers are right.", digits=2, counts=True,
-        )  # fmt: skip
+    title = "Use of CF and CS development data"
+    differ_in = "Development data"
+    caption = "Selection on CF alone does not observe whether CS answers are right."
+    digits = 2
+    counts = True
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What is lost on commonsense images when fitting or selection does not use them."""
         sentences = []
         for task in self.tasks:
-            both, select_cf, cf = (each.on(task) for each in self.variants)
+            both, select_cf, cf = (each.on(task) for each in self.rows)
             sentences += [
                 f"On {task.upper()} {self.method}, with settings chosen without CS outcomes, has "
                 f"{more_or_less(select_cf.cf.delta - both.cf.delta)} ΔCF ({format_points(select_cf.cf.delta)} against "

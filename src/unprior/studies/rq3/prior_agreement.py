@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, Self
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, prior_winners
-from unprior.plots.display import Display
 from unprior.plots.panels import Panels
-from unprior.plots.style import LIGHT, FigureStyle, readable_on
+from unprior.plots.style import FigureStyle, readable_on
 from unprior.scores import ScoreTable
 from unprior.scores.priors import VIEWS, with_prior
 from unprior.scores.schema import IntArray
@@ -34,13 +33,6 @@ class PriorAgreementCell:
     task: str | None
     """None for all examples."""
     same: Share
-
-    def record(self) -> dict[str, Any]:
-        """Plain numbers."""
-        return {
-            "first": self.first, "second": self.second, "task": self.task, "agreement": self.same.value,
-            "same": self.same.count, "total": self.same.total,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +59,11 @@ class PriorAgreement(StudyResult):
 
     def records(self) -> list[dict[str, Any]]:
         """One record per pair of views, over all examples and by task."""
-        return [each.record() for each in self.pairs]
+        return [
+            {"first": each.first, "second": each.second, "task": each.task}
+            | {"agreement": each.same.value, "same": each.same.count, "total": each.same.total}
+            for each in self.pairs
+        ]
 
     @property
     def table(self) -> Table:
@@ -95,63 +91,28 @@ class PriorAgreement(StudyResult):
 
     def panels(self) -> Panels:
         """The matrix as a heat map."""
-        return Panels(
-            (lambda axes, style: PriorAgreementDisplay.from_results(self, ax=axes, style=style),),
-            *PriorAgreementDisplay.size(self),
-        )
+        return Panels((self._draw,), 0.9 + 0.85 * len(self.views), 0.55 + 0.55 * len(self.views))
 
+    def _draw(self, axes: Axes, style: FigureStyle) -> None:
+        from matplotlib.colors import LinearSegmentedColormap
+        from matplotlib.patches import Rectangle
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriorAgreementDisplay(Display):
-    """Views by views: the share of examples with the same top answer.
-
-    >>> row = {"pair_id": 1, "side": "cf", "task": "qa", "candidates": ["yes", "no"], "original": "yes", "answer": "no",
-    ...        "image_scores": [-0.3, -1.4], "prior_scores": [-0.1, -2.4], "views": {"white": [-1.5, -0.2]}}
-    >>> result = study_prior_agreement(ScoreTable.from_rows([row]), views=("text", "white"))
-    >>> PriorAgreementDisplay.from_results(result).shares
-    ((1.0, 0.0), (0.0, 1.0))
-    """
-
-    views: tuple[str, ...]
-    shares: tuple[tuple[float, ...], ...]
-
-    @staticmethod
-    def size(results: PriorAgreement) -> tuple[float, float]:
-        """Inches that the matrix needs."""
-        return 0.9 + 0.85 * len(results.views), 0.55 + 0.55 * len(results.views)
-
-    @classmethod
-    def from_results(cls, results: PriorAgreement, *, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
-        """Draw on ``ax``, or on a new figure."""
-        views = results.views
-        shares = tuple(tuple(results.between(row, column) for column in views) for row in views)
-        with style.applied():
-            axes = ax or style.new_axes(*cls.size(results))
-            _draw(axes, style, views, shares)
-        return cls(axes_=axes, style=style, views=views, shares=shares)
-
-
-def _draw(axes: Axes, style: FigureStyle, views: tuple[str, ...], shares: tuple[tuple[float, ...], ...]) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.patches import Rectangle
-
-    ramp = LinearSegmentedColormap.from_list("agreement", style.ramp)
-    for row, line in enumerate(shares):
-        for column, share in enumerate(line):
-            own = row == column
+        ramp = LinearSegmentedColormap.from_list("agreement", style.ramp)
+        for (row, first), (column, second) in product(enumerate(self.views), repeat=2):
+            share, own = self.between(first, second), row == column
             face = style.grid if own else ramp(share)
             axes.add_patch(Rectangle((column + 0.02, row + 0.03), 0.96, 0.94, facecolor=face, edgecolor="none"))
             if not own:
                 axes.text(column + 0.5, row + 0.5, f"{100 * share:.1f} %", color=readable_on(ramp(share)), ha="center",
                           va="center")  # fmt: skip
-    places = [index + 0.5 for index in range(len(views))]
-    axes.set(xlim=(0, len(views)), ylim=(len(views), 0))
-    axes.set_xticks(places, views)
-    axes.set_yticks(places, views)
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0)
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
+        places = [index + 0.5 for index in range(len(self.views))]
+        axes.set(xlim=(0, len(self.views)), ylim=(len(self.views), 0))
+        axes.set_xticks(places, self.views)
+        axes.set_yticks(places, self.views)
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
 
 
 def study_prior_agreement(table: ScoreTable, *, views: tuple[str, ...] = VIEWS) -> PriorAgreement:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,40 +15,100 @@ from unprior.calibration.selection import Ties
 from unprior.errors import UnpriorError
 from unprior.evaluation import compare, mcnemar
 from unprior.evaluation.comparison import group_rows
-from unprior.evaluation.metrics import correct
+from unprior.evaluation.metrics import correct, utility
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED, resample_pairs
-from unprior.plots.display import Display, task_name
+from unprior.plots.display import task_name
 from unprior.plots.panels import Panels
-from unprior.plots.style import LIGHT, FigureStyle
+from unprior.plots.style import FigureStyle
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
 from unprior.studies.common.variants import more_or_less, spc_name
 from unprior.studies.result import StudyResult
-from unprior.studies.rq3.prior_control import CONTROLS, PriorControl, mean_and_deviation
-from unprior.studies.rq3.prior_replacements import (
-    Replacement,
-    image_as_prior,
-    mean_prior,
-    prior_of_another_question,
-    shuffled_prior,
-)
+from unprior.studies.rq3 import prior_replacements
 from unprior.studies.study import Study
-from unprior.tables.format import format_count, format_limit, format_name, format_points
+from unprior.tables.format import format_count, format_limit, format_name, format_points, highest
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+CONTROLS = {
+    "none": "No prior subtraction (λ = 0)",
+    "image": "Image scores as the prior",
+    "mean": "Mean development prior",
+    "other": "Prior of another question",
+    "shuffled": "Prior shuffled across answers",
+    "spc": "SPC",
+}
+"""In the order of the paper."""
 SEEDS = tuple(range(20))
 """Twenty, as in the paper."""
 
-_QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
-_REPLACEMENTS: dict[str, tuple[Replacement, tuple[str, ...], bool]] = {
-    "image": (image_as_prior, IMAGE_FEATURES, False),
-    "mean": (mean_prior, ALL_FEATURES, False),
-    "other": (prior_of_another_question, ALL_FEATURES, True),
-    "shuffled": (shuffled_prior, ALL_FEATURES, True),
+_REPLACEMENTS: dict[str, tuple[prior_replacements.Replacement, tuple[str, ...], bool]] = {
+    "image": (prior_replacements.image_as_prior, IMAGE_FEATURES, False),
+    "mean": (prior_replacements.mean_prior, ALL_FEATURES, False),
+    "other": (prior_replacements.prior_of_another_question, ALL_FEATURES, True),
+    "shuffled": (prior_replacements.shuffled_prior, ALL_FEATURES, True),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class PriorControl:
+    """One control on one task: its runs, and SPC's counterfactual answers against each of them."""
+
+    name: str
+    epsilon: float
+    task: str
+    cf: tuple[float, ...]
+    """ΔCF of every run."""
+    cs: tuple[float, ...]
+    """ΔCS of every run."""
+    changed: tuple[int, ...]
+    """Answers that every run changes, on both sides."""
+    p_values: tuple[float, ...]
+    """Exact paired test of SPC's CF answers against those of each run; empty for SPC itself."""
+    box: tuple[float, ...]
+    """2.5, 25, 50, 75 and 97.5 % quantiles of the mean ΔCF over resamples of pairs."""
+    abstaining: int
+    """Runs in which no setting was feasible."""
+
+    @property
+    def gain(self) -> float:
+        """ΔCF, the mean over the runs."""
+        return float(np.mean(self.cf))
+
+    @property
+    def utility(self) -> float:
+        """U_0.5 of the mean changes."""
+        return utility(self.gain, float(np.mean(self.cs)))
+
+    def record(self) -> dict[str, Any]:
+        """Plain numbers; what is undefined is None."""
+        record: dict[str, Any] = {
+            "control": self.name, "label": CONTROLS[self.name], "epsilon": self.epsilon, "task": self.task,
+            "runs": len(self.cf), "abstaining": self.abstaining, "utility": self.utility,
+            "mean_changed": float(np.mean(self.changed)), "largest_p": max(self.p_values, default=None),
+        }  # fmt: skip
+        for side, values in (("cf", self.cf), ("cs", self.cs)):
+            record |= {f"delta_{side}": float(np.mean(values)), f"sd_{side}": _deviation(values)}
+        ends = ("low", "lower_quartile", "median", "upper_quartile", "high")
+        return record | {f"cf_{end}": value for end, value in zip(ends, self.box, strict=True)}
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    """Standard deviation over seeds (ddof 1); None for a single run."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def mean_and_deviation(values: Sequence[float]) -> str:
+    """Mean ± standard deviation of changes, in points.
+
+    >>> mean_and_deviation([0.01, 0.03]), mean_and_deviation([0.02])
+    ('+2.0±1.4', '+2.0')
+    """
+    deviation = _deviation(values)
+    mean = format_points(math.fsum(values) / len(values))
+    return mean if deviation is None else f"{mean}±{100 * deviation:.1f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +150,20 @@ class PriorControls(StudyResult):
         sections = []
         for epsilon in self.epsilons:
             grid = {name: [self.of(name, task, epsilon) for task in self.tasks] for name in CONTROLS}
-            best = [max(line[place].utility for line in grid.values()) for place in range(len(self.tasks))]
+            best = [
+                highest({name: line[place].utility for name, line in grid.items()}) for place in range(len(self.tasks))
+            ]
             rows = []
             for name, line in grid.items():
                 cells = [cell for each in line for cell in (mean_and_deviation(each.cf), mean_and_deviation(each.cs))]
-                bold = tuple(
-                    1 + 2 * place + side
-                    for place, each in enumerate(line)
-                    for side in (0, 1)
-                    if each.utility >= best[place] - 1e-12
-                )
+                bold = [1 + 2 * place + side for place, names in enumerate(best) for side in (0, 1) if name in names]
                 label = _spc(epsilon) if name == "spc" else CONTROLS[name]
-                rows.append(Row((label, *cells), bold=name == "spc", bold_cells=bold))
+                rows.append(Row((label, *cells), bold=name == "spc", bold_cells=tuple(bold)))
             sections.append(Section(f"ε = {format_limit(epsilon)}", tuple(rows)))
-        columns = (
-            "Score used in correction",
-            *(f"{task.upper()} Δ{side}" for task in self.tasks for side in ("CF", "CS")),
-        )
+        columns = [f"{task.upper()} Δ{side}" for task in self.tasks for side in ("CF", "CS")]
         runs = max(len(row.cf) for row in self.rows)
         return Table(
-            "Effect of replacing the prior scores", columns, tuple(sections),
+            "Effect of replacing the prior scores", ("Score used in correction", *columns), tuple(sections),
             f"In points; standard SPC, fitted again with every replacement. Controls that draw prior scores: mean ± "
             f"standard deviation over {format_count(runs, 'seed')}. Bold: highest U = ΔCF + 0.5 ΔCS of the task.",
         )  # fmt: skip
@@ -119,18 +174,15 @@ class PriorControls(StudyResult):
         sentences = []
         for task in self.tasks:
             spc = self.of("spc", task)
-            best = max(
-                (self.of(name, task) for name in CONTROLS if name != "spc"), key=lambda row: float(np.mean(row.cf))
-            )
-            most = float(np.mean(best.cf))
-            compared = more_or_less(spc.cf[0] - most, "higher than", "lower than", "the same as")
+            best = max((self.of(name, task) for name in CONTROLS if name != "spc"), key=lambda row: row.gain)
+            compared = more_or_less(spc.cf[0] - best.gain, "higher than", "lower than", "the same as")
             mean, other = self.of("mean", task), self.of("other", task)
             won = sum(spc.cf[0] > value for value in other.cf)
             sentences.append(
                 f"On {task.upper()} {_spc(spc.epsilon)} has a ΔCF of {format_points(spc.cf[0])}, {compared} that of "
-                f"the best replacement (“{CONTROLS[best.name]}”, {format_points(most)}); p = {mean.p_values[0]:.3g} "
-                f"against the mean development prior, and SPC is ahead of {won} of {len(other.cf)} runs with another "
-                f"question's prior (largest p = {max(other.p_values):.3g})."
+                f"the best replacement (“{CONTROLS[best.name]}”, {format_points(best.gain)}); "
+                f"p = {mean.p_values[0]:.3g} against the mean development prior, and SPC is ahead of {won} of "
+                f"{len(other.cf)} runs with another question's prior (largest p = {max(other.p_values):.3g})."
             )
         for epsilon in self.epsilons[1:]:
             parts = []
@@ -145,65 +197,35 @@ class PriorControls(StudyResult):
 
     def _order(self, task: str, epsilon: float) -> list[str]:
         """Controls from the largest mean ΔCF to the smallest; equal ones in the order of the paper, SPC last."""
-        return sorted(CONTROLS, key=lambda name: -round(float(np.mean(self.of(name, task, epsilon).cf)), 9))
+        return sorted(CONTROLS, key=lambda name: -round(self.of(name, task, epsilon).gain, 9))
 
     def panels(self) -> Panels | None:
-        """Box plots of ΔCF over resamples of pairs, one panel per task."""
-        return Panels.per_task(PriorControlsDisplay.from_results, self, self.tasks, 5.2, 3.1, same_scale=True)
+        """Box plots of ΔCF over resamples of pairs, one panel per task, with the study's own ε.
+
+        Boxes span the middle half of the resamples, whiskers the middle 95 %.
+        """
+        return Panels.per_task(PriorControls._draw, self, self.tasks, 5.2, 3.1, same_scale=True)
+
+    def _draw(self, *, task: str, ax: Axes, style: FigureStyle) -> None:
+        ax.axvline(0, color=style.quiet, linewidth=0.8)
+        for place, name in enumerate(CONTROLS):
+            low, lower, middle, upper, high = (100 * value for value in self.of(name, task).box)
+            colour = style.method if name == "spc" else style.control
+            # matplotlib's own box plots load pyplot and its global state
+            ax.hlines(place, low, high, color=colour, linewidth=1.2, zorder=2)
+            ax.vlines([low, high], place - 0.14, place + 0.14, color=colour, linewidth=1.2)
+            ax.barh(place, upper - lower, left=lower, height=0.55, color=style.paper, zorder=2)
+            ax.barh(place, upper - lower, left=lower, height=0.55, color=colour, alpha=0.35, zorder=3)
+            ax.vlines(middle, place - 0.275, place + 0.275, color=colour, linewidth=2.2, zorder=4)
+        ax.set_yticks(range(len(CONTROLS)), (CONTROLS | {"spc": _spc(self.epsilons[0])}).values())
+        ax.set(ylim=(len(CONTROLS) - 0.4, -0.6), title=task_name(task))
+        ax.set_xlabel(f"ΔCF: repair (points), ε = {format_limit(self.epsilons[0])}")
+        ax.tick_params(axis="y", length=0)
+        ax.grid(visible=False, axis="y")
 
 
 def _spc(epsilon: float) -> str:
     return spc_name(epsilon, uncertainty=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriorControlsDisplay(Display):
-    """One task: ΔCF of every control, with the middle half and the middle 95 % of the resamples.
-
-    >>> from unprior import synthesize
-    >>> table = synthesize(seed=0)
-    >>> result = study_prior_controls(table.where(split="dev"), table.where(split="test"), epsilons=(0.1,), seeds=(0,))
-    >>> PriorControlsDisplay.from_results(result, task="mc").rows[-1]
-    'SPC (standard, ε = 0.10)'
-    """
-
-    rows: tuple[str, ...]
-    """Controls from top to bottom."""
-    boxes: tuple[tuple[float, ...], ...]
-    """2.5, 25, 50, 75 and 97.5 % quantiles of ΔCF in points."""
-    means: tuple[float, ...]
-    """ΔCF in points, mean over seeds."""
-
-    @classmethod
-    def from_results(
-        cls, results: PriorControls, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT
-    ) -> Self:
-        """Draw one task, with the study's own ε, on ``ax`` or on a new figure."""
-        controls = [results.of(name, task) for name in CONTROLS]
-        boxes = tuple(tuple(100 * value for value in control.box) for control in controls)
-        means = tuple(100 * float(np.mean(control.cf)) for control in controls)
-        rows = tuple((CONTROLS | {"spc": _spc(results.epsilons[0])}).values())
-        with style.applied():
-            axes = ax or style.new_axes(5.2, 3.1)
-            _draw(axes, style, rows, boxes)
-            axes.set(xlabel=f"ΔCF: repair (points), ε = {format_limit(results.epsilons[0])}", title=task_name(task))
-        return cls(axes_=axes, style=style, rows=rows, boxes=boxes, means=means)
-
-
-def _draw(axes: Axes, style: FigureStyle, rows: tuple[str, ...], boxes: tuple[tuple[float, ...], ...]) -> None:
-    axes.axvline(0, color=style.quiet, linewidth=0.8)
-    for place, (low, lower, middle, upper, high) in enumerate(boxes):
-        colour = style.method if place == len(rows) - 1 else style.control
-        # matplotlib's own box plots load pyplot and its global state
-        axes.hlines(place, low, high, color=colour, linewidth=1.2, zorder=2)
-        axes.vlines([low, high], place - 0.14, place + 0.14, color=colour, linewidth=1.2)
-        axes.barh(place, upper - lower, left=lower, height=0.55, color=style.paper, zorder=2)
-        axes.barh(place, upper - lower, left=lower, height=0.55, color=colour, alpha=0.35, zorder=3)
-        axes.vlines(middle, place - 0.275, place + 0.275, color=colour, linewidth=2.2, zorder=4)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=False, axis="y")
 
 
 def study_prior_controls(
@@ -222,31 +244,27 @@ def study_prior_controls(
     """
     if not seeds or not epsilons:
         raise UnpriorError("prior controls need at least one seed and one ε")
-    fitted = SelectivePriorCalibrator(ties=ties).fit(development, split=None)
-    replaced: dict[str, list[tuple[SelectivePriorCalibrator, ScoreTable]]] = {}
+    fits: dict[str, list[tuple[SelectivePriorCalibrator, ScoreTable]]] = {}
     for name, (replace, features, drawn) in _REPLACEMENTS.items():
-        replaced[name] = []
+        fits[name] = []
         for seed in seeds if drawn else seeds[:1]:
             generator = np.random.default_rng(seed)
             fit, judge = (replace(development, table, generator) for table in (development, test))
             calibrator = SelectivePriorCalibrator(ties=ties, features=features)
-            replaced[name].append((calibrator.fit(fit, split=None), judge))
+            fits[name].append((calibrator.fit(fit, split=None), judge))
+    fits["spc"] = [(SelectivePriorCalibrator(ties=ties).fit(development, split=None), test)]
     rows: list[PriorControl] = []
     for epsilon in epsilons:
-        spc = fitted.reselect(epsilon).predict(test)
         runs: dict[str, list[tuple[IntArray, bool]]] = {"none": [(fixed_strength_answers(test, 0.0), False)]}
-        for name, each_seed in replaced.items():
-            runs[name] = []
-            for calibrated, judge in each_seed:
-                decisions = calibrated.reselect(epsilon).predict(judge)
-                runs[name].append((decisions.final_positions, decisions.settings is None))
-        runs["spc"] = [(spc.final_positions, spc.settings is None)]
+        for name, fitted in fits.items():
+            decided = [calibrator.reselect(epsilon).predict(judge) for calibrator, judge in fitted]
+            runs[name] = [(each.final_positions, each.settings is None) for each in decided]
         for (task,), chosen in group_rows(test, "task").items():
             part = test.take(chosen)
             answers = {name: [given[chosen] for given, _ in each] for name, each in runs.items()}
             boxes = _boxes(part, list(answers.values()), resamples, bootstrap_seed)
             for (name, given), box in zip(answers.items(), boxes, strict=True):
-                against = [compare(part, spc.final_positions[chosen], side="cf", reference=each) for each in given]
+                against = [compare(part, answers["spc"][0], side="cf", reference=each) for each in given]
                 cf, cs = (tuple(compare(part, each, side=side).delta for each in given) for side in ("cf", "cs"))
                 changed = tuple(compare(part, each, side=None).changed for each in given)
                 p_values = tuple(mcnemar(each.repairs, each.harms).p_value for each in against if name != "spc")
@@ -267,7 +285,7 @@ def _boxes(
     samples = resample_pairs(
         np.stack(sums, axis=1), lambda totals: totals[:, :-1] / totals[:, -1:], resamples=resamples, seed=seed
     )
-    return [tuple(np.quantile(column, _QUANTILES).tolist()) for column in samples.T]
+    return [tuple(np.quantile(column, (0.025, 0.25, 0.5, 0.75, 0.975)).tolist()) for column in samples.T]
 
 
 STUDY = Study(

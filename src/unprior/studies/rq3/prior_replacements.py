@@ -45,9 +45,11 @@ def mean_prior(development: ScoreTable, table: ScoreTable, generator: np.random.
 def prior_of_another_question(development: ScoreTable, table: ScoreTable, generator: np.random.Generator) -> ScoreTable:
     """Scores of another development question of equal task and K; all rows of a question get those of the same one."""
     donors: dict[Any, tuple[list[Any], FloatArray]] = {}
+    names = development.column("pair_id")
     for key, rows in _alike(development):
-        pairs, first = _questions(development, rows)
-        donors[key] = pairs, _centred(development, rows[first])
+        first = {names[row]: row for row in reversed(rows.tolist())}  # the first row of every question
+        pairs = list(dict.fromkeys(names[row] for row in rows.tolist()))
+        donors[key] = pairs, _centred(development, np.array([first[pair] for pair in pairs]))
     prior, stored = np.zeros(len(table.prior_scores)), table.column("pair_id")
     for key, rows in _alike(table):
         known, scores = donors.get(key, ([], np.empty((key[1], 0))))
@@ -113,12 +115,3 @@ def _cells(table: ScoreTable, rows: IntArray) -> IntArray:
 def _centred(table: ScoreTable, rows: IntArray) -> FloatArray:
     scores = table.prior_scores[_cells(table, rows)]
     return np.asarray(scores - scores.mean(axis=0))
-
-
-def _questions(table: ScoreTable, rows: IntArray) -> tuple[list[Any], IntArray]:
-    """Pair ids among the rows, and where each comes first."""
-    first: dict[Any, int] = {}
-    stored = table.column("pair_id")
-    for index, row in enumerate(rows.tolist()):
-        first.setdefault(stored[row], index)
-    return list(first), np.array(list(first.values()), dtype=np.int64)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from unprior.baselines.controls.proposals import fixed_strength_answers
 from unprior.calibration import Decisions
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share, correct, prior_winners
+from unprior.scores.files import finite_or_none
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_percent
@@ -37,8 +35,7 @@ class TaskRepairs:
         record: dict[str, Any] = {"task": self.task, "cf_repairs": self.image_right.total}
         for name in ("same_cf", "same_cs", "image_right", "all_wrong_alike"):
             share: Share = getattr(self, name)
-            value = None if math.isnan(share.value) else share.value
-            record |= {name: value, f"{name}_count": share.count, f"{name}_total": share.total}
+            record |= {name: finite_or_none(share.value), f"{name}_count": share.count, f"{name}_total": share.total}
         return record
 
 
@@ -85,13 +82,9 @@ class Repairs(StudyResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """How many repairs scoring alone would have made."""
-        right, alike, total = (
-            sum(counts)
-            for counts in zip(
-                *((task.image_right.count, task.all_wrong_alike.count, task.image_right.total) for task in self.tasks),
-                strict=True,
-            )
-        )
+        right = sum(task.image_right.count for task in self.tasks)
+        alike = sum(task.all_wrong_alike.count for task in self.tasks)
+        total = sum(task.image_right.total for task in self.tasks)
         shares = {
             f"{each.task.upper()} {side} images": share.value
             for each in self.tasks
@@ -120,18 +113,9 @@ def study_repairs(decisions: Decisions) -> Repairs:
     repaired = table.is_cf & ~correct(table, table.original_positions) & correct(table, decisions.final_positions)
     tasks = []
     for (task,), rows in group_rows(table, "task").items():
-        mine = np.zeros(len(table), dtype=np.bool_)
-        mine[rows] = True
-        total = int((repaired & mine).sum())
-        tasks.append(
-            TaskRepairs(
-                str(task),
-                Share(int((same & mine & table.is_cf).sum()), int((mine & table.is_cf).sum())),
-                Share(int((same & mine & ~table.is_cf).sum()), int((mine & ~table.is_cf).sum())),
-                Share(int((repaired & mine & (image == table.answer_positions)).sum()), total),
-                Share(int((repaired & mine & same & (image == prior)).sum()), total),
-            )
-        )
+        cf, cs, found = rows[table.is_cf[rows]], rows[~table.is_cf[rows]], rows[repaired[rows]]
+        facts = ((same, cf), (same, cs), (image == table.answer_positions, found), (same & (image == prior), found))
+        tasks.append(TaskRepairs(str(task), *(Share(int(fact[among].sum()), len(among)) for fact, among in facts)))
     return Repairs(tuple(tasks), decisions.method)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from unprior.baselines.answers import MethodAnswers
@@ -12,20 +11,12 @@ from unprior.baselines.controls import CONTROLS, ControlResult, run_controls
 from unprior.baselines.controls.proposals import FIXED_STRENGTH
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.evaluation import Share
-from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
-from unprior.studies.common.trade_off import TradeOff, changes_by_task, trade_off_panels, trade_offs
-from unprior.studies.result import StudyResult
+from unprior.studies.common.trade_off import changes_by_task, mean_utility, trade_offs
+from unprior.studies.common.variants import ComparedRows, SpcVariant
 from unprior.studies.study import Study
-from unprior.tables.format import (
-    format_limit,
-    format_list,
-    format_name,
-    format_points,
-    format_settings,
-    highest,
-)
+from unprior.tables.format import format_limit, format_list, format_name, format_points, format_settings, highest
 from unprior.tables.model import Row, Section, Table
 
 PAPER = {
@@ -43,24 +34,13 @@ _NAMED = 3  # more rows than this that are equally good are counted, not named
 
 
 @dataclass(frozen=True, slots=True)
-class RuleRow:
+class RuleRow(SpcVariant):
     """One way to form and to accept proposals."""
 
-    name: str
-    label: str
-    """Its name in tables."""
-    settings: dict[str, Any]
+    settings: dict[str, Any] = field(default_factory=dict)
     """What was chosen on the development rows."""
-    feasible: bool | None
+    feasible: bool | None = None
     """Whether the choice keeps ΔCF ≥ 0 and ΔCS ≥ −ε on every development task; None where nothing is chosen."""
-    abstains: bool
-    """Nothing was feasible, so every answer stays."""
-    tasks: tuple[TradeOff, ...]
-
-    @property
-    def utility(self) -> float:
-        """U_0.5, the mean over the tasks."""
-        return statistics.fmean(result.utility for result in self.tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +56,7 @@ class ProposalAgreement:
 
 
 @dataclass(frozen=True, slots=True)
-class RevisionRules(StudyResult):
+class RevisionRules(ComparedRows):
     """The correction × revision-rule matrix; rows of the paper first, then all other controls.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
@@ -87,19 +67,10 @@ class RevisionRules(StudyResult):
     (['ungated-adaptive', 'spc', 'fixed-strength'], 11)
     """
 
-    epsilon: float
     rows: tuple[RuleRow, ...]
+    epsilon: float
     agreement: tuple[ProposalAgreement, ...] = ()
     """Of the proposals that the two learned rules judge: on development rows and on test rows."""
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """Tasks of the test rows."""
-        return tuple(result.task for result in self.rows[0].tasks)
-
-    def row(self, name: str) -> RuleRow:
-        """One row by its name."""
-        return next(row for row in self.rows if row.name == name)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per row and task; agreement of proposals, over all tasks, with the rows of the learned rules."""
@@ -137,13 +108,13 @@ class RevisionRules(StudyResult):
             tuple(sections),
             f"Points of accuracy against the common original answers; ε = {format_limit(self.epsilon)}. Rows differ "
             f"in how they form a proposal and in whether they always adopt it, or use the rule of "
-            f"{self.row('spc').label} or a learned rule.",
+            f"{self.of('spc').label} or a learned rule.",
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What the gate and the adaptive strength add, and which row is best."""
-        spc = self.row("spc")
+        spc = self.of("spc")
         sentences = [
             f"No setting of {spc.label} is feasible on the development rows, so that it changes nothing."
             if spc.abstains
@@ -162,23 +133,15 @@ class RevisionRules(StudyResult):
         return tuple(sentences)
 
     def _best(self, rows: Sequence[RuleRow]) -> str:
-        utility = {row.name: row.utility for row in rows}
+        utility = {row.name: mean_utility(row.tasks) for row in rows}
         names = highest(utility)
-        who = (
-            format_list([format_name(self.row(name).label) for name in names])
-            if len(names) <= _NAMED
-            else f"{len(names)} rows"
-        )
-        verb = "has" if len(names) == 1 else "have"
-        return f"{who} {verb} the highest U ({format_points(utility[names[0]])})"
+        named = format_list([format_name(self.of(name).label) for name in names])
+        who = named if len(names) <= _NAMED else f"{len(names)} rows"
+        return f"{who} {'has' if len(names) == 1 else 'have'} the highest U ({format_points(utility[names[0]])})"
 
     def _moved(self, name: str) -> str:
         """From SPC to another row, in words."""
-        return changes_by_task(self.row(name).tasks, self.row("spc").tasks)
-
-    def panels(self) -> Panels | None:
-        """ΔCF and ΔCS of every row."""
-        return trade_off_panels([(row.label, row.tasks) for row in self.rows], bold=(self.row("spc").label,))
+        return changes_by_task(self.of(name).tasks, self.of("spc").tasks)
 
 
 def study_revision_rules(
@@ -198,25 +161,21 @@ def study_revision_rules(
     baselines
         Answers of other methods to the test rows; NoLan is taken if it is among them.
     """
-    own = {} if calibrator.settings_ is None else asdict(calibrator.settings_)
-    settings = {name: value for name, value in own.items() if value is not None}
-    abstains = calibrator.settings_ is None
     decisions = calibrator.predict(test)
-    found = {"spc": RuleRow("spc", decisions.method, settings, not abstains, abstains, trade_offs(test, decisions))}
-    for each in baselines:
-        if each.info.name == "nolan":
-            results = trade_offs(test, each.answers)
-            found["nolan"] = RuleRow("nolan", each.info.label, each.info.settings, None, False, results)
+    own = {} if decisions.settings is None else asdict(decisions.settings)
+    settings = {name: value for name, value in own.items() if value is not None}
+    results, abstains = trade_offs(test, decisions), decisions.settings is None
+    found = [RuleRow("spc", decisions.method, results, abstains, settings=settings, feasible=not abstains)]
+    for each in [each for each in baselines if each.info.name == "nolan"][-1:]:
+        results = trade_offs(test, each.answers)
+        found.append(RuleRow("nolan", each.info.label, results, settings=each.info.settings))
     controls = run_controls(development, test, calibrator=calibrator)
     for control in controls:
-        label = PAPER.get(control.name, control.label)
-        results = trade_offs(test, control.answers)
-        found[control.name] = RuleRow(
-            control.name, label, control.settings, control.feasible, control.abstains, results
-        )
+        label, results = PAPER.get(control.name, control.label), trade_offs(test, control.answers)
+        found.append(RuleRow(control.name, label, results, control.abstains, None, control.settings, control.feasible))
     order = [*PAPER, *(name for name in CONTROLS if name not in PAPER)]
-    rows = tuple(found[name] for name in order if name in found)
-    return RevisionRules(calibrator.epsilon_cs, rows, _agreement({each.name: each for each in controls}))
+    rows = tuple(sorted(found, key=lambda row: order.index(row.name)))
+    return RevisionRules(rows, calibrator.epsilon_cs, _agreement({each.name: each for each in controls}))
 
 
 def _agreement(controls: Mapping[str, ControlResult]) -> tuple[ProposalAgreement, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ import numpy as np
 from unprior.baselines.controls.proposals import FIXED_STRENGTH, fixed_strength_answers
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.calibration.selection import Ties
-from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Share
 from unprior.scores import ScoreTable
+from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
+from unprior.scores.table import concatenate
 from unprior.studies.common.trade_off import TradeOff, changes_by_task, trade_offs
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
@@ -40,10 +41,9 @@ class TaskNormalization:
         record: dict[str, Any] = {"task": self.summed.task}
         for name, result in (("sum", self.summed), ("mean", self.mean)):
             record |= {f"{name}_{key}": value for key, value in result.record().items() if key != "task"}
-        for name in ("same_fixed", "same_cf", "same_cs"):
-            value = getattr(self, name).value
-            record[name] = None if math.isnan(value) else value
-        return record
+        return record | {
+            name: finite_or_none(getattr(self, name).value) for name in ("same_fixed", "same_cf", "same_cs")
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,8 @@ class ScoreNormalization(StudyResult):
 
     def records(self) -> list[dict[str, Any]]:
         """One record per task."""
-        counts = {
-            "examples": self.examples,
-            "without_counts": self.without_counts,
-            "unequal": self.unequal,
-            "longest": self.longest,
-            "strength": self.strength,
-        }
+        names = ("examples", "without_counts", "unequal", "longest", "strength")
+        counts = {name: getattr(self, name) for name in names}
         return [task.record() | counts for task in self.tasks]
 
     @property
@@ -111,11 +106,8 @@ class ScoreNormalization(StudyResult):
     def sentences(self) -> tuple[str, ...]:
         """Whether length can matter, and whether it did."""
         if self.identical:
-            unknown = (
-                f" ({self.without_counts} of {self.examples} examples do not say so and are taken to be)"
-                if self.without_counts
-                else ""
-            )
+            unsaid = f" ({self.without_counts} of {self.examples} examples do not say so and are taken to be)"
+            unknown = unsaid if self.without_counts else ""
             return (
                 f"Every candidate is one token{unknown}, so sum and mean are the same by construction.",
                 f"With either, {self.method} changes CF/CS accuracy by "
@@ -143,38 +135,27 @@ def study_score_normalization(
     ties: Ties = "first",
 ) -> ScoreNormalization:
     """Divide all scores by the number of tokens, fit again, and compare the answers."""
+    parts = development, test
     finals, winners = [], []
-    for tables in ((development, test), (_averaged(development), _averaged(test))):
-        calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties).fit(tables[0], split=None)
-        finals.append(calibrator.predict(tables[1]))
-        winners.append([fixed_strength_answers(table, strength) for table in tables])
-    fixed = [before == after for before, after in zip(*winners, strict=True)]
-    same = finals[0].final_positions == finals[1].final_positions
-    outcomes = [trade_offs(test, final) for final in finals]
+    for fit, judge in (parts, (_averaged(development), _averaged(test))):
+        calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties).fit(fit, split=None)
+        finals.append(calibrator.predict(judge))
+        winners.append(np.concatenate([fixed_strength_answers(table, strength) for table in (fit, judge)]))
+    same_fixed, same = winners[0] == winners[1], finals[0].final_positions == finals[1].final_positions
+    both = concatenate(parts)
+    named, counts = np.array(both.column("task")), _token_counts(both)
     tasks = []
-    for (task,), rows in group_rows(test, "task").items():
-        summed, mean = (next(each for each in results if each.task == task) for results in outcomes)
-        everywhere = np.concatenate(
-            [
-                agree[np.array(table.column("task")) == task]
-                for table, agree in zip((development, test), fixed, strict=True)
-            ]
-        )
-        sides = [same[rows][test.is_cf[rows] == is_cf] for is_cf in (True, False)]
-        shares = [Share(int(agree.sum()), len(agree)) for agree in (everywhere, *sides)]
+    for summed, mean in zip(*(trade_offs(test, final) for final in finals), strict=True):
+        mine = named == summed.task
+        sides = [same[mine[len(development) :] & (test.is_cf == is_cf)] for is_cf in (True, False)]
+        shares = [Share(int(agree.sum()), len(agree)) for agree in (same_fixed[mine], *sides)]
         tasks.append(TaskNormalization(summed, mean, *shares))
-    counts = [_token_counts(table) for table in (development, test)]
-    unequal = sum(
-        len(set(count[first:last].tolist())) > 1
-        for table, count in zip((development, test), counts, strict=True)
-        for first, last in zip(table.offsets[:-1], table.offsets[1:], strict=True)
-    )
     return ScoreNormalization(
         tuple(tasks),
-        examples=len(development) + len(test),
-        without_counts=sum(count is None for table in (development, test) for count in table.column("token_counts")),
-        unequal=unequal,
-        longest=int(max(count.max() for count in counts)),
+        examples=len(both),
+        without_counts=sum(count is None for count in both.column("token_counts")),
+        unequal=sum(len(set(counts[first:last].tolist())) > 1 for first, last in pairwise(both.offsets.tolist())),
+        longest=int(counts.max()),
         strength=strength,
         method=finals[0].method,
     )

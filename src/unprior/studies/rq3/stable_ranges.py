@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unprior.calibration import Constant, Decisions
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import correct
-from unprior.plots.display import Display, task_name
+from unprior.plots.display import task_name
 from unprior.plots.panels import Panels
-from unprior.plots.style import LIGHT, FigureStyle
+from unprior.plots.style import FigureStyle
 from unprior.scores.schema import BoolArray
 from unprior.scores.table import FloatArray
 from unprior.studies.common.variants import more_or_less
@@ -158,76 +158,43 @@ class Ranges(StudyResult):
         return tuple(sentences) or (f"{self.method} abstains; it makes no proposals.",)
 
     def panels(self) -> Panels | None:
-        """One line per example, for every task."""
-        return Panels.per_task(RangesDisplay.from_results, self, [each.task for each in self.tasks], 4.5, 4.6)
+        """A line for every example: the strengths that keep its proposal, up to ``SHOWN_UP_TO``, and λ as a dot."""
+        return Panels.per_task(Ranges._draw, self, [each.task for each in self.tasks], 4.5, 4.6)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RangesDisplay(Display):
-    """Each line is one example: the strengths for which its proposal stays the same, with the fitted λ as a dot.
-
-    >>> from unprior import SelectivePriorCalibrator, synthesize
-    >>> table = synthesize(seed=0)
-    >>> decisions = SelectivePriorCalibrator().fit(table).predict(table.where(split="test"))
-    >>> RangesDisplay.from_results(study_ranges(decisions), task="mc").low.shape
-    (460,)
-    """
-
-    low: FloatArray
-    high: FloatArray
-    """Cut at ``SHOWN_UP_TO``."""
-    strength: FloatArray
-
-    @classmethod
-    def from_results(cls, results: Ranges, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
-        """Draw one task on ``ax``, or on a new figure."""
-        ranges = results.of(task)
-        with style.applied():
-            axes = ax or style.new_axes(4.5, 4.6)
-            low, high = np.minimum(ranges.low, SHOWN_UP_TO), np.minimum(ranges.high, SHOWN_UP_TO)
-            display = cls(axes_=axes, style=style, low=low, high=high, strength=ranges.strength)
-            display._draw(ranges)
-            axes.set_xlabel(f"strength λ, {results.method}")
-        return display
-
-    def _draw(self, results: TaskRanges) -> None:
-        axes, style = self.axes_, self.style
-        left = ~results.repaired & ~results.harmed
-        groups = (
-            (left, style.quiet, "neither"),
-            (results.repaired, style.repaired, "repaired"),
-            (results.harmed, style.harmed, "harmed"),
-        )
-        thickness = float(np.clip(260 / max(len(self.low), 1), 0.5, 4.0))
-        for level, (members, colour, name) in enumerate(groups, start=2):
-            if members.any():
-                self._draw_group(members, colour, thickness if level == 2 else 1.8 * thickness, level)
-                axes.plot([], [], color=colour, linewidth=2, label=f"{name} ({int(members.sum())})")
-        axes.plot([], [], ".", color=style.ink, markersize=5, label="fitted λ")
-        axes.axvline(results.max_strength, color=style.ink, linestyle="--", linewidth=1.0, zorder=6,
-                     label=f"cap λ = {results.max_strength:g}")  # fmt: skip
-        if results.fixed_strength is not None:
-            axes.axvline(results.fixed_strength, color=style.control, linestyle=":", linewidth=1.6, zorder=6,
-                         label=f"one λ* = {results.fixed_strength:.2f} for all")  # fmt: skip
-        axes.set(xlim=(-0.03, SHOWN_UP_TO), ylim=(-1, len(self.low)), yticks=[], title=task_name(results.task))
-        axes.set_ylabel(f"{len(self.low)} examples, sorted")
-        axes.grid(visible=False, axis="y")
-        axes.spines["left"].set_visible(False)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, columnspacing=1.4)
-
-    def _draw_group(self, members: BoolArray, colour: str, thickness: float, level: int) -> None:
+    def _draw(self, *, task: str, ax: Axes, style: FigureStyle) -> None:
         from matplotlib.collections import LineCollection
 
-        heights = np.flatnonzero(members)
-        ends = np.stack([self.low[members], self.high[members]], axis=1)
-        segments = np.stack([ends, np.repeat(heights[:, None], 2, axis=1)], axis=2)
-        quiet = level == 2
-        lines = LineCollection(
-            list(segments), colors=colour, linewidths=thickness, alpha=0.4 if quiet else 0.75, zorder=level
+        ranges = self.of(task)
+        count = len(ranges.low)
+        groups = (
+            (~ranges.repaired & ~ranges.harmed, style.quiet, "neither", 1.0, 0.4),
+            (ranges.repaired, style.repaired, "repaired", 1.8, 0.75),
+            (ranges.harmed, style.harmed, "harmed", 1.8, 0.75),
         )
-        self.axes_.add_collection(lines)
-        self.axes_.plot(self.strength[members], heights, ".", color=self.style.ink, markersize=3.0,
+        thickness = float(np.clip(260 / max(count, 1), 0.5, 4.0))
+        ends = np.minimum(np.stack([ranges.low, ranges.high], axis=1), SHOWN_UP_TO)
+        for level, (members, colour, name, times, alpha) in enumerate(groups, start=2):
+            if members.any():
+                heights = np.flatnonzero(members)
+                segments = np.stack([ends[members], np.repeat(heights[:, None], 2, axis=1)], axis=2)
+                lines = LineCollection(
+                    list(segments), colors=colour, linewidths=times * thickness, alpha=alpha, zorder=level
+                )
+                ax.add_collection(lines)
+                ax.plot(ranges.strength[members], heights, ".", color=style.ink, markersize=3.0,
                         markeredgecolor="none", zorder=5)  # fmt: skip
+                ax.plot([], [], color=colour, linewidth=2, label=f"{name} ({len(heights)})")
+        ax.plot([], [], ".", color=style.ink, markersize=5, label="fitted λ")
+        ax.axvline(ranges.max_strength, color=style.ink, linestyle="--", linewidth=1.0, zorder=6,
+                   label=f"cap λ = {ranges.max_strength:g}")  # fmt: skip
+        if ranges.fixed_strength is not None:
+            ax.axvline(ranges.fixed_strength, color=style.control, linestyle=":", linewidth=1.6, zorder=6,
+                       label=f"one λ* = {ranges.fixed_strength:.2f} for all")  # fmt: skip
+        ax.set(xlim=(-0.03, SHOWN_UP_TO), ylim=(-1, count), yticks=[], title=task_name(task))
+        ax.set(xlabel=f"strength λ, {self.method}", ylabel=f"{count} examples, sorted")
+        ax.grid(visible=False, axis="y")
+        ax.spines["left"].set_visible(False)
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, columnspacing=1.4)
 
 
 def study_ranges(decisions: Decisions, *, fixed_strength: float | None = None) -> Ranges:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unprior.calibration import Decisions
 from unprior.evaluation.comparison import group_rows
-from unprior.plots.display import Display, task_name
+from unprior.plots.display import task_name
 from unprior.plots.panels import Panels
-from unprior.plots.style import LIGHT, FigureStyle
+from unprior.plots.style import FigureStyle
 from unprior.scores.table import FloatArray
 from unprior.studies.common.variants import more_or_less
 from unprior.studies.result import StudyResult
@@ -22,7 +22,6 @@ from unprior.tables.model import Row, Section, Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BINS = 24
 _SIDES = {"cf": "counterfactual", "cs": "commonsense"}
 
 
@@ -92,11 +91,13 @@ class Strengths(StudyResult):
     @property
     def table(self) -> Table:
         """Quartiles and the share at the cap."""
-        rows = [
-            Row(_cells(group), bold=group.side == "both")
-            for task in self.tasks
-            for group in (self.whole(task), *self.of(task))
-        ]
+        rows = []
+        for group in (group for task in self.tasks for group in (self.whole(task), *self.of(task))):
+            record, whole = group.record(), group.side == "both"
+            quartiles = (f"{record[name]:.3f}" for name in ("lower_quartile", "median", "upper_quartile"))
+            names = group.task.upper(), "CF and CS" if whole else group.side.upper()
+            cells = (*names, str(record["n"]), *quartiles, format_percent(record["share_at_cap"]))
+            rows.append(Row(cells, bold=whole))
         return Table(
             "Correction strengths of the test examples",
             ("Task", "Images", "n", "Lower quartile", "Median", "Upper quartile", "At the cap (%)"),
@@ -113,11 +114,10 @@ class Strengths(StudyResult):
         sentences = []
         for task in self.tasks:
             record = self.whole(task).record()
+            low, high = record["lower_quartile"], record["upper_quartile"]
             sentences.append(
-                f"The middle half of the {task.upper()} strengths of {self.method} lies between "
-                f"{record['lower_quartile']:.3f} and "
-                f"{record['upper_quartile']:.3f}; {format_percent(record['share_at_cap'])} % reach the cap of "
-                f"{self.max_strength:g}."
+                f"The middle half of the {task.upper()} strengths of {self.method} lies between {low:.3f} and "
+                f"{high:.3f}; {format_percent(record['share_at_cap'])} % reach the cap of {self.max_strength:g}."
             )
             medians = {group.side: group.record()["median"] for group in self.of(task)}
             if {"cf", "cs"} <= set(medians):
@@ -128,58 +128,24 @@ class Strengths(StudyResult):
         return tuple(sentences) or (f"{self.method} abstains; it gives no strengths.",)
 
     def panels(self) -> Panels | None:
-        """Histograms by side, for every task."""
-        return Panels.per_task(StrengthsDisplay.from_results, self, self.tasks, 5.4, 3.1)
+        """How often each strength was given on either side, for every task."""
+        return Panels.per_task(Strengths._draw, self, self.tasks, 5.4, 3.1)
 
-
-def _cells(group: StrengthGroup) -> tuple[str, ...]:
-    record = group.record()
-    quartiles = (f"{record[name]:.3f}" for name in ("lower_quartile", "median", "upper_quartile"))
-    names = {"both": "CF and CS"}
-    return (
-        group.task.upper(), names.get(group.side, group.side.upper()), str(record["n"]), *quartiles,
-        format_percent(record["share_at_cap"]),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StrengthsDisplay(Display):
-    """One task: how often each strength was given, on counterfactual and on commonsense images.
-
-    >>> from unprior import SelectivePriorCalibrator, synthesize
-    >>> table = synthesize(seed=0)
-    >>> results = study_strengths(SelectivePriorCalibrator().fit(table).predict(table))
-    >>> display = StrengthsDisplay.from_results(results, task="mc")
-    >>> int(display.counts["cf"].sum())
-    300
-    """
-
-    edges: FloatArray
-    """Ends of the bins."""
-    counts: dict[str, FloatArray]
-    """Examples per bin, by side."""
-
-    @classmethod
-    def from_results(cls, results: Strengths, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
-        """Draw one task on ``ax``, or on a new figure."""
-        groups = results.of(task)
-        top = max([results.max_strength or 0.0, *(float(group.values.max()) for group in groups)])
-        edges = np.linspace(0.0, top, _BINS + 1)
-        counts = {group.side: np.histogram(group.values, edges)[0].astype(np.float64) for group in groups}
-        with style.applied():
-            axes = ax or style.new_axes(4.5, 3.1)
-            for group in groups:
-                colour = style.cf if group.side == "cf" else style.cs
-                axes.stairs(counts[group.side], edges, color=colour, fill=True, alpha=0.22)
-                middle = float(np.median(group.values))
-                name = f"{_SIDES.get(group.side, group.side)} (median {middle:.2f})"
-                axes.stairs(counts[group.side], edges, color=colour, linewidth=1.6, label=name)
-                axes.axvline(middle, color=colour, linestyle=":", linewidth=1.4)
-            axes.set(xlabel=f"strength λ, {results.method}", ylabel="examples", title=task_name(task))
-            axes.set_xlim(0.0, 1.02 * top)
-            axes.grid(visible=False, axis="x")
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
-        return cls(axes_=axes, style=style, edges=edges, counts=counts)
+    def _draw(self, *, task: str, ax: Axes, style: FigureStyle) -> None:
+        groups = self.of(task)
+        top = max([self.max_strength or 0.0, *(float(group.values.max()) for group in groups)])
+        edges = np.linspace(0.0, top, 25)
+        for group in groups:
+            colour = style.cf if group.side == "cf" else style.cs
+            counts, _ = np.histogram(group.values, edges)
+            ax.stairs(counts, edges, color=colour, fill=True, alpha=0.22)
+            middle = float(np.median(group.values))
+            name = f"{_SIDES.get(group.side, group.side)} (median {middle:.2f})"
+            ax.stairs(counts, edges, color=colour, linewidth=1.6, label=name)
+            ax.axvline(middle, color=colour, linestyle=":", linewidth=1.4)
+        ax.set(xlabel=f"strength λ, {self.method}", ylabel="examples", title=task_name(task), xlim=(0.0, 1.02 * top))
+        ax.grid(visible=False, axis="x")
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
 
 
 def study_strengths(decisions: Decisions) -> Strengths:

@@ -14,7 +14,6 @@ from unprior.scores.schema import IntArray
 from unprior.studies.common.trade_off import trade_offs
 from unprior.studies.common.variants import SpcVariant, Variants
 from unprior.studies.study import Study
-from unprior.tables.model import Table
 
 AGAIN, KEPT = "Settings selected again", "Settings of SPC kept"
 
@@ -33,18 +32,17 @@ class SupportConditions(Variants):
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
     >>> result = study_support_conditions(table.where(split="dev"), table.where(split="test"))
-    >>> [variant.name for variant in result.variants if variant.group == AGAIN]
+    >>> [variant.name for variant in result.rows if variant.group == AGAIN]
     ['full', 'absorption', 'conflict', 'none']
     """
 
-    @property
-    def table(self) -> Table:
-        """ΔCF/ΔCS with the repairs and harms on counterfactual images."""
-        return self.to_table(
-            "Contribution of the two support conditions", "Revision is allowed under",
-            "Conflict: image and prior scores disagree and the proposal is the image's winner. "
-            "Absorption: original, image and prior agree.", counts=True,
-        )  # fmt: skip
+    title = "Contribution of the two support conditions"
+    differ_in = "Revision is allowed under"
+    caption = (
+        "Conflict: image and prior scores disagree and the proposal is the image's winner. "
+        "Absorption: original, image and prior agree."
+    )
+    counts = True
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -67,17 +65,18 @@ def study_support_conditions(
     development: ScoreTable, test: ScoreTable, *, epsilon: float = 0.10, ties: Ties = "first"
 ) -> SupportConditions:
     """Remove conditions from the gate: with the other settings selected again, and with those of SPC kept."""
-    again = []
-    for name, (label, allowed) in _ALLOWED.items():
-        calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties, conditions=allowed)
-        calibrator.fit(development, split=None)
-        again.append(SpcVariant.from_decisions(name, label, calibrator.predict(test), AGAIN))
-    spc = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties).fit(development, split=None).predict(test)
+    spc = SelectivePriorCalibrator(epsilon_cs=epsilon, ties=ties)
+    decided = {
+        name: spc.clone(conditions=allowed).fit(development, split=None).predict(test)
+        for name, (_, allowed) in _ALLOWED.items()
+    }
+    full = decided["full"]
+    again = [SpcVariant.from_decisions(name, _ALLOWED[name][0], each, AGAIN) for name, each in decided.items()]
     kept = [
-        SpcVariant(name, label, trade_offs(test, allow(spc, allowed)), spc.settings is None, KEPT)
+        SpcVariant(name, label, trade_offs(test, allow(full, allowed)), full.settings is None, KEPT)
         for name, (label, allowed) in _ALLOWED.items()
     ]
-    return SupportConditions((*again, *kept), spc.method)
+    return SupportConditions((*again, *kept), full.method)
 
 
 def allow(decisions: Decisions, allowed: tuple[Condition, ...] | None) -> IntArray:
