@@ -12,7 +12,7 @@ from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.evaluation import PAPER_FAMILIES, Change
 from unprior.studies.by_model import ByModel
 from unprior.studies.inputs import External
-from unprior.studies.rq4.effects import MeasureChange, MethodEffect
+from unprior.studies.rq4.external import MeasureChange, MethodEffect
 from unprior.studies.rq4.transfer import SubsetChange, SubsetTransfer, TransferRow, study_transfer
 
 OWN = few_pairs(development=3)

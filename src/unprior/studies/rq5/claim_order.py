@@ -13,16 +13,19 @@ from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.scores.schema import SIDES
 from unprior.studies.result import StudyResult
-from unprior.studies.rq5.claim_effects import (
+from unprior.studies.rq5.claims import (
+    CLAIM_SEED,
     ClaimEffect,
     Exchange,
     by_order,
     claim_effects,
+    claim_options,
     claim_panels,
     effect_of,
     exchanges,
+    fit_on_claims,
+    fitted_form,
 )
-from unprior.studies.rq5.claims import CLAIM_SEED, claim_options, fit_on_claims, fitted_form
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_interval, format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table

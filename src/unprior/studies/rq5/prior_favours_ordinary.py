@@ -11,8 +11,19 @@ from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
 from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.studies.result import StudyResult, format_repairs
-from unprior.studies.rq5.claim_effects import ClaimEffect, by_order, claim_effects, claim_panels, effect_of
-from unprior.studies.rq5.claims import CLAIM_SEED, claim_forms, claim_options, fit_on_claims, form_label, share_of
+from unprior.studies.rq5.claims import (
+    CLAIM_SEED,
+    ClaimEffect,
+    by_order,
+    claim_effects,
+    claim_forms,
+    claim_options,
+    claim_panels,
+    effect_of,
+    fit_on_claims,
+    form_label,
+    share_of,
+)
 from unprior.studies.study import Study
 from unprior.tables.format import format_count, format_extremes, format_interval, format_percent, format_points
 from unprior.tables.model import Row, Section, Table

@@ -12,8 +12,20 @@ from unprior.scores import ScoreTable
 from unprior.scores.schema import SIDES
 from unprior.studies.by_model import LEVEL
 from unprior.studies.result import StudyResult, Test
-from unprior.studies.rq5.claim_effects import ClaimEffect, Exchange, by_order, claim_effects, claim_panels, exchanges
-from unprior.studies.rq5.claims import CLAIM_SEED, claim_forms, claim_options, fit_on_claims, form_label, share_of
+from unprior.studies.rq5.claims import (
+    CLAIM_SEED,
+    ClaimEffect,
+    Exchange,
+    by_order,
+    claim_effects,
+    claim_forms,
+    claim_options,
+    claim_panels,
+    exchanges,
+    fit_on_claims,
+    form_label,
+    share_of,
+)
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_list, format_percent
 from unprior.tables.model import Table
