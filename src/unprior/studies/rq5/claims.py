@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Self
@@ -374,9 +375,8 @@ def claim_panels(panels: Sequence[tuple[str, str, Mapping[str, Sequence[ClaimEff
     """Panels (title, side, effects by row) on the same scale; ``method`` is named if it is that of all panels."""
 
     def panel(title: str, side: str, effects: Mapping[str, Sequence[ClaimEffect]]) -> Draw:
-        return lambda axes, style: ClaimOrdersDisplay.from_results(
-            effects, side=side, method=method, title=title, ax=axes, style=style
-        )
+        draw = partial(ClaimOrdersDisplay.from_results, effects, side=side, method=method, title=title)
+        return lambda axes, style: draw(ax=axes, style=style)
 
     rows = max(len(effects) for _, _, effects in panels)
     return Panels(tuple(panel(*each) for each in panels), *_size(rows), same_scale=True)

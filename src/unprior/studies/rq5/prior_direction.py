@@ -12,7 +12,7 @@ from unprior.evaluation import Share, prior_winners
 from unprior.scores import ScoreTable
 from unprior.scores.schema import SIDES, IntArray
 from unprior.studies.result import StudyResult
-from unprior.studies.rq5.claims import ClaimForm, fitted_form, share_of
+from unprior.studies.rq5.claims import fitted_form, share_of
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_percent
 from unprior.tables.model import Table
@@ -45,14 +45,13 @@ class PriorDirection(StudyResult):
     """Original answer, image-conditioned scores, text-only scores."""
     favours_ordinary: tuple[Share, Share]
     """Counterfactual examples whose text-only winner speaks for the ordinary claim, by claim order."""
-    form: str = FITTED_FORM
 
     @property
     def table(self) -> Table:
         """Sources by side."""
         rows = [(source.label, f"{source.cf.value:.3f}", f"{source.cs.value:.3f}") for source in self.sources]
         return Table.plain(
-            f"Consistency under claim exchange before correction ({self.form} form)",
+            f"Consistency under claim exchange before correction ({FITTED_FORM} form)",
             ("Prediction source", "CF", "CS"),
             rows,
             "Share of test pairs whose yes/no answer reverses when the two claims change places.",
@@ -76,17 +75,16 @@ class PriorDirection(StudyResult):
 
     def records(self) -> list[dict[str, Any]]:
         """One record per source and side, then one per claim order for the direction of the prior."""
-        rows: list[dict[str, Any]] = [
-            {"source": source.name, "side": side, "order": None, "measure": "consistent"}
-            | {"count": share.count, "total": share.total, "share": share.value}
-            for source in self.sources
-            for side, share in (("cf", source.cf), ("cs", source.cs))
-        ]
-        return rows + [
-            {"source": "text-only", "side": "cf", "order": order, "measure": "favours-ordinary"}
-            | {"count": share.count, "total": share.total, "share": share.value}
-            for order, share in zip(CLAIM_ORDERS, self.favours_ordinary, strict=True)
-        ]
+        found: list[tuple[str, str, str | None, str, Share]] = [
+            *((each.name, side, None, "consistent", getattr(each, side)) for each in self.sources for side in SIDES),
+            *(("text-only", "cf", order, "favours-ordinary", share)
+              for order, share in zip(CLAIM_ORDERS, self.favours_ordinary, strict=True)),
+        ]  # fmt: skip
+        return [
+            {"source": source, "side": side, "order": order, "measure": measure, "count": share.count,
+             "total": share.total, "share": share.value}
+            for source, side, order, measure, share in found
+        ]  # fmt: skip
 
 
 def study_prior_direction(test: ScoreTable) -> PriorDirection:
@@ -100,10 +98,11 @@ def study_prior_direction(test: ScoreTable) -> PriorDirection:
     )
     ordinary = (("yes", CLAIM_ORDERS[0]), ("no", CLAIM_ORDERS[1]))
     first, second = (share_of(form.says(word, prior, order, "cf")) for word, order in ordinary)
-    return PriorDirection(
-        tuple(PredictionSource(name, label, *_consistency(form, given)) for name, label, given in sources),
-        (first, second),
+    found = (
+        PredictionSource(name, label, *(share_of(form.consistent(given, side)) for side in SIDES))
+        for name, label, given in sources
     )
+    return PriorDirection(tuple(found), (first, second))
 
 
 def image_winners(table: ScoreTable) -> IntArray:
@@ -112,11 +111,6 @@ def image_winners(table: ScoreTable) -> IntArray:
     for block in table.blocks():
         winner[block.rows] = block.image.argmax(axis=0)
     return winner
-
-
-def _consistency(form: ClaimForm, answers: IntArray) -> tuple[Share, Share]:
-    cf, cs = (share_of(form.consistent(answers, side)) for side in SIDES)
-    return cf, cs
 
 
 STUDY = Study(
