@@ -83,15 +83,12 @@ class MethodEffect:
 
 def method_effect(part: ScoreTable, method: str, label: str, answers: IntArray) -> MethodEffect:
     """Measure answers to the rows of one task against the original answers."""
-    change = compare(part, answers, side=None)
-    if part.is_paired.all():
-        effects = [_accuracy(part, answers, side) for side in SIDES if (part.is_cf == (side == "cf")).any()]
-    else:
-        effects = [_accuracy(part, answers, None)]
-        if all("yes" in candidates for candidates in part.column("candidates")):
-            before, after = _f1(part, part.original_positions), _f1(part, answers)
-            effects.append(MeasureChange("f1", before, after, after - before, None))
-    return MethodEffect(method, label, change, tuple(effects))
+    sides = [side for side in SIDES if (part.is_cf == (side == "cf")).any()] if part.is_paired.all() else [None]
+    effects = [_accuracy(part, answers, side) for side in sides]
+    if sides == [None] and all("yes" in candidates for candidates in part.column("candidates")):
+        before, after = _f1(part, part.original_positions), _f1(part, answers)
+        effects.append(MeasureChange("f1", before, after, after - before, None))
+    return MethodEffect(method, label, compare(part, answers, side=None), tuple(effects))
 
 
 def _accuracy(part: ScoreTable, answers: IntArray, side: str | None) -> MeasureChange:
@@ -127,14 +124,11 @@ def always_same(places: Mapping[str, str | None]) -> tuple[str, ...]:
     >>> always_same({"conflictvis MC": None, "conflictvis QA": "yes"})
     ('All right answers of conflictvis QA are “yes”, so a gain there may only show a bias towards that answer.',)
     """
-    by_answer: dict[str, list[str]] = {}
-    for place, answer in places.items():
-        if answer is not None:
-            by_answer.setdefault(answer, []).append(place)
     return tuple(
-        f"All right answers of {format_list(names)} are “{answer}”, so a gain there may only show a bias towards that "
-        f"answer."
-        for answer, names in by_answer.items()
+        f"All right answers of {format_list([place for place, each in places.items() if each == answer])} are "
+        f"“{answer}”, so a gain there may only show a bias towards that answer."
+        for answer in dict.fromkeys(places.values())
+        if answer is not None
     )
 
 
@@ -178,11 +172,6 @@ class ExternalBenchmarks(StudyResult):
     """
 
     rows: tuple[BenchmarkEffects, ...]
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """Names of all methods."""
-        return tuple(dict.fromkeys(each.method for row in self.rows for each in row.methods))
 
     def records(self) -> list[dict[str, Any]]:
         """One record per benchmark, task and method; measures that do not apply are None."""
@@ -233,8 +222,9 @@ class ExternalBenchmarks(StudyResult):
             for row in others
             for spc in row.methods[:1]
         ]
-        versions = [name for name in self.methods if name.startswith("spc-")]
-        for name in (name for name in self.methods if name not in versions):
+        methods = dict.fromkeys(each.method for row in self.rows for each in row.methods)
+        versions = [name for name in methods if name.startswith("spc-")]
+        for name in (name for name in methods if name not in versions):
             same_limit = (version for version in versions if name.endswith(version.removeprefix("spc")))
             sentences.append(_beside(others, next(same_limit, versions[0]), name))
         return (*filter(None, sentences), *self._always_same)
@@ -288,9 +278,8 @@ def study_external(
             ]
             if development is not None:
                 effects += _control_effects(calibrators, development, part)
-            effects += [
-                method_effect(part, each.info.name, each.info.label, each.answers[chosen]) for each in baselines
-            ]
+            for each in baselines:
+                effects.append(method_effect(part, each.info.name, each.info.label, each.answers[chosen]))
             rows.append(BenchmarkEffects(benchmark, str(task), external is own, tuple(effects), only_answer(part)))
     return ExternalBenchmarks(tuple(rows))
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from unprior.baselines.controls import fixed_strength_answers
 from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM
 from unprior.evaluation import Share, prior_winners
 from unprior.scores import ScoreTable
-from unprior.scores.schema import SIDES, IntArray
+from unprior.scores.schema import SIDES
 from unprior.studies.result import StudyResult
 from unprior.studies.rq5.claims import fitted_form, share_of
 from unprior.studies.study import Study
@@ -93,7 +92,7 @@ def study_prior_direction(test: ScoreTable) -> PriorDirection:
     prior = prior_winners(test)
     sources = (
         ("original", "Original answer", test.original_positions),
-        ("image", "Image-conditioned winner", image_winners(test)),
+        ("image", "Image-conditioned winner", fixed_strength_answers(test, 0.0)),
         ("text-only", "Text-only winner", prior),
     )
     ordinary = (("yes", CLAIM_ORDERS[0]), ("no", CLAIM_ORDERS[1]))
@@ -103,14 +102,6 @@ def study_prior_direction(test: ScoreTable) -> PriorDirection:
         for name, label, given in sources
     )
     return PriorDirection(tuple(found), (first, second))
-
-
-def image_winners(table: ScoreTable) -> IntArray:
-    """Candidate that the image-conditioned scores put first; ties go to the first candidate."""
-    winner = np.empty(len(table), dtype=np.int64)
-    for block in table.blocks():
-        winner[block.rows] = block.image.argmax(axis=0)
-    return winner
 
 
 STUDY = Study(
