@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.calibration import SelectivePriorCalibrator
 from unprior.errors import UnpriorError
 from unprior.evaluation import Share, compare, holm, mcnemar
 from unprior.evaluation.metrics import correct
@@ -26,16 +26,8 @@ from unprior.tables.model import Row, Section, Table
 
 Order = tuple[int, ...]
 """Which old option stands at each new place."""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderAgreement:
-    """Questions whose answer means the same in every order."""
-
-    epsilon: float | None
-    """None for the original answers."""
-    cf: Share
-    cs: Share
+BySide = tuple[Share, Share]
+"""Of CF and CS images."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +38,12 @@ class OrderResult:
     method: str
     """SPC with its version and ε."""
     order: Order
-    before: tuple[Share, Share]
-    """Right original answers on CF and CS images."""
-    after: tuple[Share, Share]
+    before: BySide
+    """Right original answers."""
+    after: BySide
     """Right answers of SPC."""
+    agreement: BySide
+    """Questions whose answer by SPC means the same in every order; equal for all orders under one ε."""
     result: TradeOff
     p: tuple[float, ...]
     """Exact tests on CF and CS images."""
@@ -70,13 +64,13 @@ class OptionOrders(StudyResult):
     >>> table = synthesize(seed=0)
     >>> calibrator = SelectivePriorCalibrator(epsilon_cs=0.1, uncertainty=True).fit(table)
     >>> result = study_option_orders([calibrator], table.where(split="test"), {})
-    >>> [row.label for row in result.rows], result.agreements[0].cf.value
+    >>> [row.label for row in result.rows], result.original_agreement[0].value
     (['Original'], 1.0)
     """
 
     rows: tuple[OrderResult, ...]
-    agreements: tuple[OrderAgreement, ...]
-    """Of the original answers first."""
+    original_agreement: BySide
+    """Questions whose original answer means the same in every order."""
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -104,15 +98,14 @@ class OptionOrders(StudyResult):
         """One record per ε and order; agreement and spread are over all orders, so the same for all of one ε."""
         records: list[dict[str, Any]] = []
         for row in self.rows:
-            original, ours = self._agreements(row.epsilon)
             record = {"epsilon": row.epsilon, "order": "".join(map(str, row.order)), "label": row.label}
             record |= row.result.record()
             for place, side in enumerate(SIDES):
                 record |= {
                     f"{side}_before": row.before[place].value, f"{side}_after": row.after[place].value,
                     f"{side}_p": row.p[place], f"{side}_holm_p": row.holm_p[place],
-                    f"{side}_original_agreement": getattr(original, side).value,
-                    f"{side}_spc_agreement": getattr(ours, side).value,
+                    f"{side}_original_agreement": self.original_agreement[place].value,
+                    f"{side}_spc_agreement": row.agreement[place].value,
                     f"{side}_spread": self.spread(row.epsilon, side),
                 }  # fmt: skip
             records.append(record)
@@ -127,9 +120,9 @@ class OptionOrders(StudyResult):
                  "/".join(f"{p:.3g}" for p in row.holm_p)))
             for row in shown
         )  # fmt: skip
-        original, ours = self._agreements(shown[0].epsilon)
-        change = format_changes(ours.cf.value - original.cf.value, ours.cs.value - original.cs.value)
-        same = Row(("All orders", _shares(original.cf, original.cs), _shares(ours.cf, ours.cs), change, "–"))
+        original, ours = self.original_agreement, shown[0].agreement
+        cf, cs = (after.value - before.value for before, after in zip(original, ours, strict=True))
+        same = Row(("All orders", _shares(*original), _shares(*ours), format_changes(cf, cs), "–"))
         return Table(
             f"Multiple choice with the options in other orders, {shown[0].method}",
             ("Order", "Original CF/CS (%)", "SPC CF/CS (%)", "ΔCF/ΔCS", "Holm p CF/CS"),
@@ -137,10 +130,6 @@ class OptionOrders(StudyResult):
             f"{shown[0].method}, fitted on the original order alone. Exact tests, Holm over {2 * len(rows)} "
             f"comparisons. An answer that could not be read agrees with none.",
         )
-
-    def _agreements(self, epsilon: float) -> tuple[OrderAgreement, OrderAgreement]:
-        """Of the original answers, and of SPC."""
-        return self.agreements[0], next(each for each in self.agreements if each.epsilon == epsilon)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -160,8 +149,8 @@ class OptionOrders(StudyResult):
         rows = self.of(first)
         gains = sum(row.result.cf.delta > 0 and row.holm_p[0] <= LEVEL for row in rows)
         losses = sum(row.result.cs.delta < 0 and row.holm_p[1] <= LEVEL for row in rows)
-        original, ours = self._agreements(first)
-        difference = ours.cf.count + ours.cs.count - original.cf.count - original.cs.count
+        original, ours = self.original_agreement, rows[0].agreement
+        difference = sum(share.count for share in ours) - sum(share.count for share in original)
         return (
             *sentences,
             f"Between two orders, CF accuracy differs by at most {format_list(differences)}.",
@@ -169,7 +158,7 @@ class OptionOrders(StudyResult):
             f"{losses} of {len(rows)} orders (Holm, {LEVEL:g}).",
             f"{rows[0].method} gives the same answer in every order "
             f"{more_or_less(difference, 'more often than', 'less often than', 'as often as')} the original answers do: "
-            f"{_shares(ours.cf, ours.cs)} against {_shares(original.cf, original.cs)} % (CF/CS).",
+            f"{_shares(*ours)} against {_shares(*original)} % (CF/CS).",
         )
 
     def panels(self) -> Panels | None:
@@ -198,44 +187,35 @@ def study_option_orders(
     for order, table in tables.items():
         if (table.candidate_counts != len(order)).any():
             raise UnpriorError(f"option order {order}: some questions do not have {len(order)} options")
-    rows: list[OrderResult] = []
-    agreements = [_agreement(None, choices, {order: table.original_positions for order, table in tables.items()})]
-    for calibrator in calibrators:
-        decisions = {order: calibrator.predict(table) for order, table in tables.items()}
-        rows += _results(decisions)
-        finals = {order: each.final_positions for order, each in decisions.items()}
-        agreements.append(_agreement(calibrator.epsilon_cs, choices, finals))
-    return OptionOrders(tuple(rows), tuple(agreements))
+    rows = [row for each in calibrators for row in _results(each, tables)]
+    return OptionOrders(
+        tuple(rows), _agreement({order: table.original_positions for order, table in tables.items()}, choices)
+    )
 
 
-def _results(decisions: Mapping[Order, Decisions]) -> list[OrderResult]:
+def _results(calibrator: SelectivePriorCalibrator, tables: Mapping[Order, ScoreTable]) -> list[OrderResult]:
+    decisions = {order: calibrator.predict(table) for order, table in tables.items()}
     changes = {order: [compare(each.table, each, side=side) for side in SIDES] for order, each in decisions.items()}
-    tests = {
-        order: tuple(mcnemar(each.repairs, each.harms).p_value for each in pair) for order, pair in changes.items()
-    }
-    adjusted = iter(holm([p for pair in tests.values() for p in pair]).adjusted)
-    return [
-        OrderResult(
-            each.made_with["epsilon_cs"],
-            each.method,
-            order,
-            _by_side(each.table, correct(each.table, each.table.original_positions)),
-            _by_side(each.table, correct(each.table, each.final_positions)),
-            TradeOff("mc", *changes[order]),
-            tests[order],
-            tuple(next(adjusted) for _ in SIDES),
-        )
-        for order, each in decisions.items()
-    ]
+    raw = [mcnemar(change.repairs, change.harms).p_value for pair in changes.values() for change in pair]
+    tests = zip(raw, holm(raw).adjusted, strict=True)
+    same = _agreement({order: each.final_positions for order, each in decisions.items()}, tables[next(iter(tables))])
+    rows = []
+    for order, each in decisions.items():
+        answers = (each.table.original_positions, each.final_positions)
+        before, after = (_by_side(each.table, correct(each.table, given)) for given in answers)
+        p, holm_p = zip(*(next(tests) for _ in SIDES), strict=True)
+        result = TradeOff("mc", *changes[order])
+        rows.append(OrderResult(calibrator.epsilon_cs, each.method, order, before, after, same, result, p, holm_p))
+    return rows
 
 
-def _agreement(epsilon: float | None, choices: ScoreTable, answers: Mapping[Order, IntArray]) -> OrderAgreement:
+def _agreement(answers: Mapping[Order, IntArray], choices: ScoreTable) -> BySide:
     """How often answers agree in all orders, after letters are mapped back to the original options."""
     meanings = np.stack([np.where(given < 0, -1, np.array(order)[given]) for order, given in answers.items()])
-    return OrderAgreement(epsilon, *_by_side(choices, (meanings == meanings[0]).all(axis=0) & (meanings[0] >= 0)))
+    return _by_side(choices, (meanings == meanings[0]).all(axis=0) & (meanings[0] >= 0))
 
 
-def _by_side(table: ScoreTable, which: BoolArray) -> tuple[Share, Share]:
+def _by_side(table: ScoreTable, which: BoolArray) -> BySide:
     cf, cs = (Share(int((which & side).sum()), int(side.sum())) for side in (table.is_cf, ~table.is_cf))
     return cf, cs
 

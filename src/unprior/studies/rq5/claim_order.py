@@ -111,7 +111,7 @@ def _cells(method: ClaimMethod, exchange: claims.Exchange) -> tuple[str, ...]:
     return (exchange.side.upper(), *chain(*changes), *map(before_after, (exchange.consistent, exchange.right_twice)))
 
 
-def before_after(shares: tuple[Share, Share]) -> str:
+def before_after(shares: tuple[Share, ...]) -> str:
     """Two shares as the paper writes them.
 
     >>> before_after((Share(103, 230), Share(176, 230)))

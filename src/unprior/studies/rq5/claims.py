@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import product
@@ -14,7 +14,7 @@ import numpy as np
 
 from unprior.baselines.controls import ControlResult, run_controls
 from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM, FORMS
-from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.calibration import SelectivePriorCalibrator
 from unprior.errors import UnpriorError
 from unprior.evaluation import Change, Share, compare, mcnemar, pair_bootstrap
 from unprior.evaluation.metrics import correct
@@ -156,30 +156,14 @@ class FittedOnClaims:
     """SPC and the control, both chosen on the same development rows, and what they answer to test rows of all forms."""
 
     calibrator: SelectivePriorCalibrator
-    decisions: Decisions
+    test: ScoreTable
+    spc: IntArray
+    """What SPC answers to the test rows."""
     cfg: ControlResult
-
-    @property
-    def test(self) -> ScoreTable:
-        """Test rows of all forms."""
-        return self.decisions.table
-
-    @property
-    def spc(self) -> IntArray:
-        """What SPC answers."""
-        return self.decisions.final_positions
-
-    @property
-    def names(self) -> dict[str, str]:
-        """SPC and the control as tables and sentences name them, by method."""
-        epsilon = format_limit(self.calibrator.epsilon_cs)
-        return {"spc": self.decisions.method, "cfg-score": f"{self.cfg.label} (ε = {epsilon})"}
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """A sentence that SPC abstains, if it does."""
-        abstains = self.decisions.settings is None
-        return (f"{self.decisions.method} abstains: no setting is feasible on the development rows.",) * abstains
+    names: dict[str, str]
+    """SPC and the control as tables and sentences name them, by method."""
+    warnings: tuple[str, ...]
+    """A sentence that SPC abstains, if it does."""
 
 
 def fit_on_claims(table: ScoreTable, epsilon: float) -> FittedOnClaims:
@@ -187,7 +171,11 @@ def fit_on_claims(table: ScoreTable, epsilon: float) -> FittedOnClaims:
     development, test = in_fitted_form(table, "dev"), table.where(split="test")
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon).fit(development, split=None)
     (cfg,) = run_controls(development, test, calibrator=calibrator, names=["cfg-score"])
-    return FittedOnClaims(calibrator, calibrator.predict(test), cfg)
+    decisions = calibrator.predict(test)
+    names = {"spc": decisions.method, "cfg-score": f"{cfg.label} (ε = {format_limit(epsilon)})"}
+    warnings = (f"{decisions.method} abstains: no setting is feasible on the development rows.",)
+    abstains = decisions.settings is None
+    return FittedOnClaims(calibrator, test, decisions.final_positions, cfg, names, warnings if abstains else ())
 
 
 def claim_options(inputs: StudyInputs) -> dict[str, Any]:
@@ -231,8 +219,8 @@ class Exchange:
     """Before and after correction on one side: what becomes of a pair when the claims change places."""
 
     side: str
-    consistent: tuple[Share, Share]
-    right_twice: tuple[Share, Share]
+    consistent: tuple[Share, ...]
+    right_twice: tuple[Share, ...]
 
     def record(self) -> dict[str, Any]:
         """Plain shares."""
@@ -276,13 +264,11 @@ def claim_effects(
 
 def exchanges(form: ClaimForm, answers: IntArray) -> tuple[Exchange, ...]:
     """Consistency and joint accuracy before and after, by side."""
-    given = (form.table.original_positions, answers)
-
-    def shares(measure: Callable[[IntArray, str], BoolArray], side: str) -> tuple[Share, Share]:
-        before, after = (share_of(measure(each, side)) for each in given)
-        return before, after
-
-    return tuple(Exchange(side, shares(form.consistent, side), shares(form.right_twice, side)) for side in SIDES)
+    given, measures = (form.table.original_positions, answers), (form.consistent, form.right_twice)
+    return tuple(
+        Exchange(side, *(tuple(share_of(measure(each, side)) for each in given) for measure in measures))
+        for side in SIDES
+    )
 
 
 def effect_of(effects: Sequence[ClaimEffect], order: str | None, side: str) -> ClaimEffect:

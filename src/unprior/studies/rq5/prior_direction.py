@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from unprior.baselines.controls import fixed_strength_answers
@@ -80,10 +80,9 @@ class PriorDirection(StudyResult):
               for order, share in zip(CLAIM_ORDERS, self.favours_ordinary, strict=True)),
         ]  # fmt: skip
         return [
-            {"source": source, "side": side, "order": order, "measure": measure, "count": share.count,
-             "total": share.total, "share": share.value}
+            {"source": source, "side": side, "order": order, "measure": measure, **asdict(share), "share": share.value}
             for source, side, order, measure, share in found
-        ]  # fmt: skip
+        ]
 
 
 def study_prior_direction(test: ScoreTable) -> PriorDirection:

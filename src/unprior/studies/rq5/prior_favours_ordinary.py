@@ -110,13 +110,14 @@ def _row(group: PriorGroup) -> Row:
     cf, cs = (claims.effect_of(group.effects, None, side) for side in SIDES)
     name = "Favours ordinary" if group.favours else "Does not favour ordinary"
     share, by_order = format_percent(group.pairs.value), claims.by_order(group.effects, "cf")
+    delta_cf, delta_cs = (format_points(each.change.delta, 2) for each in (cf, cs))
     changes = (
-        format_points(cf.change.delta, 2),
+        delta_cf,
         format_interval(cf.low, cf.high, 2),
-        format_points(cs.change.delta, 2),
+        delta_cs,
+        *(format_repairs(each.change) for each in (cf, cs)),
     )
-    repairs = (format_repairs(cf.change), format_repairs(cs.change))
-    return Row((name, str(group.pairs.count), share, by_order, *changes, *repairs))
+    return Row((name, str(group.pairs.count), share, by_order, *changes))
 
 
 def study_prior_favours(

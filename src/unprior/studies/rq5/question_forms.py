@@ -76,11 +76,10 @@ class QuestionForms(StudyResult):
         """Forms by what becomes of prior, SPC and control."""
         rows = []
         for spc, cfg in zip(self.of("spc"), self.of("cfg-score"), strict=True):
-            changes = [
-                claims.by_order(*each) for each in ((spc.effects, "cf"), (cfg.effects, "cf"), (spc.effects, "cs"))
-            ]
+            of_spc, of_cfg = (claims.by_order(each.effects, "cf") for each in (spc, cfg))
             right_twice = "→".join(format_percent(share.value) for share in spc.exchanges[0].right_twice)
-            rows.append((spc.label, format_percent(spc.reverses.value), *changes, right_twice))
+            rows.append((spc.label, format_percent(spc.reverses.value), of_spc, of_cfg,
+                         claims.by_order(spc.effects, "cs"), right_twice))  # fmt: skip
         return Table.plain(
             f"Transfer of {self.names['spc']} across question forms",
             ("Question form", "Text-only answer reverses (%)", "SPC ΔCF", "CFG ΔCF", "SPC ΔCS",
@@ -140,9 +139,8 @@ def study_question_forms(
         effects = {
             name: claims.claim_effects(form, answers, resamples=resamples, seed=seed) for name, form in by_form.items()
         }
-        adjusted = iter(
-            holm([each.p for of_form in effects.values() for each in of_form if each.p is not None]).adjusted
-        )
+        raw = [each.p for of_form in effects.values() for each in of_form if each.p is not None]
+        adjusted = iter(holm(raw).adjusted)
         for name, form in by_form.items():
             reverses = claims.share_of(form.consistent(prior, "cf"))
             kept = tuple(next(adjusted) for each in effects[name] if each.p is not None)
