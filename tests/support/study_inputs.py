@@ -13,7 +13,7 @@ from small_tables import with_other_answers
 from unprior import ScoreTable, synthesize
 from unprior.baselines.answers import Cost, MethodAnswers, MethodInfo
 from unprior.studies.inputs import FORMS, ORDERS, External, StudyInputs
-from unprior.studies.rq4.option_permutations import read_order
+from unprior.studies.rq4.option_orders import read_order
 from unprior.synthetic import synthesize_claims
 
 

@@ -12,8 +12,13 @@ from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.baselines.controls import run_controls
 from unprior.evaluation import Change
 from unprior.studies.inputs import External
-from unprior.studies.rq4.effects import MeasureChange, MethodEffect
-from unprior.studies.rq4.external import BenchmarkEffects, ExternalBenchmarks, study_external
+from unprior.studies.rq4.external import (
+    BenchmarkEffects,
+    ExternalBenchmarks,
+    MeasureChange,
+    MethodEffect,
+    study_external,
+)
 
 
 @pytest.fixture(scope="module")

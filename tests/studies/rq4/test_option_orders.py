@@ -48,8 +48,8 @@ def test_moved_options_keep_their_meaning(table: ScoreTable, calibrator: Selecti
     assert (original.label, rotated.label) == ("Original", "Rotation 1")
     assert original.result == rotated.result, "the same scores give the same decisions wherever an option stands"
     assert original.after == rotated.after
-    for agreement in result.agreements:
-        assert agreement.cf == agreement.cs == Share(6, 6)
+    for agreement in (result.original_agreement, *(row.agreement for row in result.rows)):
+        assert agreement == (Share(6, 6), Share(6, 6))
 
 
 def test_numbers_against_plain_loops(table: ScoreTable, calibrator: SelectivePriorCalibrator) -> None:
@@ -74,11 +74,11 @@ def test_an_answer_that_moves_with_its_place_does_not_agree(calibrator: Selectiv
         [example(1, side, flat, flat, original, "B") for side, original in (("cf", "A"), ("cs", None))]
     )
     other = ScoreTable.from_rows([example(1, side, flat, flat, "A", "A") for side in ("cf", "cs")])
-    (agreement, *_) = study_option_orders([calibrator], test, {"order-1230": other}).agreements
-    assert (agreement.cf, agreement.cs) == (Share(0, 1), Share(0, 1)), "always A is another option each time"
+    agreement = study_option_orders([calibrator], test, {"order-1230": other}).original_agreement
+    assert agreement == (Share(0, 1), Share(0, 1)), "always A is another option each time"
     moved = ScoreTable.from_rows([example(1, side, flat, flat, "D", "A") for side in ("cf", "cs")])
-    (agreement, *_) = study_option_orders([calibrator], test, {"order-1230": moved}).agreements
-    assert (agreement.cf, agreement.cs) == (Share(1, 1), Share(0, 1)), "what could not be read agrees with none"
+    agreement = study_option_orders([calibrator], test, {"order-1230": moved}).original_agreement
+    assert agreement == (Share(1, 1), Share(0, 1)), "what could not be read agrees with none"
 
 
 def test_a_question_that_is_not_there_is_named(table: ScoreTable, calibrator: SelectivePriorCalibrator) -> None:
@@ -93,8 +93,8 @@ def test_a_question_that_is_not_there_is_named(table: ScoreTable, calibrator: Se
 def test_sentences_follow_the_numbers(table: ScoreTable, calibrator: SelectivePriorCalibrator) -> None:
     result = run(table, calibrator)
     assert "as often as" in result.sentences[-1]
-    less = replace(result.agreements[1], cf=Share(3, 6))
-    assert "less often than" in replace(result, agreements=(result.agreements[0], less)).sentences[-1]
+    less = replace(result.rows[0], agreement=(Share(3, 6), Share(6, 6)))
+    assert "less often than" in replace(result, rows=(less, result.rows[1])).sentences[-1]
     assert "With SPC (uncertainty-aware, ε = 0.10) CF accuracy rises significantly in 0 and" in result.sentences[-2], (
         "six pairs are too few"
     )

@@ -11,7 +11,7 @@ from unprior.studies.rq4.transfer import SIDE_NAMES, subsets
 
 
 def names(benchmark: str, *rows: dict[str, Any]) -> list[str]:
-    return [subset.name for subset in subsets(benchmark, ScoreTable.from_rows(rows))]
+    return [each.subset for each in subsets(benchmark, ScoreTable.from_rows(rows))]
 
 
 def question(pair: int, side: str | None, **more: Any) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def test_subcategories_stand_in_for_a_single_category() -> None:
 
 def test_rows_are_those_of_side_task_and_category() -> None:
     rows = [question(pair, side, category=name) for pair, name in ((1, "a"), (2, "b")) for side in ("cf", "cs")]
-    found = {subset.name: subset.rows.tolist() for subset in subsets("x", ScoreTable.from_rows(rows))}
+    found = {each.subset: chosen.tolist() for each, chosen in subsets("x", ScoreTable.from_rows(rows)).items()}
     assert found == {"CF": [0, 2], "CS": [1, 3], "a CF": [0], "a CS": [1], "b CF": [2], "b CS": [3]}
 
 

@@ -12,7 +12,7 @@ from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.evaluation import PAPER_FAMILIES, Change
 from unprior.studies.by_model import ByModel
 from unprior.studies.inputs import External
-from unprior.studies.rq4.effects import MeasureChange, MethodEffect
+from unprior.studies.rq4.external import MeasureChange, MethodEffect
 from unprior.studies.rq4.transfer import SubsetChange, SubsetTransfer, TransferRow, study_transfer
 
 OWN = few_pairs(development=3)
@@ -112,16 +112,15 @@ def test_answers_of_the_other_benchmark_are_not_looked_at() -> None:
 
 def row(benchmark: str, subset: str, side: str | None, repairs: int, harms: int, p: float) -> TransferRow:
     change = Change(repairs, harms, repairs + harms, 100)
-    effect = MethodEffect(
-        "spc", "SPC", change, (MeasureChange(side or "accuracy", 0.5, 0.5 + change.delta, change.delta, p),)
-    )
+    measured = MeasureChange(side or "accuracy", 0.5, 0.5 + change.delta, change.delta, p)
+    effect = MethodEffect("spc", "SPC (standard, ε = 0.04)", change, (measured,))
     return TransferRow(
         benchmark,
         subset,
         "qa",
         side,
         None,
-        (SubsetChange(0.04, "SPC (standard, ε = 0.04)", effect, 0.0, 0.0, p, p, 2),),
+        (SubsetChange(0.04, effect, 0.0, 0.0, p, p, 2),),
     )
 
 
@@ -152,7 +151,7 @@ def test_families_over_models_are_those_of_one_benchmark_and_limit() -> None:
     models = {name: study_transfer(CALIBRATORS, tables, resamples=2) for name in ("one", "two")}
     adjusted = ByModel(models).adjusted()
     families = Counter(test.family for _, test in adjusted)
-    names = [each.method for each in models["one"].rows[0].changes]
+    names = [each.effect.label for each in models["one"].rows[0].changes]
     assert (
         {families[f"{name} on visual-counterfact"] for name in names} == {PAPER_FAMILIES["visual-counterfact"]} == {4}
     )

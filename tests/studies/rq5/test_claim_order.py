@@ -9,14 +9,12 @@ from claim_tables import hopeless_claims, twelve_claim_pairs
 from small_tables import abstaining_calibrator, twelve_pairs
 from unprior import SelectivePriorCalibrator
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.rq5.claim_effects import (
-    claim_effects,
-    effect_of,
-    exchanges,
-)
 from unprior.studies.rq5.claim_order import STUDY, ClaimOrder, study_claim_order
 from unprior.studies.rq5.claims import (
+    claim_effects,
     claim_forms,
+    effect_of,
+    exchanges,
     fit_on_claims,
 )
 

@@ -13,15 +13,13 @@ from plain_selection import best
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, pair_bootstrap, read_scores
 from unprior.baselines.controls import guided_answers
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.rq5.claim_effects import (
-    claim_effects,
-    effect_of,
-    exchanges,
-)
 from unprior.studies.rq5.claims import (
     CLAIM_SEED,
+    claim_effects,
     claim_forms,
     claim_options,
+    effect_of,
+    exchanges,
     fit_on_claims,
     fitted_form,
     in_fitted_form,

@@ -7,9 +7,10 @@ import pytest
 
 from claim_tables import FORMS, cell, hopeless_claims, twelve_claim_pairs
 from unprior import ScoreTable
-from unprior.studies.rq5.claim_effects import claim_effects, effect_of
 from unprior.studies.rq5.claims import (
+    claim_effects,
     claim_forms,
+    effect_of,
     fit_on_claims,
 )
 from unprior.studies.rq5.prior_favours_ordinary import PriorFavours, study_prior_favours

@@ -10,14 +10,12 @@ from unprior import holm
 from unprior.evaluation import PAPER_FAMILIES
 from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies.by_model import ByModel
-from unprior.studies.rq5.claim_effects import (
+from unprior.studies.rq5.claims import (
     ClaimOrdersDisplay,
     claim_effects,
+    claim_forms,
     effect_of,
     exchanges,
-)
-from unprior.studies.rq5.claims import (
-    claim_forms,
     fit_on_claims,
 )
 from unprior.studies.rq5.question_forms import QuestionForms, study_question_forms

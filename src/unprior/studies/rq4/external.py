@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from unprior.baselines.controls import run_controls
 from unprior.calibration import SelectivePriorCalibrator
+from unprior.evaluation import Change, compare, mcnemar
 from unprior.evaluation.comparison import group_rows
+from unprior.evaluation.metrics import correct
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
+from unprior.scores.schema import SIDES, IntArray
 from unprior.studies.inputs import External
 from unprior.studies.result import StudyResult, format_repairs
-from unprior.studies.rq4.effects import MethodEffect, always_same, method_effect, only_answer
 from unprior.studies.study import Study
-from unprior.tables.format import format_limit, format_points
+from unprior.tables.format import format_limit, format_list, format_points
 from unprior.tables.model import Row, Section, Table
 
 WIDE_CONTROLS = {"selected-strength-gated": "Fixed strength", "learned-rule-fixed": "Learned rule"}
@@ -23,10 +28,108 @@ WIDE_CONTROLS = {"selected-strength-gated": "Fixed strength", "learned-rule-fixe
 PRIMARY_CONTROLS = {"cfg-score": "CFG on scores"}
 """Controls that it carries over at the primary limit."""
 _NAMES = {"cf": "ΔCF", "cs": "ΔCS", "accuracy": "Δaccuracy", "f1": "ΔF1"}
-_CAPTION = (
-    "Points; SPC and the rules with an ε are fitted and selected on SPC's own development pairs alone. Within a "
-    "benchmark, effects that no other row dominates are bold. F1 takes yes as positive."
-)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureChange:
+    """One measure before and after."""
+
+    measure: str
+    """``cf`` and ``cs`` where images are paired; else ``accuracy``, and ``f1`` (yes is positive) for yes/no."""
+    before: float
+    after: float
+    delta: float
+    p: float | None
+    """Exact test of repairs against harms; None for F1."""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodEffect:
+    """What one method does to one task of one benchmark."""
+
+    method: str
+    label: str
+    """The name for people."""
+    change: Change
+    """Over all rows."""
+    effects: tuple[MeasureChange, ...]
+
+    @property
+    def measures(self) -> str:
+        """What is measured, such as ``ΔCF/ΔCS``."""
+        return "/".join(_NAMES[effect.measure] for effect in self.effects)
+
+    @property
+    def deltas(self) -> str:
+        """Changes in points, in the order of the measures."""
+        return "/".join(format_points(effect.delta) for effect in self.effects)
+
+    def counts(self) -> dict[str, int]:
+        """Answers, and how many of them are changed, repaired and harmed."""
+        return {name: getattr(self.change, name) for name in ("total", "changed", "repairs", "harms")}
+
+    def record(self, measure: str, *parts: str) -> dict[str, float | None]:
+        """Parts of one measure as plain numbers; None where it does not apply or is undefined."""
+        found = next((effect for effect in self.effects if effect.measure == measure), None)
+        values = {f"{measure}_{part}": getattr(found, part, None) for part in parts}
+        return {name: None if value is None else finite_or_none(value) for name, value in values.items()}
+
+    def dominates(self, other: MethodEffect) -> bool:
+        """Nowhere worse and somewhere better; undefined measures are left out."""
+        pairs = [(mine.after, theirs.after) for mine, theirs in zip(self.effects, other.effects, strict=True)]
+        defined = [(mine, theirs) for mine, theirs in pairs if not math.isnan(mine) and not math.isnan(theirs)]
+        return all(mine >= theirs for mine, theirs in defined) and any(mine > theirs for mine, theirs in defined)
+
+
+def method_effect(part: ScoreTable, method: str, label: str, answers: IntArray) -> MethodEffect:
+    """Measure answers to the rows of one task against the original answers."""
+    sides = [side for side in SIDES if (part.is_cf == (side == "cf")).any()] if part.is_paired.all() else [None]
+    effects = [_accuracy(part, answers, side) for side in sides]
+    if sides == [None] and all("yes" in candidates for candidates in part.column("candidates")):
+        before, after = _f1(part, part.original_positions), _f1(part, answers)
+        effects.append(MeasureChange("f1", before, after, after - before, None))
+    return MethodEffect(method, label, compare(part, answers, side=None), tuple(effects))
+
+
+def _accuracy(part: ScoreTable, answers: IntArray, side: str | None) -> MeasureChange:
+    rows = np.ones(len(part), dtype=np.bool_) if side is None else part.is_cf == (side == "cf")
+    change = compare(part, answers, side=side)
+    before, after = (float(correct(part, given)[rows].mean()) for given in (part.original_positions, answers))
+    return MeasureChange(side or "accuracy", before, after, change.delta, mcnemar(change.repairs, change.harms).p_value)
+
+
+def _f1(part: ScoreTable, answers: IntArray) -> float:
+    """With yes as the positive answer; NaN where yes is neither given nor right."""
+    given = np.array([name == "yes" for name in part.candidate_names(answers)])
+    right = np.array([name == "yes" for name in part.column("answer")])
+    total = int(given.sum() + right.sum())
+    return 2 * int((given & right).sum()) / total if total else math.nan
+
+
+def only_answer(part: ScoreTable) -> str | None:
+    """The right answer of all rows, if there are several and it is the same in all: always giving it is then enough.
+
+    >>> from unprior import synthesize
+    >>> qa = synthesize(seed=0).where(task="qa")
+    >>> only_answer(qa), only_answer(qa.where(answer="no"))
+    (None, 'no')
+    """
+    answers = {str(answer) for answer in part.column("answer")}
+    return answers.pop() if len(answers) == 1 and len(part) > 1 else None
+
+
+def always_same(places: Mapping[str, str | None]) -> tuple[str, ...]:
+    """A sentence about the benchmarks and tasks where one answer is always right; none if there are none.
+
+    >>> always_same({"conflictvis MC": None, "conflictvis QA": "yes"})
+    ('All right answers of conflictvis QA are “yes”, so a gain there may only show a bias towards that answer.',)
+    """
+    return tuple(
+        f"All right answers of {format_list([place for place, each in places.items() if each == answer])} are "
+        f"“{answer}”, so a gain there may only show a bias towards that answer."
+        for answer in dict.fromkeys(places.values())
+        if answer is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,51 +173,37 @@ class ExternalBenchmarks(StudyResult):
 
     rows: tuple[BenchmarkEffects, ...]
 
-    @property
-    def methods(self) -> dict[str, str]:
-        """Names for people of all methods, by name."""
-        return {each.method: each.label for row in self.rows for each in row.methods}
-
     def records(self) -> list[dict[str, Any]]:
         """One record per benchmark, task and method; measures that do not apply are None."""
-        records = []
-        for row in self.rows:
-            for each in row.methods:
-                record: dict[str, Any] = {
-                    "benchmark": row.benchmark, "task": row.task, "own": row.own, "method": each.method,
-                    "label": each.label, "total": each.change.total, "changed": each.change.changed,
-                    "repairs": each.change.repairs, "harms": each.change.harms,
-                    "nondominated": each.method in row.nondominated, "only_answer": row.only_answer,
-                }  # fmt: skip
-                effects = {effect.measure: effect for effect in each.effects}
-                for measure in _NAMES:
-                    found = effects.get(measure)
-                    for part in ("before", "after", "delta", "p"):
-                        value = None if found is None else getattr(found, part)
-                        record[f"{measure}_{part}"] = None if value is None else finite_or_none(value)
-                records.append(record)
-        return records
+        return [
+            {"benchmark": row.benchmark, "task": row.task, "own": row.own, "method": each.method, "label": each.label}
+            | each.counts()
+            | {"nondominated": each.method in row.nondominated, "only_answer": row.only_answer}
+            | {name: value for measure in _NAMES
+               for name, value in each.record(measure, "before", "after", "delta", "p").items()}
+            for row in self.rows
+            for each in row.methods
+        ]  # fmt: skip
 
     @property
     def table(self) -> Table:
         """By benchmark and method: answers changed, repairs and harms, and effects; nondominated ones bold."""
         sections = []
         for row in self.rows:
-            fitted = ", where SPC was fitted" if row.own else ""
-            heading = f"{row.name}{fitted}: {_measures(row.methods[0])} of {row.methods[0].change.total} answers"
+            first, fitted = row.methods[0], ", where SPC was fitted" if row.own else ""
             lines = tuple(
-                Row(
-                    (each.label, str(each.change.changed), format_repairs(each.change), _deltas(each)),
-                    bold_cells=(3,) if each.method in row.nondominated else (),
-                )
+                Row((each.label, str(each.change.changed), format_repairs(each.change), each.deltas),
+                    bold_cells=(3,) if each.method in row.nondominated else ())
                 for each in row.methods
-            )
-            sections.append(Section(heading, lines))
+            )  # fmt: skip
+            sections.append(Section(f"{row.name}{fitted}: {first.measures} of {first.change.total} answers", lines))
         return Table(
             "Performance on other benchmarks",
             ("Method", "Changed", "Repairs/harms", "Effect"),
             tuple(sections),
-            " ".join((_CAPTION, *self._always_same)),
+            "Points; SPC and the rules with an ε are fitted and selected on SPC's own development pairs alone. Within "
+            "a benchmark, effects that no other row dominates are bold. F1 takes yes as positive."
+            + "".join(f" {sentence}" for sentence in self._always_same),
         )
 
     @property
@@ -127,28 +216,18 @@ class ExternalBenchmarks(StudyResult):
         others = [row for row in self.rows if not row.own]
         if not others:
             return ("There are no other benchmarks.",)
-        sentences = []
-        first, label = next(iter(self.methods.items()))
-        for row in others:
-            found = row.of(first)
-            assert found is not None  # SPC answers everywhere
-            sentences.append(
-                f"On {row.name}, {label} changes {found.change.changed} of {found.change.total} "
-                f"answers (repairs/harms {format_repairs(found.change)}, {_measures(found)} {_deltas(found)})."
-            )
-        versions = [name for name in self.methods if name.startswith("spc-")]
-        for name in (name for name in self.methods if name not in versions):
+        sentences = [
+            f"On {row.name}, {spc.label} changes {spc.change.changed} of {spc.change.total} answers (repairs/harms "
+            f"{format_repairs(spc.change)}, {spc.measures} {spc.deltas})."
+            for row in others
+            for spc in row.methods[:1]
+        ]
+        methods = dict.fromkeys(each.method for row in self.rows for each in row.methods)
+        versions = [name for name in methods if name.startswith("spc-")]
+        for name in (name for name in methods if name not in versions):
             same_limit = (version for version in versions if name.endswith(version.removeprefix("spc")))
-            sentences.append(_beside(others, next(same_limit, first), name))
+            sentences.append(_beside(others, next(same_limit, versions[0]), name))
         return (*filter(None, sentences), *self._always_same)
-
-
-def _measures(found: MethodEffect) -> str:
-    return "/".join(_NAMES[effect.measure] for effect in found.effects)
-
-
-def _deltas(found: MethodEffect) -> str:
-    return "/".join(format_points(effect.delta) for effect in found.effects)
 
 
 def _beside(rows: Sequence[BenchmarkEffects], spc: str, other: str) -> str:
@@ -199,9 +278,8 @@ def study_external(
             ]
             if development is not None:
                 effects += _control_effects(calibrators, development, part)
-            effects += [
-                method_effect(part, each.info.name, each.info.label, each.answers[chosen]) for each in baselines
-            ]
+            for each in baselines:
+                effects.append(method_effect(part, each.info.name, each.info.label, each.answers[chosen]))
             rows.append(BenchmarkEffects(benchmark, str(task), external is own, tuple(effects), only_answer(part)))
     return ExternalBenchmarks(tuple(rows))
 

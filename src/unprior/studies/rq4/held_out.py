@@ -11,7 +11,7 @@ from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.scores.table import concatenate
 from unprior.studies.common.resplit import held_out_folds
-from unprior.studies.common.trade_off import TradeOff, trade_off_panels, trade_offs
+from unprior.studies.common.trade_off import TradeOff, changes_by_task, trade_off_panels, trade_offs
 from unprior.studies.result import StudyResult, format_repairs
 from unprior.studies.study import Study
 from unprior.tables.format import format_list
@@ -61,57 +61,44 @@ class HeldOut(StudyResult):
 
     def records(self) -> list[dict[str, Any]]:
         """One record per fold and task, the pooled ones first with no name."""
-        about = {"by": self.by, "epsilon": self.epsilon}
-        rows: list[dict[str, Any]] = [
-            about | {"held_out": None, "development_pairs": None, "abstains": None} | result.record()
-            for result in self.pooled
+        folds = ((fold.name, fold.development_pairs, fold.abstains, fold.tasks) for fold in self.folds)
+        return [
+            {"by": self.by, "epsilon": self.epsilon, "held_out": name, "development_pairs": pairs, "abstains": abstains}
+            | result.record()
+            for name, pairs, abstains, results in ((None, None, None, self.pooled), *folds)
+            for result in results
         ]
-        for fold in self.folds:
-            named = {"held_out": fold.name, "development_pairs": fold.development_pairs, "abstains": fold.abstains}
-            rows += [about | named | result.record() for result in fold.tasks]
-        return rows
 
     @property
     def table(self) -> Table:
         """Changes with their repairs and harms, by what was held out."""
-        columns = [f"Held-out {self.by}"]
-        for task in self.tasks:
-            columns += [f"{task.upper()} ΔCF/ΔCS", f"{task.upper()} repairs/harms (CF; CS)"]
+        measures = ("ΔCF/ΔCS", "repairs/harms (CF; CS)")
+        columns = (f"Held-out {self.by}", *(f"{task.upper()} {name}" for task in self.tasks for name in measures))
         rows = [Row(self._cells(fold.name, fold.tasks)) for fold in self.folds]
         return Table(
             f"Generalisation of {self.method} to each {self.by} left out of development",
-            tuple(columns),
+            columns,
             (Section(None, (*rows, Row(self._cells("All together", self.pooled), bold=True))),),
             f"{self.method}; changes in points of accuracy. Every row is fitted without development pairs of its "
             f"{self.by} and tested on that alone; the last row counts all of these answers.",
         )
 
     def _cells(self, name: str, results: tuple[TradeOff, ...]) -> tuple[str, ...]:
-        by_task = {result.task: result for result in results}
-        cells = [name]
-        for task in self.tasks:
-            result = by_task.get(task)
-            if result is None:
-                cells += ["–", "–"]
-            else:
-                cells += [result.changes, f"{format_repairs(result.cf)}; {format_repairs(result.cs)}"]
-        return tuple(cells)
+        cells = {each.task: (each.changes, f"{format_repairs(each.cf)}; {format_repairs(each.cs)}") for each in results}
+        return (name, *(cell for task in self.tasks for cell in cells.get(task, ("–", "–"))))
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The pooled result, and in how many folds repair generalises."""
-        pooled = format_list([f"{each.changes} on {each.task.upper()}" for each in self.pooled])
         plural = "categories" if self.by == "category" else "subcategories"
         sentences = [
-            f"Fitted without the {self.by} it is tested on, {self.method} changes CF/CS accuracy by {pooled} (points) "
-            f"over {len(self.folds)} {plural}."
+            f"Fitted without the {self.by} it is tested on, {self.method} changes CF/CS accuracy by "
+            f"{changes_by_task(self.pooled)} (points) over {len(self.folds)} {plural}."
         ]
         for task in self.tasks:
             gains = np.sign([result.cf.repairs - result.cf.harms for result in self.of(task)])
-            counts = {
-                word: int((gains == sign).sum()) for word, sign in (("rises", 1), ("does not change", 0), ("falls", -1))
-            }
-            found = [f"{word} in {count}" for word, count in counts.items() if count]
+            words = {"rises": 1, "does not change": 0, "falls": -1}
+            found = [f"{word} in {(gains == sign).sum()}" for word, sign in words.items() if sign in gains]
             where = f"{format_list(found)} of {len(gains)}" if len(found) > 1 else found[0].replace(" in ", " in all ")
             sentences.append(f"{task.upper()} accuracy on counterfactual images {where} {plural}.")
         abstaining = sum(fold.abstains for fold in self.folds)

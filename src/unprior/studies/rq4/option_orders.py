@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unprior.calibration import Decisions, SelectivePriorCalibrator
+import numpy as np
+
+from unprior.calibration import SelectivePriorCalibrator
 from unprior.errors import UnpriorError
 from unprior.evaluation import Share, compare, holm, mcnemar
 from unprior.evaluation.metrics import correct
 from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
-from unprior.scores.schema import SIDES
+from unprior.scores.schema import SIDES, BoolArray, IntArray
 from unprior.studies.by_model import LEVEL
 from unprior.studies.common.trade_off import TradeOff, trade_off_panels
+from unprior.studies.common.variants import more_or_less
 from unprior.studies.inputs import ORDERS
 from unprior.studies.result import StudyResult, Test
-from unprior.studies.rq4.option_permutations import (
-    Order,
-    OrderAgreement,
-    agreement,
-    aligned,
-    order_label,
-    read_order,
-    shares_by_side,
-)
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
+
+Order = tuple[int, ...]
+"""Which old option stands at each new place."""
+BySide = tuple[Share, Share]
+"""Of CF and CS images."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +37,17 @@ class OrderResult:
     epsilon: float
     method: str
     """SPC with its version and ε."""
-    order: tuple[int, ...]
-    """Which old option stands at each new place."""
-    before: tuple[Share, Share]
-    """Right original answers on CF and CS images."""
-    after: tuple[Share, Share]
+    order: Order
+    before: BySide
+    """Right original answers."""
+    after: BySide
     """Right answers of SPC."""
+    agreement: BySide
+    """Questions whose answer by SPC means the same in every order; equal for all orders under one ε."""
     result: TradeOff
-    p: tuple[float, float]
+    p: tuple[float, ...]
     """Exact tests on CF and CS images."""
-    holm_p: tuple[float, float]
+    holm_p: tuple[float, ...]
     """Adjusted over all orders and both sides."""
 
     @property
@@ -64,13 +64,13 @@ class OptionOrders(StudyResult):
     >>> table = synthesize(seed=0)
     >>> calibrator = SelectivePriorCalibrator(epsilon_cs=0.1, uncertainty=True).fit(table)
     >>> result = study_option_orders([calibrator], table.where(split="test"), {})
-    >>> [row.label for row in result.rows], result.agreements[0].cf.value
+    >>> [row.label for row in result.rows], result.original_agreement[0].value
     (['Original'], 1.0)
     """
 
     rows: tuple[OrderResult, ...]
-    agreements: tuple[OrderAgreement, ...]
-    """Of the original answers first."""
+    original_agreement: BySide
+    """Questions whose original answer means the same in every order."""
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -81,9 +81,10 @@ class OptionOrders(StudyResult):
         """All orders under one ε."""
         return tuple(row for row in self.rows if row.epsilon == epsilon)
 
-    def spread(self, epsilon: float, side: str = "cf") -> float:
-        """Largest difference of SPC's accuracy between two orders under one ε."""
-        return _range(row.after[SIDES.index(side)].value for row in self.of(epsilon))
+    def spread(self, epsilon: float, side: str = "cf", *, after: bool = True) -> float:
+        """Largest difference of accuracy between two orders under one ε, of SPC or of the original answers."""
+        shares = [(row.after if after else row.before)[SIDES.index(side)].value for row in self.of(epsilon)]
+        return max(shares) - min(shares)
 
     def tests(self) -> tuple[Test, ...]:
         """Every order and side; a family is one ε, as in the paper."""
@@ -96,17 +97,15 @@ class OptionOrders(StudyResult):
     def records(self) -> list[dict[str, Any]]:
         """One record per ε and order; agreement and spread are over all orders, so the same for all of one ε."""
         records: list[dict[str, Any]] = []
-        original = self.agreements[0]
         for row in self.rows:
-            ours = self._agreement(row.epsilon)
             record = {"epsilon": row.epsilon, "order": "".join(map(str, row.order)), "label": row.label}
             record |= row.result.record()
             for place, side in enumerate(SIDES):
                 record |= {
                     f"{side}_before": row.before[place].value, f"{side}_after": row.after[place].value,
                     f"{side}_p": row.p[place], f"{side}_holm_p": row.holm_p[place],
-                    f"{side}_original_agreement": getattr(original, side).value,
-                    f"{side}_spc_agreement": getattr(ours, side).value,
+                    f"{side}_original_agreement": self.original_agreement[place].value,
+                    f"{side}_spc_agreement": row.agreement[place].value,
                     f"{side}_spread": self.spread(row.epsilon, side),
                 }  # fmt: skip
             records.append(record)
@@ -117,20 +116,13 @@ class OptionOrders(StudyResult):
         """Accuracies by order under the first ε, and how often answers agree."""
         shown = self.of(self.epsilons[0])
         rows = tuple(
-            Row(
-                (
-                    row.label,
-                    _shares(*row.before),
-                    _shares(*row.after),
-                    row.result.changes,
-                    "/".join(f"{p:.3g}" for p in row.holm_p),
-                )
-            )
+            Row((row.label, _shares(*row.before), _shares(*row.after), row.result.changes,
+                 "/".join(f"{p:.3g}" for p in row.holm_p)))
             for row in shown
-        )
-        original, ours = self.agreements[0], self._agreement(shown[0].epsilon)
-        change = format_changes(ours.cf.value - original.cf.value, ours.cs.value - original.cs.value)
-        same = Row(("All orders", _shares(original.cf, original.cs), _shares(ours.cf, ours.cs), change, "–"))
+        )  # fmt: skip
+        original, ours = self.original_agreement, shown[0].agreement
+        cf, cs = (after.value - before.value for before, after in zip(original, ours, strict=True))
+        same = Row(("All orders", _shares(*original), _shares(*ours), format_changes(cf, cs), "–"))
         return Table(
             f"Multiple choice with the options in other orders, {shown[0].method}",
             ("Order", "Original CF/CS (%)", "SPC CF/CS (%)", "ΔCF/ΔCS", "Holm p CF/CS"),
@@ -139,40 +131,35 @@ class OptionOrders(StudyResult):
             f"comparisons. An answer that could not be read agrees with none.",
         )
 
-    def _agreement(self, epsilon: float) -> OrderAgreement:
-        return next(each for each in self.agreements if each.epsilon == epsilon)
-
     @property
     def sentences(self) -> tuple[str, ...]:
         """How far the gain moves with the order, what is significant, and what happens to agreement."""
-        sentences = []
+        first, sentences, spreads = self.epsilons[0], [], {}
         for epsilon in self.epsilons:
             rows = self.of(epsilon)
-            cf, cs = (_between([getattr(row.result, side).delta for row in rows]) for side in SIDES)
+            cf, cs = (sorted(getattr(row.result, side).delta for row in rows) for side in SIDES)
             sentences.append(
-                f"With {rows[0].method} the CF changes of {len(rows)} orders are between {cf} points, the CS changes "
-                f"between {cs}."
+                f"With {rows[0].method} the CF changes of {len(rows)} orders are between {format_points(cf[0])} and "
+                f"{format_points(cf[-1])} points, the CS changes between {format_points(cs[0])} and "
+                f"{format_points(cs[-1])}."
             )
-        rows = self.of(self.epsilons[0])
-        method = rows[0].method
-        spreads = {self.of(epsilon)[0].method: self.spread(epsilon) for epsilon in self.epsilons}
-        spreads["the original answers"] = _range(row.before[0].value for row in rows)
+            spreads[rows[0].method] = self.spread(epsilon)
+        spreads["the original answers"] = self.spread(first, after=False)
         differences = [f"{100 * spread:.1f} points with {name}" for name, spread in spreads.items()]
-        sentences.append(f"Between two orders, CF accuracy differs by at most {format_list(differences)}.")
+        rows = self.of(first)
         gains = sum(row.result.cf.delta > 0 and row.holm_p[0] <= LEVEL for row in rows)
         losses = sum(row.result.cs.delta < 0 and row.holm_p[1] <= LEVEL for row in rows)
-        sentences.append(
-            f"With {method} CF accuracy rises significantly in {gains} and CS accuracy falls significantly in {losses} "
-            f"of {len(rows)} orders (Holm, {LEVEL:g})."
+        original, ours = self.original_agreement, rows[0].agreement
+        difference = sum(share.count for share in ours) - sum(share.count for share in original)
+        return (
+            *sentences,
+            f"Between two orders, CF accuracy differs by at most {format_list(differences)}.",
+            f"With {rows[0].method} CF accuracy rises significantly in {gains} and CS accuracy falls significantly in "
+            f"{losses} of {len(rows)} orders (Holm, {LEVEL:g}).",
+            f"{rows[0].method} gives the same answer in every order "
+            f"{more_or_less(difference, 'more often than', 'less often than', 'as often as')} the original answers do: "
+            f"{_shares(*ours)} against {_shares(*original)} % (CF/CS).",
         )
-        original, ours = self.agreements[0], self._agreement(self.epsilons[0])
-        difference = ours.cf.count + ours.cs.count - original.cf.count - original.cs.count
-        word = "less often than" if difference < 0 else "more often than" if difference > 0 else "as often as"
-        sentences.append(
-            f"{method} gives the same answer in every order {word} the original answers do: "
-            f"{_shares(ours.cf, ours.cs)} against {_shares(original.cf, original.cs)} % (CF/CS)."
-        )
-        return tuple(sentences)
 
     def panels(self) -> Panels | None:
         """ΔCF and ΔCS of every order under the first ε."""
@@ -200,46 +187,82 @@ def study_option_orders(
     for order, table in tables.items():
         if (table.candidate_counts != len(order)).any():
             raise UnpriorError(f"option order {order}: some questions do not have {len(order)} options")
-    rows: list[OrderResult] = []
-    agreements = [agreement(None, choices, {order: table.original_positions for order, table in tables.items()})]
-    for calibrator in calibrators:
-        decisions = {order: calibrator.predict(table) for order, table in tables.items()}
-        rows += _results(decisions)
-        finals = {order: each.final_positions for order, each in decisions.items()}
-        agreements.append(agreement(calibrator.epsilon_cs, choices, finals))
-    return OptionOrders(tuple(rows), tuple(agreements))
+    rows = [row for each in calibrators for row in _results(each, tables)]
+    return OptionOrders(
+        tuple(rows), _agreement({order: table.original_positions for order, table in tables.items()}, choices)
+    )
 
 
-def _results(decisions: Mapping[Order, Decisions]) -> list[OrderResult]:
+def _results(calibrator: SelectivePriorCalibrator, tables: Mapping[Order, ScoreTable]) -> list[OrderResult]:
+    decisions = {order: calibrator.predict(table) for order, table in tables.items()}
     changes = {order: [compare(each.table, each, side=side) for side in SIDES] for order, each in decisions.items()}
-    tests = [mcnemar(change.repairs, change.harms).p_value for pair in changes.values() for change in pair]
-    adjusted = holm(tests).adjusted
-    return [
-        OrderResult(
-            each.made_with["epsilon_cs"],
-            each.method,
-            order,
-            shares_by_side(each.table, correct(each.table, each.table.original_positions)),
-            shares_by_side(each.table, correct(each.table, each.final_positions)),
-            TradeOff("mc", *changes[order]),
-            (tests[2 * place], tests[2 * place + 1]),
-            (adjusted[2 * place], adjusted[2 * place + 1]),
-        )
-        for place, (order, each) in enumerate(decisions.items())
-    ]
+    raw = [mcnemar(change.repairs, change.harms).p_value for pair in changes.values() for change in pair]
+    tests = zip(raw, holm(raw).adjusted, strict=True)
+    same = _agreement({order: each.final_positions for order, each in decisions.items()}, tables[next(iter(tables))])
+    rows = []
+    for order, each in decisions.items():
+        answers = (each.table.original_positions, each.final_positions)
+        before, after = (_by_side(each.table, correct(each.table, given)) for given in answers)
+        p, holm_p = zip(*(next(tests) for _ in SIDES), strict=True)
+        result = TradeOff("mc", *changes[order])
+        rows.append(OrderResult(calibrator.epsilon_cs, each.method, order, before, after, same, result, p, holm_p))
+    return rows
 
 
-def _range(values: Iterable[float]) -> float:
-    found = list(values)
-    return max(found) - min(found)
+def _agreement(answers: Mapping[Order, IntArray], choices: ScoreTable) -> BySide:
+    """How often answers agree in all orders, after letters are mapped back to the original options."""
+    meanings = np.stack([np.where(given < 0, -1, np.array(order)[given]) for order, given in answers.items()])
+    return _by_side(choices, (meanings == meanings[0]).all(axis=0) & (meanings[0] >= 0))
 
 
-def _between(deltas: Sequence[float]) -> str:
-    return f"{format_points(min(deltas))} and {format_points(max(deltas))}"
+def _by_side(table: ScoreTable, which: BoolArray) -> BySide:
+    cf, cs = (Share(int((which & side).sum()), int(side.sum())) for side in (table.is_cf, ~table.is_cf))
+    return cf, cs
 
 
 def _shares(cf: Share, cs: Share) -> str:
     return f"{format_percent(cf.value)}/{format_percent(cs.value)}"
+
+
+def order_label(order: Order) -> str:
+    """The paper's name of an order.
+
+    >>> [order_label(order) for order in ((0, 1, 2, 3), (1, 2, 3, 0), (2, 3, 0, 1), (3, 2, 1, 0), (1, 0, 2, 3))]
+    ['Original', 'Rotation 1', 'Rotation 2', 'Reversal', 'B, A, C, D']
+    """
+    places = list(range(len(order)))
+    for turns in places:
+        if list(order) == places[turns:] + places[:turns]:
+            return f"Rotation {turns}" if turns else "Original"
+    return "Reversal" if list(order) == places[::-1] else ", ".join("ABCDEFGHIJ"[old] for old in order)
+
+
+def read_order(name: str) -> Order:
+    """Which old option stands at each new place, from a name such as ``order-1230``.
+
+    >>> read_order("order-1230")
+    (1, 2, 3, 0)
+    """
+    order = tuple(int(place) for place in name.rpartition("-")[2] if place.isdigit())
+    if not order or sorted(order) != list(range(len(order))):
+        raise UnpriorError(f"{name!r} does not name an order of options; it is called like order-1230")
+    return order
+
+
+def aligned(choices: ScoreTable, other: ScoreTable, name: str) -> ScoreTable:
+    """Rows of another order in the order of the original questions."""
+
+    def keys(table: ScoreTable) -> list[tuple[Any, ...]]:
+        return list(zip(*(table.column(column) for column in ("pair_id", "side", "example_id")), strict=True))
+
+    places = {key: place for place, key in enumerate(keys(other))}
+    lacking = [key for key in keys(choices) if key not in places]
+    if lacking:
+        raise UnpriorError(
+            f"{name}: {len(lacking)} of {len(choices)} test questions are not there (first: pair {lacking[0][0]}, "
+            f"{lacking[0][1]}); prepare the order again from the same benchmark"
+        )
+    return other.take(np.array([places[key] for key in keys(choices)]))
 
 
 STUDY = Study(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,16 +67,12 @@ class RepeatedSplits(StudyResult):
     def records(self) -> list[dict[str, Any]]:
         """One record per split and task."""
         return [
-            {
-                "seed": split.seed,
-                "epsilon": self.epsilon,
-                "development_pairs": split.development_pairs,
-                "abstains": split.abstains,
-            }
+            {"seed": split.seed, "epsilon": self.epsilon, "development_pairs": split.development_pairs,
+             "abstains": split.abstains}
             | result.record()
             for split in self.splits
             for result in split.tasks
-        ]
+        ]  # fmt: skip
 
     @property
     def table(self) -> Table:
@@ -97,13 +94,12 @@ class RepeatedSplits(StudyResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """In how many splits there is repair, and how much results vary."""
-        results = [result for split in self.splits for result in split.tasks]
-        positive = sum(result.cf.delta > 0 for result in results)
+        gains = [result.cf.delta > 0 for split in self.splits for result in split.tasks]
         means = format_list([f"{each.cf.shown()} on {each.task.upper()}" for each in self.summary])
         lost = [f"in {sum(result.cs.delta < 0 for result in self.of(each.task)) or 'none'} on {each.task.upper()}"
                 for each in self.summary]  # fmt: skip
         return (
-            f"{'All' if positive == len(results) else f'{positive} of'} {len(results)} CF changes of {self.method} "
+            f"{'All' if all(gains) else f'{sum(gains)} of'} {len(gains)} CF changes of {self.method} "
             f"over {len(self.splits)} splits are positive; mean ± standard deviation is {means}.",
             f"Of the {len(self.splits)} splits, CS accuracy falls {format_list(lost)}.",
         )
@@ -118,7 +114,6 @@ class SplitsDisplay(Display):
     """One task: every split as a dot, their mean with one standard deviation as a cross.
 
     >>> from unprior import synthesize
-    >>> from unprior.studies.rq4.repeated_splits import study_repeated_splits
     >>> results = study_repeated_splits(synthesize(seed=0), seeds=(0, 1))
     >>> len(SplitsDisplay.from_results(results, task="mc").points)
     2
@@ -136,26 +131,19 @@ class SplitsDisplay(Display):
         points = tuple((100 * result.cs.delta, 100 * result.cf.delta) for result in results.of(task))
         summary = next(each for each in results.summary if each.task == task)
         mean = (100 * summary.cs.mean, 100 * summary.cf.mean)
+        across, up = (0.0 if math.isnan(each.deviation) else 100 * each.deviation for each in (summary.cs, summary.cf))
         with style.applied():
             axes = ax or style.new_axes(4.0, 3.4)
-            display = cls(axes_=axes, style=style, points=points, mean=mean)
-            display._draw(task, results.method, summary)
-        return display
-
-    def _draw(self, task: str, method: str, summary: TaskSpread) -> None:
-        axes, style = self.axes_, self.style
-        axes.axhline(0, color=style.quiet, linewidth=0.8)
-        axes.axvline(0, color=style.quiet, linewidth=0.8)
-        across, up = zip(*self.points, strict=True)
-        axes.plot(across, up, "o", color=style.method, markersize=6, alpha=0.75, markeredgecolor=style.paper,
-                  label=f"{method}, one split", zorder=3)  # fmt: skip
-        deviations = [0.0 if each.deviation != each.deviation else 100 * each.deviation
-                      for each in (summary.cs, summary.cf)]  # fmt: skip
-        axes.errorbar(*self.mean, xerr=deviations[0], yerr=deviations[1], color=style.control, linewidth=1.6,
-                      capsize=3, label="mean ± std", zorder=4)  # fmt: skip
-        axes.margins(0.12)
-        axes.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=1)
+            axes.axhline(0, color=style.quiet, linewidth=0.8)
+            axes.axvline(0, color=style.quiet, linewidth=0.8)
+            axes.plot(*zip(*points, strict=True), "o", color=style.method, markersize=6, alpha=0.75,
+                      markeredgecolor=style.paper, label=f"{results.method}, one split", zorder=3)  # fmt: skip
+            axes.errorbar(*mean, xerr=across, yerr=up, color=style.control, linewidth=1.6, capsize=3,
+                          label="mean ± std", zorder=4)  # fmt: skip
+            axes.margins(0.12)
+            axes.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=1)
+        return cls(axes_=axes, style=style, points=points, mean=mean)
 
 
 def study_repeated_splits(
@@ -166,19 +154,16 @@ def study_repeated_splits(
     As many are drawn as the table's own split has at most in a subcategory; in the paper these are five.
     """
     full_benchmark = outline_by_subcategory(table)
-    own = Counter(
-        subcategory for _, subcategory in {(e.pair_id, e.subcategory) for e in full_benchmark if e.split == DEV}
-    )
-    per_subcategory = max(own.values())
+    pairs = {(example.pair_id, example.subcategory) for example in full_benchmark if example.split == DEV}
+    per_subcategory = max(Counter(subcategory for _, subcategory in pairs).values())
     splits = []
     for seed in seeds:
         drawn = fold(table, split_by_seed(full_benchmark, seed, per_subcategory))
         decisions = drawn.decisions(epsilon, uncertainty=True)
         results = trade_offs(drawn.test, decisions)
         splits.append(SplitResult(seed, drawn.development_pairs, decisions.settings is None, results))
-    return RepeatedSplits(
-        epsilon, decisions.method, per_subcategory, len({each.subcategory for each in full_benchmark}), tuple(splits)
-    )
+    subcategories = len({example.subcategory for example in full_benchmark})
+    return RepeatedSplits(epsilon, decisions.method, per_subcategory, subcategories, tuple(splits))
 
 
 STUDY = Study(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,67 +20,57 @@ from unprior.studies.by_model import LEVEL
 from unprior.studies.inputs import External
 from unprior.studies.result import StudyResult, Test, format_repairs
 from unprior.studies.rq2.significance import format_p
-from unprior.studies.rq4.effects import MeasureChange, MethodEffect, always_same, method_effect, only_answer
+from unprior.studies.rq4.external import MethodEffect, always_same, method_effect, only_answer
 from unprior.studies.study import Study
 from unprior.tables.format import format_limit, format_list
 from unprior.tables.model import Row, Section, Table
 
 SIDE_NAMES = {"hallusionbench": {"cf": "Hard", "cs": "Easy"}, "popev2": {"cf": "Absent", "cs": "Present"}}
 """Benchmarks that have words of their own for the two sides of a pair."""
-_MIN_CATEGORIES, _MAX_CATEGORIES = 2, 6
+_MAX_CATEGORIES = 6
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Subset:
     """Some rows of a benchmark."""
 
-    name: str
+    benchmark: str
+    subset: str
     """Such as ``MC CF``, ``Hard`` or ``color CS``."""
     task: str
     side: str | None
     """None where images are not paired."""
     category: str | None
     """None in a subset of all categories."""
-    rows: IntArray
 
 
-def subsets(benchmark: str, table: ScoreTable) -> tuple[Subset, ...]:
-    """Sides of every paired task, other tasks as a whole; then the same by category where there are two to six.
+def subsets(benchmark: str, table: ScoreTable) -> dict[Subset, IntArray]:
+    """Rows of the sides of every paired task, other tasks as a whole; then by category where there are two to six.
 
     >>> from unprior import synthesize
-    >>> [subset.name for subset in subsets("popev2", synthesize(seed=0).where(task="qa"))][:3]
+    >>> [each.subset for each in subsets("popev2", synthesize(seed=0).where(task="qa"))][:3]
     ['Absent', 'Present', 'Attribute Anomalies Absent']
     """
-    every = np.ones(len(table), dtype=np.bool_)
-    return tuple(
-        subset
-        for category, rows in ((None, every), *_categories(table))
-        for subset in _by_task(benchmark, table, category, rows)
-    )
-
-
-def _by_task(benchmark: str, table: ScoreTable, category: str | None, within: BoolArray) -> Iterator[Subset]:
-    tasks = group_rows(table, "task")
-    for (task,), of_task in tasks.items():
-        paired = bool(table.is_paired[of_task].all())
-        chosen = of_task[within[of_task]]
-        for side in SIDES if paired else (None,):
-            rows = chosen if side is None else chosen[table.is_cf[chosen] == (side == "cf")]
-            if len(rows):
+    tasks, found = group_rows(table, "task"), {}
+    for category, within in ((None, np.ones(len(table), dtype=np.bool_)), *_categories(table)):
+        for (task,), of_task in tasks.items():
+            chosen = of_task[within[of_task]]
+            for side in SIDES if table.is_paired[of_task].all() else (None,):
+                rows = chosen if side is None else chosen[table.is_cf[chosen] == (side == "cf")]
                 word = None if side is None else SIDE_NAMES.get(benchmark, {}).get(side, side.upper())
                 words = [str(task).upper() if len(tasks) > 1 else None, category, word]
-                yield Subset(" ".join(filter(None, words)) or "All", str(task), side, category, rows)
+                name = " ".join(filter(None, words)) or "All"
+                found[Subset(benchmark, name, str(task), side, category)] = rows
+    return {subset: rows for subset, rows in found.items() if len(rows)}
 
 
 def _categories(table: ScoreTable) -> list[tuple[str, BoolArray]]:
-    """Categories, or the subcategories of a single one, if they are neither too few nor too many."""
+    """Categories, or the subcategories of a single one, if there are not too many."""
     for column in ("category", "subcategory"):
         values = np.array([str(value or "") for value in table.column(column)])
         names = sorted(set(values.tolist()) - {""})
         if len(names) > 1:
-            return (
-                [(name, values == name) for name in names] if _MIN_CATEGORIES <= len(names) <= _MAX_CATEGORIES else []
-            )
+            return [(name, values == name) for name in names] if len(names) <= _MAX_CATEGORIES else []
     return []
 
 
@@ -89,10 +79,8 @@ class SubsetChange:
     """What SPC with one limit does to one subset."""
 
     epsilon: float
-    method: str
-    """SPC with its version and ε."""
     effect: MethodEffect
-    """Accuracy first; F1 follows where it is reported."""
+    """Of SPC with its version and ε; accuracy first, F1 follows where it is reported."""
     low: float
     """Lower end of the bootstrap interval of Δ accuracy."""
     high: float
@@ -106,21 +94,10 @@ class SubsetChange:
 
 
 @dataclass(frozen=True, slots=True)
-class TransferRow:
+class TransferRow(Subset):
     """One subset of one benchmark with all limits."""
 
-    benchmark: str
-    subset: str
-    task: str
-    side: str | None
-    category: str | None
-    """None where the subset has all categories."""
     changes: tuple[SubsetChange, ...]
-
-    @property
-    def name(self) -> str:
-        """Such as ``popev2 Absent``."""
-        return f"{self.benchmark} {self.subset}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,61 +117,46 @@ class SubsetTransfer(StudyResult):
 
     def records(self) -> list[dict[str, Any]]:
         """One record per subset and limit; F1 is None where it is not reported."""
-        records = []
-        for row in self.rows:
-            for each in row.changes:
-                accuracy, f1 = each.effect.effects[0], (*each.effect.effects[1:], None)[0]
-                change = each.effect.change
-                record: dict[str, Any] = {
-                    "benchmark": row.benchmark, "subset": row.subset, "task": row.task, "side": row.side,
-                    "category": row.category, "epsilon": each.epsilon, "total": change.total,
-                    "changed": change.changed, "repairs": change.repairs, "harms": change.harms,
-                    "accuracy_before": accuracy.before, "accuracy_after": accuracy.after, "delta": accuracy.delta,
-                    "low": finite_or_none(each.low), "high": finite_or_none(each.high), "p": each.p,
-                    "holm_p": each.holm_p, "family": each.family,
-                }  # fmt: skip
-                for part in ("before", "after", "delta"):
-                    record[f"f1_{part}"] = None if f1 is None else finite_or_none(getattr(f1, part))
-                records.append(record)
-        return records
+        return [
+            {
+                "benchmark": row.benchmark, "subset": row.subset, "task": row.task, "side": row.side,
+                "category": row.category, "epsilon": each.epsilon, **each.effect.counts(),
+                "accuracy_before": accuracy.before, "accuracy_after": accuracy.after, "delta": accuracy.delta,
+                "low": finite_or_none(each.low), "high": finite_or_none(each.high), "p": each.p,
+                "holm_p": each.holm_p, "family": each.family, **each.effect.record("f1", "before", "after", "delta"),
+            }
+            for row in self.rows
+            for each in row.changes
+            for accuracy in each.effect.effects[:1]
+        ]  # fmt: skip
 
     def tests(self) -> tuple[Test, ...]:
         """Every subset; a family is one benchmark and limit, its categories apart from the full benchmark."""
         return tuple(
-            Test(f"{each.method} on {where}{row.benchmark}", row.subset, each.p, each.holm_p)
+            Test(f"{each.effect.label} on {where}{row.benchmark}", row.subset, each.p, each.holm_p)
             for row in self.rows
             for where in ["" if row.category is None else "categories of "]
             for each in row.changes
         )
 
     @property
-    def _methods(self) -> tuple[str, ...]:
-        return tuple(each.method for each in self.rows[0].changes) if self.rows else ()
-
-    @property
     def table(self) -> Table:
         """Metric before and after, repairs and harms, and exact p with every limit, by benchmark."""
-        limits = [f"ε = {format_limit(each.epsilon)}" for each in self.rows[0].changes] if self.rows else []
-        heads = [f"{what} {at}" for what in ("SPC", "Repairs/harms", "p") for at in limits]
-        caption = (
-            f"Accuracy, for unpaired yes/no questions accuracy/F1 (yes is positive). {format_list(self._methods)}, "
-            "selected on the run's own development pairs alone. Exact two-sided McNemar p."
-        )
+        first = self.rows[0].changes if self.rows else ()
+        limits = [f"ε = {format_limit(each.epsilon)}" for each in first]
         sections: dict[str, list[Row]] = {}
         for row in self.rows:
-            cells = [
-                row.subset,
-                _metric(row.changes[0].effect.effects, "before"),
-                *(_metric(each.effect.effects, "after") for each in row.changes),
-                *(format_repairs(each.effect.change) for each in row.changes),
-                *(format_p(each.p) for each in row.changes),
-            ]
-            sections.setdefault(row.benchmark, []).append(Row(tuple(cells)))
+            effects = [each.effect for each in row.changes]
+            metrics = (_metric(effects[0], "before"), *(_metric(each, "after") for each in effects))
+            counts = (*(format_repairs(each.change) for each in effects), *(format_p(each.p) for each in row.changes))
+            sections.setdefault(row.benchmark, []).append(Row((row.subset, *metrics, *counts)))
         return Table(
             "Performance on the parts of other benchmarks",
-            ("Subset", "Original", *heads),
+            ("Subset", "Original", *(f"{what} {at}" for what in ("SPC", "Repairs/harms", "p") for at in limits)),
             tuple(Section(name, tuple(rows)) for name, rows in sections.items()),
-            " ".join((caption, *always_same(dict(self.only_answers)))),
+            "Accuracy, for unpaired yes/no questions accuracy/F1 (yes is positive). "
+            f"{format_list([each.effect.label for each in first])}, selected on the run's own development pairs alone. "
+            + " ".join(("Exact two-sided McNemar p.", *always_same(dict(self.only_answers)))),
         )
 
     @property
@@ -204,31 +166,30 @@ class SubsetTransfer(StudyResult):
         if not full_benchmark:
             return ("There are no other benchmarks.",)
         sentences = []
-        for place, method in enumerate(self._methods):
+        for place, first in enumerate(self.rows[0].changes):
             kept = [row for row in full_benchmark if row.changes[place].holm_p <= LEVEL]
-            names = [f"{row.name} ({'gain' if row.changes[place].effect.change.delta > 0 else 'loss'})" for row in kept]
+            signs = ["gain" if row.changes[place].effect.change.delta > 0 else "loss" for row in kept]
+            names = [f"{row.benchmark} {row.subset} ({sign})" for row, sign in zip(kept, signs, strict=True)]
             sentences.append(
-                f"With {method}, {len(kept) or 'none'} of {len(full_benchmark)} changes "
+                f"With {first.effect.label}, {len(kept) or 'none'} of {len(full_benchmark)} changes "
                 f"{'is' if len(kept) < 2 else 'are'} significant at {LEVEL:g} after adjustment within a benchmark"
                 + (f": {format_list(names)}." if kept else ".")
             )
         for side, where in (("cf", "counterfactual sides"), ("cs", "commonsense sides"), (None, "unpaired tasks")):
             rows = [row for row in full_benchmark if row.side == side]
+            totals = [
+                f"{sum(each.effect.change.repairs for each in changes)}/"
+                f"{sum(each.effect.change.harms for each in changes)} with {changes[0].effect.label}"
+                for changes in zip(*(row.changes for row in rows), strict=True)
+            ]
             if rows:
-                sentences.append(f"Over all {where}, repairs/harms are {format_list(list(_totals(rows)))}.")
+                sentences.append(f"Over all {where}, repairs/harms are {format_list(totals)}.")
         return (*sentences, *always_same(dict(self.only_answers)))
 
 
-def _metric(effects: Sequence[MeasureChange], part: str) -> str:
-    values = [getattr(effect, part) for effect in effects]
+def _metric(effect: MethodEffect, part: str) -> str:
+    values = [getattr(measured, part) for measured in effect.effects]
     return "/".join("–" if np.isnan(value) else f"{value:.3f}" for value in values)
-
-
-def _totals(rows: Sequence[TransferRow]) -> Iterator[str]:
-    for place, first in enumerate(rows[0].changes):
-        changes = [row.changes[place].effect.change for row in rows]
-        counts = f"{sum(each.repairs for each in changes)}/{sum(each.harms for each in changes)}"
-        yield f"{counts} with {first.method}"
 
 
 def study_transfer(
@@ -255,30 +216,26 @@ def study_transfer(
         parts = subsets(benchmark, external.table)
         changes = [_changes(each, external.table, parts, resamples, seed) for each in calibrators]
         for part, of_part in zip(parts, zip(*changes, strict=True), strict=True):
-            rows.append(TransferRow(benchmark, part.name, part.task, part.side, part.category, of_part))
+            rows.append(TransferRow(**asdict(part), changes=of_part))
         for (task,), of_task in group_rows(external.table, "task").items():
             answers.append((f"{benchmark} {str(task).upper()}", only_answer(external.table.take(of_task))))
     return SubsetTransfer(tuple(rows), tuple(answers))
 
 
 def _changes(
-    calibrator: SelectivePriorCalibrator, table: ScoreTable, parts: Sequence[Subset], resamples: int, seed: int
+    calibrator: SelectivePriorCalibrator, table: ScoreTable, parts: Mapping[Subset, IntArray], resamples: int, seed: int
 ) -> list[SubsetChange]:
-    decisions = calibrator.predict(table)
-    final = decisions.final_positions
-    effects = [method_effect(table.take(part.rows), "spc", "SPC", final[part.rows]) for part in parts]
-    raw = [mcnemar(effect.change.repairs, effect.change.harms).p_value for effect in effects]
-    adjusted = np.ones(len(parts))
-    family = np.zeros(len(parts), dtype=np.int64)
+    """By part; those of all categories come first and are a family of their own."""
+    decisions, changes = calibrator.predict(table), []
     for by_category in (False, True):
-        members = [place for place, part in enumerate(parts) if (part.category is not None) == by_category]
-        adjusted[members] = holm([raw[place] for place in members]).adjusted
-        family[members] = len(members)
-    intervals = [_interval(table.take(part.rows), final[part.rows], resamples, seed) for part in parts]
-    return [
-        SubsetChange(calibrator.epsilon_cs, decisions.method, effect, low, high, p, float(holm_p), int(size))
-        for effect, (low, high), p, holm_p, size in zip(effects, intervals, raw, adjusted, family, strict=True)
-    ]
+        family = [(table.take(rows), decisions.final_positions[rows]) for part, rows in parts.items()
+                  if (part.category is not None) == by_category]  # fmt: skip
+        effects = [method_effect(part, "spc", decisions.method, given) for part, given in family]
+        raw = [mcnemar(effect.change.repairs, effect.change.harms).p_value for effect in effects]
+        for each, effect, p, holm_p in zip(family, effects, raw, holm(raw).adjusted, strict=True):
+            interval = _interval(*each, resamples, seed)
+            changes.append(SubsetChange(calibrator.epsilon_cs, effect, *interval, p, holm_p, len(family)))
+    return changes
 
 
 def _interval(part: ScoreTable, answers: IntArray, resamples: int, seed: int) -> tuple[float, float]:

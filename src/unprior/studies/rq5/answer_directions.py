@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from unprior.calibration import Decisions
@@ -44,16 +45,12 @@ class AnswerDirections(StudyResult):
     def table(self) -> Table:
         """One section per version."""
         sections = tuple(
-            Section(
-                version,
-                tuple(
-                    Row((row.side.upper(), row.answer, str(row.change.total), format_points(row.change.delta),
-                               format_repairs(row.change)))
-                    for row in self.rows
-                    if row.version == version
-                ),
-            )
-            for version in dict.fromkeys(row.version for row in self.rows)
+            Section(version, tuple(
+                Row((row.side.upper(), row.answer, str(row.change.total), format_points(row.change.delta),
+                     format_repairs(row.change)))
+                for row in rows
+            ))
+            for version, rows in self._versions()
         )  # fmt: skip
         return Table(
             "QA accuracy by right answer",
@@ -67,19 +64,19 @@ class AnswerDirections(StudyResult):
     def sentences(self) -> tuple[str, ...]:
         """How unequal the directions are, and what SPC does in each."""
         most_often = []
-        first = self.rows[0].version
-        for side in dict.fromkeys(row.side for row in self.rows):
-            parts = [row for row in self.rows if (row.version, row.side) == (first, side)]
-            most = max(parts, key=lambda row: row.change.total)
-            total = sum(row.change.total for row in parts)
-            most_often.append(f"{most.answer} for {most.change.total} of {total} {side.upper()} examples")
+        for side, group in groupby(self._versions()[0][1], lambda row: row.side):
+            totals = {row.answer: row.change.total for row in group}
+            most = max(totals, key=totals.__getitem__)
+            most_often.append(f"{most} for {totals[most]} of {sum(totals.values())} {side.upper()} examples")
         sentences = [f"The right answer is {format_list(most_often)}."]
-        for version in dict.fromkeys(row.version for row in self.rows):
-            parts = [row for row in self.rows if row.version == version]
-            gains = [f"{row.side.upper()} {row.answer} {format_points(row.change.delta)}" for row in parts]
-            lost = sum(row.change.delta < 0 for row in parts)
-            sentences.append(f"{version} loses accuracy in {lost} of {len(parts)} groups ({', '.join(gains)} points).")
+        for version, rows in self._versions():
+            gains = [f"{row.side.upper()} {row.answer} {format_points(row.change.delta)}" for row in rows]
+            lost = sum(row.change.delta < 0 for row in rows)
+            sentences.append(f"{version} loses accuracy in {lost} of {len(rows)} groups ({', '.join(gains)} points).")
         return tuple(sentences)
+
+    def _versions(self) -> list[tuple[str, list[DirectionRow]]]:
+        return [(version, list(rows)) for version, rows in groupby(self.rows, lambda row: row.version)]
 
     def records(self) -> list[dict[str, Any]]:
         """One record per version, side and right answer."""

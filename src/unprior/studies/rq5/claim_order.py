@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM
@@ -13,16 +14,7 @@ from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.scores.schema import SIDES
 from unprior.studies.result import StudyResult
-from unprior.studies.rq5.claim_effects import (
-    ClaimEffect,
-    Exchange,
-    by_order,
-    claim_effects,
-    claim_panels,
-    effect_of,
-    exchanges,
-)
-from unprior.studies.rq5.claims import CLAIM_SEED, claim_options, fit_on_claims, fitted_form
+from unprior.studies.rq5 import claims
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_interval, format_list, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
@@ -39,8 +31,8 @@ class ClaimMethod:
     """What a reader must know about its choice."""
     idle: bool
     """Whether it cannot change an answer; ``note`` says why."""
-    effects: tuple[ClaimEffect, ...]
-    exchanges: tuple[Exchange, ...]
+    effects: tuple[claims.ClaimEffect, ...]
+    exchanges: tuple[claims.Exchange, ...]
     """By side."""
 
 
@@ -57,7 +49,6 @@ class ClaimOrder(StudyResult):
 
     methods: tuple[ClaimMethod, ...]
     pairs: int
-    form: str = FITTED_FORM
 
     @property
     def table(self) -> Table:
@@ -70,7 +61,7 @@ class ClaimOrder(StudyResult):
             for method in self.methods
         )
         return Table(
-            f"Exchanging the two claims ({self.form} form)",
+            f"Exchanging the two claims ({FITTED_FORM} form)",
             ("Images", "Δ ordinary first", "95 % (ordinary)", "Δ atypical first", "95 % (atypical)",
              "Consistency after exchange", "Both orders right"),
             sections,
@@ -82,12 +73,12 @@ class ClaimOrder(StudyResult):
     def sentences(self) -> tuple[str, ...]:
         """Gains by order, how clear they are, and who is right in both orders most often."""
         changes = [
-            f"{method.label} changes CF accuracy by {by_order(method.effects, 'cf')} points ({_clear(method)})"
+            f"{method.label} changes CF accuracy by {claims.by_order(method.effects, 'cf')} points ({_clear(method)})"
             for method in self.methods
         ]
-        sentences = [f"With the ordinary/atypical claim first, {'; '.join(changes)}."]
-        sentences += [
-            f"{method.label} cannot change an answer here: {method.note}." for method in self.methods if method.idle
+        sentences = [
+            f"With the ordinary/atypical claim first, {'; '.join(changes)}.",
+            *(f"{each.label} cannot change an answer here: {each.note}." for each in self.methods if each.idle),
         ]
         for name, measure in (("consistent", "consistent after exchange"), ("right_twice", "right in both orders")):
             before = getattr(self.methods[0].exchanges[0], name)[0]
@@ -111,18 +102,16 @@ class ClaimOrder(StudyResult):
     def panels(self) -> Panels:
         """Changes by method and claim order, one panel per side."""
         effects = {method.label: method.effects for method in self.methods}
-        return claim_panels([("Counterfactual images", "cf", effects), ("Commonsense images", "cs", effects)])
+        return claims.claim_panels([("Counterfactual images", "cf", effects), ("Commonsense images", "cs", effects)])
 
 
-def _cells(method: ClaimMethod, exchange: Exchange) -> tuple[str, ...]:
-    cells = [exchange.side.upper()]
-    for order in CLAIM_ORDERS:
-        effect = effect_of(method.effects, order, exchange.side)
-        cells += [format_points(effect.change.delta), format_interval(effect.low, effect.high)]
-    return (*cells, before_after(exchange.consistent), before_after(exchange.right_twice))
+def _cells(method: ClaimMethod, exchange: claims.Exchange) -> tuple[str, ...]:
+    effects = [claims.effect_of(method.effects, order, exchange.side) for order in CLAIM_ORDERS]
+    changes = ((format_points(each.change.delta), format_interval(each.low, each.high)) for each in effects)
+    return (exchange.side.upper(), *chain(*changes), *map(before_after, (exchange.consistent, exchange.right_twice)))
 
 
-def before_after(shares: tuple[Share, Share]) -> str:
+def before_after(shares: tuple[Share, ...]) -> str:
     """Two shares as the paper writes them.
 
     >>> before_after((Share(103, 230), Share(176, 230)))
@@ -132,7 +121,7 @@ def before_after(shares: tuple[Share, Share]) -> str:
 
 
 def _clear(method: ClaimMethod) -> str:
-    first, second = (effect_of(method.effects, order, "cf").clear for order in CLAIM_ORDERS)
+    first, second = (claims.effect_of(method.effects, order, "cf").clear for order in CLAIM_ORDERS)
     if first == second:
         return "both intervals exclude zero" if first else "neither interval excludes zero"
     return f"only the {'first' if first else 'second'} interval excludes zero"
@@ -142,10 +131,9 @@ def _why_idle(calibrator: SelectivePriorCalibrator) -> str | None:
     """Why SPC leaves every yes/no question alone; None where it does not."""
     if calibrator.settings_ is None:
         return "it abstains, no setting was feasible"
-    if 2 not in calibrator.candidate_counts_:
-        counts = format_list([str(count) for count in calibrator.candidate_counts_])
-        return f"it was fitted on questions with {counts} candidates, never on questions with two"
-    return None
+    counts = format_list(list(map(str, calibrator.candidate_counts_)))
+    known = 2 in calibrator.candidate_counts_
+    return None if known else f"it was fitted on questions with {counts} candidates, never on questions with two"
 
 
 def study_claim_order(
@@ -154,7 +142,7 @@ def study_claim_order(
     *,
     epsilon: float = 0.10,
     resamples: int = BOOTSTRAP_RESAMPLES,
-    seed: int = CLAIM_SEED,
+    seed: int = claims.CLAIM_SEED,
 ) -> ClaimOrder:
     """Apply corrections to both claim orders of the fitted form.
 
@@ -167,8 +155,8 @@ def study_claim_order(
     epsilon
         Permitted loss for what is fitted on the development rows of ``forms``.
     """
-    fitted = fit_on_claims(forms, epsilon)
-    form = fitted_form(fitted.test)
+    fitted = claims.fit_on_claims(forms, epsilon)
+    form = claims.fitted_form(fitted.test)
     original, scale = original_form.predict(fitted.test), fitted.cfg.settings["scale"]["qa"]
     answers = (
         ("spc-original-form", f"{original.method} fitted on the original form", original.final_positions,
@@ -178,18 +166,12 @@ def study_claim_order(
         ("cfg-score", fitted.names["cfg-score"], fitted.cfg.answers,
          f"γ = {scale:g}" + ("" if fitted.cfg.feasible else ", not feasible on the development rows")),
     )  # fmt: skip
-    methods = tuple(
-        ClaimMethod(
-            name,
-            label,
-            note,
-            name != "cfg-score" and note is not None,
-            claim_effects(form, given, resamples=resamples, seed=seed),
-            exchanges(form, given),
-        )
-        for name, label, given, note in answers
-    )
-    return ClaimOrder(methods, len(form.pairs))
+    methods = []
+    for name, label, given, note in answers:
+        idle = name != "cfg-score" and note is not None
+        effects = claims.claim_effects(form, given, resamples=resamples, seed=seed)
+        methods.append(ClaimMethod(name, label, note, idle, effects, claims.exchanges(form, given)))
+    return ClaimOrder(tuple(methods), len(form.pairs))
 
 
 STUDY = Study(
@@ -204,6 +186,6 @@ STUDY = Study(
     label="tab:polarity-consistency",
     needs=("scores", "forms"),
     run=lambda inputs: study_claim_order(
-        inputs.variants["forms"], inputs.fitted(inputs.wide_epsilon), **claim_options(inputs)
+        inputs.variants["forms"], inputs.fitted(inputs.wide_epsilon), **claims.claim_options(inputs)
     ),
 )

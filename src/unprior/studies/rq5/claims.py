@@ -1,24 +1,36 @@
-"""Questions about two claims: both orders of every pair side by side, and what is fitted on them."""
+"""Questions about two claims: both orders of every pair, what is fitted on them, what it changes, and its figure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
-from typing import Any
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from unprior.baselines.controls import ControlResult, run_controls
 from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM, FORMS
-from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.calibration import SelectivePriorCalibrator
 from unprior.errors import UnpriorError
-from unprior.evaluation import Share
+from unprior.evaluation import Change, Share, compare, mcnemar, pair_bootstrap
 from unprior.evaluation.metrics import correct
-from unprior.evaluation.statistics import BOOTSTRAP_SEED
+from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
+from unprior.plots.display import Display
+from unprior.plots.panels import Draw, Panels
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores import ScoreTable
+from unprior.scores.files import finite_or_none
 from unprior.scores.schema import SIDES, BoolArray, IntArray
+from unprior.scores.table import FloatArray
 from unprior.studies.inputs import StudyInputs
-from unprior.tables.format import format_limit
+from unprior.tables.format import format_changes, format_limit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CLAIM_SEED = 20260715
 """The paper's bootstrap seed for claims."""
@@ -26,33 +38,34 @@ CELLS = tuple(product(CLAIM_ORDERS, SIDES))
 """Claim orders and sides: the four questions about a pair in one form."""
 
 
+_APART = 0.17
+_MAX_NAME = 28  # letters of a row's name on one line
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimForm:
     """One question form: the rows of every pair in both claim orders and on both sides."""
 
-    form: str
     table: ScoreTable
     """May also hold rows of other forms."""
     pairs: tuple[Any, ...]
     rows: dict[tuple[str, str], IntArray]
     """Positions in the table by claim order and side, all in the order of the pairs."""
 
-    def consistent(self, answers: IntArray, side: str) -> BoolArray:
-        """For every pair: does exchanging the claims turn yes into no, or no into yes?"""
-        words = np.array(self.table.candidate_names(answers), dtype=object)
-        first, second = (words[self.rows[order, side]] for order in CLAIM_ORDERS)
-        return np.array([{one, other} == {"yes", "no"} for one, other in zip(first, second, strict=True)], np.bool_)
-
-    def right_twice(self, answers: IntArray, side: str) -> BoolArray:
-        """For every pair: is the answer right in both claim orders?"""
-        right = correct(self.table, answers)
-        first, second = (right[self.rows[order, side]] for order in CLAIM_ORDERS)
-        return np.asarray(first & second)
-
     def says(self, word: str, answers: IntArray, order: str, side: str) -> BoolArray:
         """For every pair: is this the answer in one claim order?"""
         words = np.array(self.table.candidate_names(answers), dtype=object)
         return np.asarray(words[self.rows[order, side]] == word, np.bool_)
+
+    def consistent(self, answers: IntArray, side: str) -> BoolArray:
+        """For every pair: does exchanging the claims turn yes into no, or no into yes?"""
+        yes, no = ([self.says(word, answers, order, side) for order in CLAIM_ORDERS] for word in ("yes", "no"))
+        return np.asarray((yes[0] & no[1]) | (no[0] & yes[1]))
+
+    def right_twice(self, answers: IntArray, side: str) -> BoolArray:
+        """For every pair: is the answer right in both claim orders?"""
+        right = correct(self.table, answers)
+        return np.asarray(np.logical_and(*(right[self.rows[order, side]] for order in CLAIM_ORDERS)))
 
 
 def share_of(which: BoolArray) -> Share:
@@ -92,10 +105,7 @@ def read_claim(form: str | None, claim_order: str | None, example_id: str | None
 
 
 def _claims(table: ScoreTable) -> list[tuple[str, str]]:
-    return [
-        read_claim(*row)
-        for row in zip(*(table.column(name) for name in ("form", "claim_order", "example_id")), strict=True)
-    ]
+    return [read_claim(*row) for row in zip(*map(table.column, ("form", "claim_order", "example_id")), strict=True)]
 
 
 def claim_forms(table: ScoreTable) -> dict[str, ClaimForm]:
@@ -104,6 +114,7 @@ def claim_forms(table: ScoreTable) -> dict[str, ClaimForm]:
     rows = zip(_claims(table), table.column("pair_id"), table.column("side"), strict=True)
     for row, ((form, order), pair, side) in enumerate(rows):
         places[form].setdefault(pair, {})[order, side] = row
+    found = {}
     for form, pairs in places.items():
         for pair, cells in pairs.items():
             if set(cells) != set(CELLS):
@@ -111,40 +122,33 @@ def claim_forms(table: ScoreTable) -> dict[str, ClaimForm]:
                     f"pair {pair} does not have both images in both claim orders of the {form} form; score the variant "
                     f"`forms` of all pairs"
                 )
-    return {
-        form: ClaimForm(
-            form,
-            table,
-            tuple(pairs),
-            {cell: np.array([cells[cell] for cells in pairs.values()], np.int64) for cell in CELLS},
-        )
-        for form, pairs in places.items()
-        if pairs
-    }
+        if pairs:
+            at = {cell: np.array([cells[cell] for cells in pairs.values()], np.int64) for cell in CELLS}
+            found[form] = ClaimForm(table, tuple(pairs), at)
+    return found
 
 
 def in_fitted_form(table: ScoreTable, split: str) -> ScoreTable:
     """The rows of one split that have the form that SPC is fitted on, in both claim orders."""
     part = table.where(split=split)
     chosen = np.array([form == FITTED_FORM for form, _ in _claims(part)], np.bool_)
-    if not chosen.any():
-        raise _no_fitted_form(split)
+    _check_fitted_form(chosen.any(), split)
     return part.take(chosen)
 
 
 def fitted_form(test: ScoreTable) -> ClaimForm:
     """The form that SPC is fitted on, in test rows."""
     forms = claim_forms(test)
-    if FITTED_FORM not in forms:
-        raise _no_fitted_form("test")
+    _check_fitted_form(FITTED_FORM in forms, "test")
     return forms[FITTED_FORM]
 
 
-def _no_fitted_form(split: str) -> UnpriorError:
-    return UnpriorError(
-        f"no row of split {split} has the {FITTED_FORM} form, which SPC is fitted on; score the variant `forms` of all "
-        f"pairs"
-    )
+def _check_fitted_form(found: bool | np.bool_, split: str) -> None:
+    if not found:
+        raise UnpriorError(
+            f"no row of split {split} has the {FITTED_FORM} form, which SPC is fitted on; score the variant `forms` of "
+            f"all pairs"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,30 +156,14 @@ class FittedOnClaims:
     """SPC and the control, both chosen on the same development rows, and what they answer to test rows of all forms."""
 
     calibrator: SelectivePriorCalibrator
-    decisions: Decisions
+    test: ScoreTable
+    spc: IntArray
+    """What SPC answers to the test rows."""
     cfg: ControlResult
-
-    @property
-    def test(self) -> ScoreTable:
-        """Test rows of all forms."""
-        return self.decisions.table
-
-    @property
-    def spc(self) -> IntArray:
-        """What SPC answers."""
-        return self.decisions.final_positions
-
-    @property
-    def names(self) -> dict[str, str]:
-        """SPC and the control as tables and sentences name them, by method."""
-        epsilon = format_limit(self.calibrator.epsilon_cs)
-        return {"spc": self.decisions.method, "cfg-score": f"{self.cfg.label} (ε = {epsilon})"}
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """A sentence that SPC abstains, if it does."""
-        abstains = self.decisions.settings is None
-        return (f"{self.decisions.method} abstains: no setting is feasible on the development rows.",) * abstains
+    names: dict[str, str]
+    """SPC and the control as tables and sentences name them, by method."""
+    warnings: tuple[str, ...]
+    """A sentence that SPC abstains, if it does."""
 
 
 def fit_on_claims(table: ScoreTable, epsilon: float) -> FittedOnClaims:
@@ -183,7 +171,11 @@ def fit_on_claims(table: ScoreTable, epsilon: float) -> FittedOnClaims:
     development, test = in_fitted_form(table, "dev"), table.where(split="test")
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon).fit(development, split=None)
     (cfg,) = run_controls(development, test, calibrator=calibrator, names=["cfg-score"])
-    return FittedOnClaims(calibrator, calibrator.predict(test), cfg)
+    decisions = calibrator.predict(test)
+    names = {"spc": decisions.method, "cfg-score": f"{cfg.label} (ε = {format_limit(epsilon)})"}
+    warnings = (f"{decisions.method} abstains: no setting is feasible on the development rows.",)
+    abstains = decisions.settings is None
+    return FittedOnClaims(calibrator, test, decisions.final_positions, cfg, names, warnings if abstains else ())
 
 
 def claim_options(inputs: StudyInputs) -> dict[str, Any]:
@@ -193,3 +185,184 @@ def claim_options(inputs: StudyInputs) -> dict[str, Any]:
     """
     seed = CLAIM_SEED if inputs.seed == BOOTSTRAP_SEED else inputs.seed
     return {"epsilon": inputs.wide_epsilon, "resamples": inputs.resamples, "seed": seed}
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimEffect:
+    """Change of accuracy on one side, in one claim order or both together."""
+
+    order: str | None
+    """None for both together."""
+    side: str
+    change: Change
+    low: float
+    """Lower end of the interval of Δ, resampling pairs."""
+    high: float
+    p: float | None
+    """Of the exact test; None for both orders together, where a pair counts twice."""
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval excludes zero."""
+        return self.low > 0 or self.high < 0
+
+    def record(self) -> dict[str, Any]:
+        """Plain numbers; what is undefined is None."""
+        return {
+            "order": self.order, "side": self.side, "delta": finite_or_none(self.change.delta),
+            "low": finite_or_none(self.low), "high": finite_or_none(self.high), **asdict(self.change), "p": self.p,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Before and after correction on one side: what becomes of a pair when the claims change places."""
+
+    side: str
+    consistent: tuple[Share, ...]
+    right_twice: tuple[Share, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Plain shares."""
+        return {
+            f"{name}_{when}": finite_or_none(share.value)
+            for name, shares in (("consistent", self.consistent), ("both_orders_right", self.right_twice))
+            for when, share in zip(("before", "after"), shares, strict=True)
+        }
+
+
+def claim_effects(
+    form: ClaimForm,
+    answers: IntArray,
+    chosen: BoolArray | None = None,
+    *,
+    resamples: int = BOOTSTRAP_RESAMPLES,
+    seed: int = CLAIM_SEED,
+) -> tuple[ClaimEffect, ...]:
+    """Effects of answers on the chosen pairs: each claim order and side, then both orders together."""
+    rows = {cell: at if chosen is None else at[chosen] for cell, at in form.rows.items()}
+    count = len(rows[CELLS[0]])
+    intervals = [(math.nan, math.nan)] * (len(CELLS) + len(SIDES))
+    if count:
+
+        def deltas(totals: FloatArray) -> FloatArray:
+            both = totals[:, : len(SIDES)] + totals[:, len(SIDES) :]
+            return np.concatenate([totals / count, both / (2 * count)], axis=1)
+
+        gain = correct(form.table, answers).astype(np.float64) - correct(form.table, form.table.original_positions)
+        gains = np.stack([gain[at] for at in rows.values()], axis=1)
+        found = pair_bootstrap(gains, deltas, resamples=resamples, seed=seed)
+        intervals = list(zip(found.low, found.high, strict=True))
+    both = {(None, side): np.concatenate([rows[order, side] for order in CLAIM_ORDERS]) for side in SIDES}
+    effects = []
+    for ((order, side), at), interval in zip([*rows.items(), *both.items()], intervals, strict=True):
+        change = compare(form.table.take(at), answers[at], side=None)
+        p = None if order is None else mcnemar(change.repairs, change.harms).p_value
+        effects.append(ClaimEffect(order, side, change, *interval, p))
+    return tuple(effects)
+
+
+def exchanges(form: ClaimForm, answers: IntArray) -> tuple[Exchange, ...]:
+    """Consistency and joint accuracy before and after, by side."""
+    given, measures = (form.table.original_positions, answers), (form.consistent, form.right_twice)
+    return tuple(
+        Exchange(side, *(tuple(share_of(measure(each, side)) for each in given) for measure in measures))
+        for side in SIDES
+    )
+
+
+def effect_of(effects: Sequence[ClaimEffect], order: str | None, side: str) -> ClaimEffect:
+    """One of the effects."""
+    return next(effect for effect in effects if (effect.order, effect.side) == (order, side))
+
+
+def by_order(effects: Sequence[ClaimEffect], side: str) -> str:
+    """Δ in points with the ordinary and with the atypical claim first, separated by a slash."""
+    first, second = (effect_of(effects, order, side).change.delta for order in CLAIM_ORDERS)
+    return format_changes(first, second)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimLine:
+    """One dot with its interval, in points; NaN where there are no pairs."""
+
+    label: str
+    order: str
+    delta: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimOrdersDisplay(Display):
+    """Rows such as question forms or methods; in each a dot per claim order.
+
+    >>> from unprior.studies.rq5.question_forms import study_question_forms
+    >>> from unprior.synthetic import synthesize_claims
+    >>> rows = study_question_forms(synthesize_claims(), resamples=100).of("spc")
+    >>> display = ClaimOrdersDisplay.from_results({row.label: row.effects for row in rows})
+    >>> [(line.label, line.order) for line in display.lines[:2]]
+    [('Contrastive', 'ordinary-first'), ('Contrastive', 'atypical-first')]
+    """
+
+    lines: tuple[ClaimLine, ...]
+
+    @classmethod
+    def from_results(
+        cls,
+        results: Mapping[str, Sequence[ClaimEffect]],
+        *,
+        side: str = "cf",
+        method: str = "",
+        title: str = "",
+        ax: Axes | None = None,
+        style: FigureStyle = LIGHT,
+    ) -> Self:
+        """Draw effects by row label on ``ax``, or on a new figure; ``method`` is named if it is that of all rows."""
+        lines = tuple(
+            ClaimLine(label, order, 100 * effect.change.delta, 100 * effect.low, 100 * effect.high)
+            for label, effects in results.items()
+            for order in CLAIM_ORDERS
+            for effect in [effect_of(effects, order, side)]
+        )
+        labels = list(results)
+        looks = {CLAIM_ORDERS[0]: (style.method, "o", -_APART), CLAIM_ORDERS[1]: (style.control, "D", _APART)}
+        with style.applied():
+            axes = ax or style.new_axes(*_size(len(labels)))
+            axes.axvline(0, color=style.quiet, linewidth=0.8)
+            for line in lines:
+                colour, marker, shift = looks[line.order]
+                height = labels.index(line.label) + shift
+                if not math.isnan(line.delta):
+                    axes.plot([line.low, line.high], [height, height], color=colour, linewidth=2.2)
+                    axes.plot(line.delta, height, marker, color=colour, markersize=6.5, markeredgecolor=style.paper)
+                elif line.order == CLAIM_ORDERS[0]:
+                    axes.annotate("no pairs", (0, height + _APART), (6, 0), textcoords="offset points", va="center",
+                                  color=style.quiet, fontsize=8)  # fmt: skip
+            for order, (colour, marker, _) in looks.items():
+                name = order.replace("-first", " claim first")
+                axes.plot([], [], marker, color=colour, markersize=6.5, linestyle="-", label=name)
+            axes.set_yticks(range(len(labels)), [fill(label, _MAX_NAME) for label in labels])
+            quantity = f"Δ{side.upper()}{f' of {method}' if method else ''} (points)"
+            axes.set(ylim=(len(labels) - 0.5, -0.5), xlabel=quantity, title=title)
+            axes.tick_params(axis="y", length=0)
+            axes.grid(visible=False, axis="y")
+            axes.spines["left"].set_visible(False)
+            axes.margins(x=0.08)
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.6 / _size(len(labels))[1]), ncols=2)
+        return cls(axes_=axes, style=style, lines=lines)
+
+
+def _size(rows: int) -> tuple[float, float]:
+    return 4.5, 1.25 + 0.42 * rows
+
+
+def claim_panels(panels: Sequence[tuple[str, str, Mapping[str, Sequence[ClaimEffect]]]], method: str = "") -> Panels:
+    """Panels (title, side, effects by row) on the same scale; ``method`` is named if it is that of all panels."""
+
+    def panel(title: str, side: str, effects: Mapping[str, Sequence[ClaimEffect]]) -> Draw:
+        draw = partial(ClaimOrdersDisplay.from_results, effects, side=side, method=method, title=title)
+        return lambda axes, style: draw(ax=axes, style=style)
+
+    rows = max(len(effects) for _, _, effects in panels)
+    return Panels(tuple(panel(*each) for each in panels), *_size(rows), same_scale=True)

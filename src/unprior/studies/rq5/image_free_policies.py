@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -71,11 +72,9 @@ class ImageFreePolicies(StudyResult):
         """Rules by ΔCF/ΔCS and U on development and test."""
         rows = []
         for policy in self.policies:
-            cells = [policy.label]
-            for place in _PLACES:
-                result: TradeOff = getattr(policy, place)
-                cells += [result.changes, format_points(result.utility)]
-            rows.append((*cells, "yes" if policy.feasible else "no"))
+            results: list[TradeOff] = [getattr(policy, place) for place in _PLACES]
+            cells = chain(*((result.changes, format_points(result.utility)) for result in results))
+            rows.append((policy.label, *cells, "yes" if policy.feasible else "no"))
         headers = [part for place in _PLACES.values() for part in (f"ΔCF/ΔCS {place}", f"U {place}")]
         return Table.plain(
             "Rules that do not look at the image",
@@ -89,17 +88,13 @@ class ImageFreePolicies(StudyResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What is selected, and what every other rule would have given on the test pairs."""
-        chosen = self.selected
         utility = {policy.label.lower(): policy.test.utility for policy in self.policies}
-        best = highest(utility)
-        own = chosen.label.lower()
-        others = format_list(
-            [f"{format_points(value)} with “{label}”" for label, value in utility.items() if label != own]
-        )
+        own, best = self.selected.label.lower(), [f"“{label}”" for label in highest(utility)]
+        others = [f"{format_points(value)} with “{label}”" for label, value in utility.items() if label != own]
         return (
             f"With ε = {format_limit(self.epsilon)} the development rows select “{own}”, which changes CF/CS accuracy "
-            f"on the test pairs by {chosen.test.changes} points (U {format_points(utility[own])}).",
-            f"U on the test pairs is {others}; it is highest with {format_list([f'“{label}”' for label in best])}.",
+            f"on the test pairs by {self.selected.test.changes} points (U {format_points(utility[own])}).",
+            f"U on the test pairs is {format_list(others)}; it is highest with {format_list(best)}.",
         )
 
     def records(self) -> list[dict[str, Any]]:
@@ -133,16 +128,15 @@ def policy_answers(table: ScoreTable, policy: str) -> IntArray:
 
 def study_image_free_policies(forms: ScoreTable, *, epsilon: float = 0.10) -> ImageFreePolicies:
     """Choose between rules without image by SPC's objective and constraint, on the rows that SPC is fitted on."""
-    development, test, every = in_fitted_form(forms, "dev"), in_fitted_form(forms, "test"), forms.where(split="test")
-    data = ControlContext(development, test, SelectivePriorCalibrator(epsilon_cs=epsilon))
-    chosen, _, _ = data.adopt([policy_answers(development, name) for name in POLICIES])
+    parts = in_fitted_form(forms, "dev"), in_fitted_form(forms, "test"), forms.where(split="test")
+    data = ControlContext(*parts[:2], SelectivePriorCalibrator(epsilon_cs=epsilon))
+    answers = [[policy_answers(part, name) for part in parts] for name in POLICIES]
+    chosen, _, _ = data.adopt([given[0] for given in answers])
     policies = []
-    for index, name in enumerate(POLICIES):
-        (known,), (new,), (all_forms,) = (
-            trade_offs(part, policy_answers(part, name)) for part in (development, test, every)
-        )
-        _, feasible, _ = data.adopt([policy_answers(development, name)])
-        policies.append(Policy(name, known, new, all_forms, feasible, index == chosen))
+    for index, (name, given) in enumerate(zip(POLICIES, answers, strict=True)):
+        known, new, every = (trade_offs(*each)[0] for each in zip(parts, given, strict=True))
+        _, feasible, _ = data.adopt(given[:1])
+        policies.append(Policy(name, known, new, every, feasible, index == chosen))
     return ImageFreePolicies(tuple(policies), epsilon)
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
+from unprior.baselines.controls import fixed_strength_answers
 from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM
 from unprior.evaluation import Share, prior_winners
 from unprior.scores import ScoreTable
-from unprior.scores.schema import SIDES, IntArray
+from unprior.scores.schema import SIDES
 from unprior.studies.result import StudyResult
-from unprior.studies.rq5.claims import ClaimForm, fitted_form, share_of
+from unprior.studies.rq5.claims import fitted_form, share_of
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_percent
 from unprior.tables.model import Table
@@ -45,14 +44,13 @@ class PriorDirection(StudyResult):
     """Original answer, image-conditioned scores, text-only scores."""
     favours_ordinary: tuple[Share, Share]
     """Counterfactual examples whose text-only winner speaks for the ordinary claim, by claim order."""
-    form: str = FITTED_FORM
 
     @property
     def table(self) -> Table:
         """Sources by side."""
         rows = [(source.label, f"{source.cf.value:.3f}", f"{source.cs.value:.3f}") for source in self.sources]
         return Table.plain(
-            f"Consistency under claim exchange before correction ({self.form} form)",
+            f"Consistency under claim exchange before correction ({FITTED_FORM} form)",
             ("Prediction source", "CF", "CS"),
             rows,
             "Share of test pairs whose yes/no answer reverses when the two claims change places.",
@@ -76,16 +74,14 @@ class PriorDirection(StudyResult):
 
     def records(self) -> list[dict[str, Any]]:
         """One record per source and side, then one per claim order for the direction of the prior."""
-        rows: list[dict[str, Any]] = [
-            {"source": source.name, "side": side, "order": None, "measure": "consistent"}
-            | {"count": share.count, "total": share.total, "share": share.value}
-            for source in self.sources
-            for side, share in (("cf", source.cf), ("cs", source.cs))
-        ]
-        return rows + [
-            {"source": "text-only", "side": "cf", "order": order, "measure": "favours-ordinary"}
-            | {"count": share.count, "total": share.total, "share": share.value}
-            for order, share in zip(CLAIM_ORDERS, self.favours_ordinary, strict=True)
+        found: list[tuple[str, str, str | None, str, Share]] = [
+            *((each.name, side, None, "consistent", getattr(each, side)) for each in self.sources for side in SIDES),
+            *(("text-only", "cf", order, "favours-ordinary", share)
+              for order, share in zip(CLAIM_ORDERS, self.favours_ordinary, strict=True)),
+        ]  # fmt: skip
+        return [
+            {"source": source, "side": side, "order": order, "measure": measure, **asdict(share), "share": share.value}
+            for source, side, order, measure, share in found
         ]
 
 
@@ -95,28 +91,16 @@ def study_prior_direction(test: ScoreTable) -> PriorDirection:
     prior = prior_winners(test)
     sources = (
         ("original", "Original answer", test.original_positions),
-        ("image", "Image-conditioned winner", image_winners(test)),
+        ("image", "Image-conditioned winner", fixed_strength_answers(test, 0.0)),
         ("text-only", "Text-only winner", prior),
     )
     ordinary = (("yes", CLAIM_ORDERS[0]), ("no", CLAIM_ORDERS[1]))
     first, second = (share_of(form.says(word, prior, order, "cf")) for word, order in ordinary)
-    return PriorDirection(
-        tuple(PredictionSource(name, label, *_consistency(form, given)) for name, label, given in sources),
-        (first, second),
+    found = (
+        PredictionSource(name, label, *(share_of(form.consistent(given, side)) for side in SIDES))
+        for name, label, given in sources
     )
-
-
-def image_winners(table: ScoreTable) -> IntArray:
-    """Candidate that the image-conditioned scores put first; ties go to the first candidate."""
-    winner = np.empty(len(table), dtype=np.int64)
-    for block in table.blocks():
-        winner[block.rows] = block.image.argmax(axis=0)
-    return winner
-
-
-def _consistency(form: ClaimForm, answers: IntArray) -> tuple[Share, Share]:
-    cf, cs = (share_of(form.consistent(answers, side)) for side in SIDES)
-    return cf, cs
+    return PriorDirection(tuple(found), (first, second))
 
 
 STUDY = Study(

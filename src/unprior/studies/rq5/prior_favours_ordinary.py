@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from unprior.benchmarks.forms import CLAIM_ORDERS
@@ -10,14 +11,12 @@ from unprior.evaluation import Share, prior_winners
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES
 from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
+from unprior.scores.schema import SIDES
 from unprior.studies.result import StudyResult, format_repairs
-from unprior.studies.rq5.claim_effects import ClaimEffect, by_order, claim_effects, claim_panels, effect_of
-from unprior.studies.rq5.claims import CLAIM_SEED, claim_forms, claim_options, fit_on_claims, form_label, share_of
+from unprior.studies.rq5 import claims
 from unprior.studies.study import Study
 from unprior.tables.format import format_count, format_extremes, format_interval, format_percent, format_points
 from unprior.tables.model import Row, Section, Table
-
-_GROUPS = {True: "Favours ordinary", False: "Does not favour ordinary"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +27,13 @@ class PriorGroup:
     favours: bool
     """Text-only winner is yes with the ordinary claim first and no with the atypical one first."""
     pairs: Share
-    effects: tuple[ClaimEffect, ...]
+    effects: tuple[claims.ClaimEffect, ...]
     """Of SPC: claim orders and sides one by one, then both orders together."""
+
+    @property
+    def label(self) -> str:
+        """The form for people."""
+        return claims.form_label(self.form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,7 @@ class PriorFavours(StudyResult):
     def table(self) -> Table:
         """Both tables of the paper in one: changes by order, and both orders together."""
         sections = tuple(
-            Section(form_label(form), tuple(_row(group) for group in self.groups if group.form == form))
-            for form in dict.fromkeys(group.form for group in self.groups)
+            Section(form, tuple(map(_row, groups))) for form, groups in groupby(self.groups, lambda each: each.label)
         )
         return Table(
             f"{self.method} by whether the estimated prior favours the ordinary answer",
@@ -75,19 +78,16 @@ class PriorFavours(StudyResult):
                 sentences.append(f"{where} there is no pair in any form.")
                 continue
             gains = sum(
-                all(effect_of(group.effects, order, "cf").change.delta > 0 for order in CLAIM_ORDERS)
+                all(claims.effect_of(group.effects, order, "cf").change.delta > 0 for order in CLAIM_ORDERS)
                 for group in groups
             )
-            harms = sum(effect_of(group.effects, None, "cf").change.harms for group in groups)
+            harms = sum(claims.effect_of(group.effects, None, "cf").change.harms for group in groups)
             sentences.append(
                 f"{where}, {self.method} gains CF accuracy in both claim orders in {gains} of {len(groups)} forms and "
                 f"harms {format_count(harms, 'CF answer')}."
             )
-        shares = {form_label(group.form): group.pairs.value for group in self.groups if group.favours}
-        sentences.append(
-            f"The share of pairs in which the prior favours the ordinary answer {format_extremes(shares)}."
-        )
-        return tuple(sentences)
+        shares = format_extremes({group.label: group.pairs.value for group in self.groups if group.favours})
+        return (*sentences, f"The share of pairs in which the prior favours the ordinary answer {shares}.")
 
     def records(self) -> list[dict[str, Any]]:
         """One record per form, group, side and claim order; ``order`` None is both together."""
@@ -102,46 +102,38 @@ class PriorFavours(StudyResult):
     def panels(self) -> Panels:
         """ΔCF by form and claim order, one panel per group."""
         titles = {True: "Prior favours the ordinary answer", False: "Prior does not favour it"}
-        return claim_panels(
-            [
-                (title, "cf", {form_label(each.form): each.effects for each in self.groups if each.favours == favours})
-                for favours, title in titles.items()
-            ],
-            self.method,
-        )
+        effects = {key: {each.label: each.effects for each in self.groups if each.favours == key} for key in titles}
+        return claims.claim_panels([(title, "cf", effects[key]) for key, title in titles.items()], self.method)
 
 
 def _row(group: PriorGroup) -> Row:
-    cf, cs = (effect_of(group.effects, None, side) for side in ("cf", "cs"))
-    return Row(
-        (
-            _GROUPS[group.favours],
-            str(group.pairs.count),
-            format_percent(group.pairs.value),
-            by_order(group.effects, "cf"),
-            format_points(cf.change.delta, 2),
-            format_interval(cf.low, cf.high, 2),
-            format_points(cs.change.delta, 2),
-            format_repairs(cf.change),
-            format_repairs(cs.change),
-        )
+    cf, cs = (claims.effect_of(group.effects, None, side) for side in SIDES)
+    name = "Favours ordinary" if group.favours else "Does not favour ordinary"
+    share, by_order = format_percent(group.pairs.value), claims.by_order(group.effects, "cf")
+    delta_cf, delta_cs = (format_points(each.change.delta, 2) for each in (cf, cs))
+    changes = (
+        delta_cf,
+        format_interval(cf.low, cf.high, 2),
+        delta_cs,
+        *(format_repairs(each.change) for each in (cf, cs)),
     )
+    return Row((name, str(group.pairs.count), share, by_order, *changes))
 
 
 def study_prior_favours(
-    forms: ScoreTable, *, epsilon: float = 0.10, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = CLAIM_SEED
+    forms: ScoreTable, *, epsilon: float = 0.10, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = claims.CLAIM_SEED
 ) -> PriorFavours:
     """Group the test pairs of every form by the prior's direction, then measure SPC in each group."""
-    fitted = fit_on_claims(forms, epsilon)
+    fitted = claims.fit_on_claims(forms, epsilon)
     prior = prior_winners(fitted.test)
     groups = []
-    for name, form in claim_forms(fitted.test).items():
+    for name, form in claims.claim_forms(fitted.test).items():
         ordinary, atypical = CLAIM_ORDERS
         favours = form.says("yes", prior, ordinary, "cf") & form.says("no", prior, atypical, "cf")
         for wanted in (True, False):
             chosen = favours == wanted
-            effects = claim_effects(form, fitted.spc, chosen, resamples=resamples, seed=seed)
-            groups.append(PriorGroup(name, wanted, share_of(chosen), effects))
+            effects = claims.claim_effects(form, fitted.spc, chosen, resamples=resamples, seed=seed)
+            groups.append(PriorGroup(name, wanted, claims.share_of(chosen), effects))
     return PriorFavours(tuple(groups), fitted.names["spc"], fitted.warnings)
 
 
@@ -155,5 +147,5 @@ STUDY = Study(
     "the atypical one first, or not. 10,000 resamples of pairs, seed 20260715.",
     label="tab:semantic-conditioning-full",
     needs=("forms",),
-    run=lambda inputs: study_prior_favours(inputs.variants["forms"], **claim_options(inputs)),
+    run=lambda inputs: study_prior_favours(inputs.variants["forms"], **claims.claim_options(inputs)),
 )

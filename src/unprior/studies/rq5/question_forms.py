@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from unprior.evaluation import Share, holm, prior_winners
@@ -12,8 +13,7 @@ from unprior.scores import ScoreTable
 from unprior.scores.schema import SIDES
 from unprior.studies.by_model import LEVEL
 from unprior.studies.result import StudyResult, Test
-from unprior.studies.rq5.claim_effects import ClaimEffect, Exchange, by_order, claim_effects, claim_panels, exchanges
-from unprior.studies.rq5.claims import CLAIM_SEED, claim_forms, claim_options, fit_on_claims, form_label, share_of
+from unprior.studies.rq5 import claims
 from unprior.studies.study import Study
 from unprior.tables.format import format_extremes, format_list, format_percent
 from unprior.tables.model import Table
@@ -28,16 +28,16 @@ class FormEffects:
     """``spc`` or ``cfg-score``."""
     reverses: Share
     """Pairs whose text-only answer reverses with the claim order; the same for both methods."""
-    effects: tuple[ClaimEffect, ...]
+    effects: tuple[claims.ClaimEffect, ...]
     """Claim orders and sides one by one, then both orders together."""
     holm_p: tuple[float, ...]
     """Of the effects of single claim orders; over all forms, orders and sides of a method."""
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[claims.Exchange, ...]
 
     @property
     def label(self) -> str:
         """The form for people."""
-        return form_label(self.form)
+        return claims.form_label(self.form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ class QuestionForms(StudyResult):
     @property
     def table(self) -> Table:
         """Forms by what becomes of prior, SPC and control."""
-        rows = [
-            (spc.label, format_percent(spc.reverses.value), by_order(spc.effects, "cf"), by_order(cfg.effects, "cf"),
-             by_order(spc.effects, "cs"),
-             "→".join(format_percent(share.value) for share in spc.exchanges[0].right_twice))
-            for spc, cfg in zip(self.of("spc"), self.of("cfg-score"), strict=True)
-        ]  # fmt: skip
+        rows = []
+        for spc, cfg in zip(self.of("spc"), self.of("cfg-score"), strict=True):
+            of_spc, of_cfg = (claims.by_order(each.effects, "cf") for each in (spc, cfg))
+            right_twice = "→".join(format_percent(share.value) for share in spc.exchanges[0].right_twice)
+            rows.append((spc.label, format_percent(spc.reverses.value), of_spc, of_cfg,
+                         claims.by_order(spc.effects, "cs"), right_twice))  # fmt: skip
         return Table.plain(
             f"Transfer of {self.names['spc']} across question forms",
             ("Question form", "Text-only answer reverses (%)", "SPC ΔCF", "CFG ΔCF", "SPC ΔCS",
@@ -96,24 +96,20 @@ class QuestionForms(StudyResult):
         sentences = list(self.warnings)
         for method, name in self.names.items():
             found = [
-                (row, effect, p)
+                (f"{row.label} {str(effect.order).replace('-', ' ')}", effect.change.delta, p)
                 for row in self.of(method)
                 for effect, p in zip(row.effects, row.holm_p, strict=False)
                 if effect.side == "cf"
             ]
-            gains = [p for _, effect, p in found if effect.change.delta > 0]
-            losses = [f"{row.label} {str(effect.order).replace('-', ' ')}" for row, effect, _ in found
-                      if effect.change.delta < 0]  # fmt: skip
+            gains = [p for _, delta, p in found if delta > 0]
+            losses = [where for where, delta, _ in found if delta < 0]
             sentences.append(
                 f"{name} gains CF accuracy in {len(gains)} of {len(found)} combinations of form and claim order, "
                 f"{sum(p <= LEVEL for p in gains)} of them significant after adjustment, and loses in "
                 f"{format_list(losses) if losses else 'none'}."
             )
-        shares = {row.label: row.reverses.value for row in self.of("spc")}
-        sentences.append(
-            f"The share of pairs whose text-only answer reverses with the claim order {format_extremes(shares)}."
-        )
-        return tuple(sentences)
+        shares = format_extremes({row.label: row.reverses.value for row in self.of("spc")})
+        return (*sentences, f"The share of pairs whose text-only answer reverses with the claim order {shares}.")
 
     def records(self) -> list[dict[str, Any]]:
         """One record per method, form, side and claim order; ``order`` None is both together."""
@@ -121,37 +117,34 @@ class QuestionForms(StudyResult):
         return [
             {"method": row.method, "form": row.form, "reverses": row.reverses.value}
             | effect.record()
-            | {"holm_p": row.holm_p[index] if index < len(row.holm_p) else None, "family": family}
+            | {"holm_p": holm_p, "family": family}
             | row.exchanges[SIDES.index(effect.side)].record()
             for row in self.rows
-            for index, effect in enumerate(row.effects)
+            for effect, holm_p in zip_longest(row.effects, row.holm_p)
         ]
 
     def panels(self) -> Panels:
         """ΔCF by form and claim order, one panel per method."""
-        return claim_panels(
-            [(name, "cf", {row.label: row.effects for row in self.of(key)}) for key, name in self.names.items()]
-        )
+        effects = {name: {row.label: row.effects for row in self.of(key)} for key, name in self.names.items()}
+        return claims.claim_panels([(name, "cf", each) for name, each in effects.items()])
 
 
 def study_question_forms(
-    forms: ScoreTable, *, epsilon: float = 0.10, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = CLAIM_SEED
+    forms: ScoreTable, *, epsilon: float = 0.10, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = claims.CLAIM_SEED
 ) -> QuestionForms:
     """Fit on the development pairs of the contrastive form and apply to the test pairs of all forms."""
-    fitted = fit_on_claims(forms, epsilon)
-    prior = prior_winners(fitted.test)
-    rows = []
+    fitted = claims.fit_on_claims(forms, epsilon)
+    prior, by_form, rows = prior_winners(fitted.test), claims.claim_forms(fitted.test), []
     for method, answers in (("spc", fitted.spc), ("cfg-score", fitted.cfg.answers)):
-        found = {
-            name: (form, claim_effects(form, answers, resamples=resamples, seed=seed))
-            for name, form in claim_forms(fitted.test).items()
+        effects = {
+            name: claims.claim_effects(form, answers, resamples=resamples, seed=seed) for name, form in by_form.items()
         }
-        raw = [effect.p for _, effects in found.values() for effect in effects if effect.p is not None]
+        raw = [each.p for of_form in effects.values() for each in of_form if each.p is not None]
         adjusted = iter(holm(raw).adjusted)
-        for name, (form, effects) in found.items():
-            reverses = share_of(form.consistent(prior, "cf"))
-            kept = tuple(next(adjusted) for effect in effects if effect.p is not None)
-            rows.append(FormEffects(name, method, reverses, effects, kept, exchanges(form, answers)))
+        for name, form in by_form.items():
+            reverses = claims.share_of(form.consistent(prior, "cf"))
+            kept = tuple(next(adjusted) for each in effects[name] if each.p is not None)
+            rows.append(FormEffects(name, method, reverses, effects[name], kept, claims.exchanges(form, answers)))
     return QuestionForms(tuple(rows), fitted.cfg.settings["scale"]["qa"], fitted.names, fitted.warnings)
 
 
@@ -165,5 +158,5 @@ STUDY = Study(
     "forms, orders and sides of a method; 10,000 resamples of pairs, seed 20260715.",
     label="tab:template-transfer",
     needs=("forms",),
-    run=lambda inputs: study_question_forms(inputs.variants["forms"], **claim_options(inputs)),
+    run=lambda inputs: study_question_forms(inputs.variants["forms"], **claims.claim_options(inputs)),
 )
