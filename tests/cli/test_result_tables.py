@@ -9,7 +9,6 @@ import pytest
 from made_up_methods import COSTS, made_up
 from unprior import Evaluation, ScoreTable, SelectivePriorCalibrator, evaluate
 from unprior.baselines.answers import Cost
-from unprior.cli.baseline import print_comparison
 from unprior.cli.calibrate import print_methods
 from unprior.cli.console import output, print_tables
 from unprior.cli.run import print_run
@@ -155,7 +154,7 @@ def test_every_method_has_a_line_of_its_own(terminal: Terminal, table: ScoreTabl
 
 def test_unpaired_images_have_accuracies(terminal: Terminal, table: ScoreTable) -> None:
     test = table.where(split="test", task="qa")
-    print_comparison(study_changes(test, made_up(test)))
+    print_methods(study_changes(test, made_up(test)))
     seen = terminal.lines()
     before = evaluate(test, test.original, resamples=10).tasks[0].original
     accuracy = (before.cf.count + before.cs.count) / (before.cf.total + before.cs.total)

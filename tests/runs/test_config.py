@@ -12,7 +12,7 @@ from unprior.runs.config import FILE, OPTIONS, RunConfig
 
 def test_every_setting_has_one_name_and_a_text() -> None:
     assert {"model", "engine", "base_url", "benchmark", "epsilon_cs", "out"} <= set(OPTIONS)
-    assert all(option.flag.help and option.flag.name.startswith("--") for option in OPTIONS.values())
+    assert all(option.flag.help and option.written.startswith("--") for option in OPTIONS.values())
     assert {option.group for option in OPTIONS.values()} == {"model", "engine", "benchmark", "method", "output"}
 
 

@@ -10,8 +10,10 @@ import pytest
 from small_tables import few_pairs, twelve_pairs
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, evaluate, synthesize
 from unprior.baselines.answers import MethodInfo, write_answers
+from unprior.baselines.suite import ANSWERS, fitting_answers
+from unprior.errors import UnpriorWarning
 from unprior.progress import Progress
-from unprior.runs.result import BASELINES, FILES, RunResult, fitting_baselines, refresh_report
+from unprior.runs.result import FILES, RunResult, refresh_report
 from unprior.studies.registry import PRESETS
 
 
@@ -110,7 +112,7 @@ def test_a_report_is_made_again_when_answers_of_other_methods_are_there(tmp_path
     assert first["notes"][0] == told
     assert "Never right" not in before["report.html"].decode()
     rows = [row | {"method": "never", "answer": None} for row in table.where(split="test").arrow.to_pylist()]
-    write_answers(tmp_path / BASELINES, [MethodInfo("never", "Never right", "prompt", {}, None)], rows)
+    write_answers(tmp_path / ANSWERS, [MethodInfo("never", "Never right", "prompt", {}, None)], rows)
     again = refresh_report(tmp_path)
     assert again.calibrator.epsilon_cs == 0.06
     second = json.loads((tmp_path / "report.json").read_text())
@@ -128,8 +130,9 @@ def test_a_report_is_made_again_when_answers_of_other_methods_are_there(tmp_path
 def test_answers_of_another_model_are_left_aside(tmp_path: Path) -> None:
     table = few_pairs(development=5, test=3)
     rows = [row | {"method": "never", "answer": None, "model": "another"} for row in table.arrow.to_pylist()]
-    write_answers(tmp_path / BASELINES, [MethodInfo("never", "Never right", "prompt", {}, None)], rows)
-    assert fitting_baselines(tmp_path, table) is None
+    write_answers(tmp_path / ANSWERS, [MethodInfo("never", "Never right", "prompt", {}, None)], rows)
+    with pytest.warns(UnpriorWarning, match="holds answers of another model or to another benchmark; it is left aside"):
+        assert fitting_answers(tmp_path / ANSWERS, table) is None
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unprior import SelectivePriorCalibrator, synthesize
-from unprior.studies.rq2.main_comparison import study_main
+from unprior.studies.rq2.main_comparison import study_main_comparison
 from unprior.tables.html import as_html, from_records, from_table
 from unprior.tables.model import Row, Section, Table
 
@@ -14,7 +14,9 @@ from unprior.tables.model import Row, Section, Table
 def source() -> Table:
     """A table of a study, with changes in both directions."""
     scores = synthesize(seed=0)
-    return study_main(SelectivePriorCalibrator().fit(scores).predict(scores.where(split="test")), resamples=100).table
+    return study_main_comparison(
+        SelectivePriorCalibrator().fit(scores).predict(scores.where(split="test")), resamples=100
+    ).table
 
 
 def test_the_page_says_what_the_study_says(source: Table) -> None:

@@ -13,10 +13,8 @@ from typing import Annotated, ClassVar, NoReturn
 import typer
 
 from unprior.cli.console import errors, in_commands, showing_warnings
-from unprior.cli.lazy import Command, LazyGroup
+from unprior.cli.lazy import Command, LazyGroup, application
 from unprior.errors import UnpriorError
-
-_TERMINATED = 128 + signal.SIGTERM
 
 
 class Commands(LazyGroup):
@@ -29,7 +27,7 @@ class Commands(LazyGroup):
         ),
         "Data and scores": (
             Command("data", "data:app", "List, download, check and show benchmarks."),
-            Command("score", "score:score", "Score every question of a benchmark.", cls="distributed:RayCommand"),
+            Command("score", "score:score", "Score every question of a benchmark.", cls="score:RayCommand"),
             Command("synth", "tables:synth", "Write a synthetic score table, to try without a model."),
             Command("convert", "tables:convert", "Convert score files to one table, or merge them."),
         ),
@@ -48,14 +46,7 @@ class Commands(LazyGroup):
     }
 
 
-app = typer.Typer(
-    name="unprior",
-    cls=Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
+app = application(name="unprior", cls=Commands, no_args_is_help=True)
 
 
 def _show_version(wanted: bool) -> None:
@@ -76,10 +67,6 @@ def options(
     """Selective Prior Calibration: make vision-language models believe their eyes."""
 
 
-class _Terminated(KeyboardInterrupt):
-    """The process was asked to end by SIGTERM."""
-
-
 @contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
     """Let SIGTERM end a command as Ctrl-C does, with its last words and without leftovers; the exit code is 143."""
@@ -89,7 +76,7 @@ def _terminated_like_interrupted() -> Iterator[None]:
         nonlocal asked
         asked = True
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # whoever asks twice does not want to wait
-        raise _Terminated
+        raise KeyboardInterrupt
 
     ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if ours:
@@ -98,7 +85,7 @@ def _terminated_like_interrupted() -> Iterator[None]:
         yield
     except (SystemExit, KeyboardInterrupt):
         if asked:
-            sys.exit(_TERMINATED)
+            sys.exit(128 + signal.SIGTERM)
         raise
     finally:
         if ours:

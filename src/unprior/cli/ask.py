@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unprior.cli.console import AsJson, output, print_json, warn
+from unprior.cli.calibrate import Force
+from unprior.cli.console import AsJson, flag, output, print_json, warn
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
-from unprior.cli.provenance import Force
 from unprior.runs.config import RunConfig
 
 if TYPE_CHECKING:
@@ -31,15 +31,9 @@ def ask(
     *,
     config: RunConfig,
     options: Annotated[
-        str | None,
-        typer.Option(
-            help="Answers to choose from, separated by | (or commas); without: yes or no.", rich_help_panel="Benchmark"
-        ),
+        str | None, flag("Benchmark", "Answers to choose from, separated by | (or commas); without: yes or no.")
     ] = None,
-    calibrator: Annotated[
-        Path | None,
-        typer.Option(help="Calibrator of this model, made by `unprior fit`.", rich_help_panel="Method"),
-    ] = None,
+    calibrator: Annotated[Path | None, flag("Method", "Calibrator of this model, made by `unprior fit`.")] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +46,10 @@ def ask(
         from unprior.calibration import SelectivePriorCalibrator
 
         fitted = SelectivePriorCalibrator.load(calibrator)
-    texts = None if options is None else check_options(_split_options(options))
+    texts = None
+    if options is not None:
+        parts = options.split("|" if "|" in options else ",")
+        texts = check_options([text.strip() for text in parts if text.strip()])
     shown, side = read_image(image, fitted, config.benchmark.resize)
     with reporting() as report:
         engine = load_engine(**config.loading, few_threads=True, report=report)
@@ -66,34 +63,23 @@ def ask(
         _print_answer(answer)
 
 
-def _split_options(options: str) -> tuple[str, ...]:
-    separator = "|" if "|" in options else ","
-    return tuple(text.strip() for text in options.split(separator) if text.strip())
-
-
 def _print_answer(answer: Answer) -> None:
     from rich.text import Text
 
     from unprior.engines.protocol import MIN_MASS
     from unprior.tables.terminal import plain_table
 
-    table = plain_table()
-    table.add_column("Candidate")
-    for name in ("with image", "without", "corrected"):
-        table.add_column(name, justify="right")
+    numbers = ("with image", "without", "corrected")
+    table = plain_table(None, ("Candidate", *numbers), right=numbers)
     for each in answer.candidates:
         corrected = "–" if each.corrected_score is None else f"{each.corrected_score:+.3f}"
         style = "bold" if each.label == answer.final else ""
         table.add_row(Text(str(each)), f"{each.image_score:.3f}", f"{each.prior_score:.3f}", corrected, style=style)
     output.print(table)
-    named = next(
-        (str(each) for each in answer.candidates if each.label == answer.original), "nothing that names a candidate"
-    )
-    output.print(f"The model answered {named} ({answer.original_text.strip()!r}).", soft_wrap=True)
-    output.print(
-        answer.explanation
-        or "Without --calibrator the answer stays as it is; `unprior run` and `unprior fit` make one.",
-        soft_wrap=True,
-    )
+    named = {each.label: str(each) for each in answer.candidates}.get(answer.original or "")
+    words = f"The model answered {named or 'nothing that names a candidate'} ({answer.original_text.strip()!r})."
+    output.print(words, soft_wrap=True)
+    uncalibrated = "Without --calibrator the answer stays as it is; `unprior run` and `unprior fit` make one."
+    output.print(answer.explanation or uncalibrated, soft_wrap=True)
     if answer.mass < MIN_MASS:
         warn(f"the candidates hold only {answer.mass:.1%} of the model's probability with the image")

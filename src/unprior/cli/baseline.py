@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from unprior.cli.calibrate import print_methods
-from unprior.cli.console import AsJson, output, print_json, print_tables
+from unprior.cli.console import AsJson, output, print_json
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
 from unprior.runs.config import RunConfig
-
-if TYPE_CHECKING:
-    from unprior.studies.rq2.changes import Changes
-    from unprior.studies.rq2.methods import Methods
 
 
 @takes_config(
@@ -52,17 +48,7 @@ def baseline(
     if as_json:
         print_json(compared.comparison.records())
     else:
-        print_comparison(compared.comparison)
+        print_methods(compared.comparison)
         output.print(f"Answers: {compared.answers}", soft_wrap=True)
     if compared.summary.failures:
         raise typer.Exit(1)
-
-
-def print_comparison(compared: Methods | Changes) -> None:
-    """The tables of a comparison."""
-    from unprior.studies.rq2.methods import Methods
-
-    if isinstance(compared, Methods):
-        print_methods(compared)
-    else:
-        print_tables(compared.table)

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unprior.cli.console import AsJson, SkipInvalid, output, print_json, print_tables, refuse_overwriting, warn
+from unprior.cli.console import AsJson, SkipInvalid, flag, output, print_json, print_tables, refuse_overwriting, warn
 from unprior.cli.lazy import examples
-from unprior.cli.model import AllowCensored
-from unprior.cli.provenance import Force, tell_differences
+from unprior.cli.options import option
 from unprior.cli.tables import skipped_record
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator
     from unprior.scores import ScoreTable
-    from unprior.scores.schema import IntArray
+    from unprior.studies.rq2.changes import Changes
     from unprior.studies.rq2.methods import Methods
 
 Scores = Annotated[
     Path, typer.Argument(metavar="SCORES", help="Score table (.jsonl or .parquet, or a published per-example file).")
 ]
-Model = Annotated[str | None, typer.Option(help="Use only the rows of this model.", rich_help_panel="Input")]
+Model = Annotated[str | None, flag("Input", "Use only the rows of this model.")]
+Force = Annotated[
+    bool, flag("Input", "Go on although the scores were made otherwise than the calibrator's.", "--force")
+]
 
 
 @examples(
@@ -34,19 +35,12 @@ Model = Annotated[str | None, typer.Option(help="Use only the rows of this model
 )
 def fit(
     scores: Scores,
-    out: Annotated[Path, typer.Option("--out", help="Calibrator file to write (.json).", rich_help_panel="Output")],
-    split: Annotated[str, typer.Option(help="Rows to fit on; 'all' for every row.", rich_help_panel="Input")] = "dev",
-    epsilon_cs: Annotated[
-        float,
-        typer.Option(
-            help="Largest loss of commonsense accuracy to accept on a development task.", rich_help_panel="Method"
-        ),
-    ] = 0.04,
-    uncertainty: Annotated[
-        bool, typer.Option("--uncertainty", help="Fit the uncertainty-aware version.", rich_help_panel="Method")
-    ] = False,
+    out: Annotated[Path, flag("Output", "Calibrator file to write (.json).", "--out")],
+    split: Annotated[str, flag("Input", "Rows to fit on; 'all' for every row.")] = "dev",
+    epsilon_cs: Annotated[float, option("epsilon_cs")] = 0.04,
+    uncertainty: Annotated[bool, option("uncertainty")] = False,
     model: Model = None,
-    allow_censored: AllowCensored = False,
+    allow_censored: Annotated[bool, option("allow_censored")] = False,
     force: Force = False,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
@@ -73,18 +67,15 @@ def fit(
     calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
     refuse_too_few(str(scores), pairs_by_task(development))
     mixed = Differences(mixed_provenance(development.provenance), ())
-    tell_differences(f"{scores}: the rows were not all made alike", mixed, force=force)
+    mixed.warn_or_refuse(f"{scores}: the rows were not all made alike", force=force)
     calibrator.fit(development, split=None)
     calibrator.save(out)
     warn_about_abstaining(calibrator)
     cautions = warnings_about(development, epsilon_cs)
-    warn_about(cautions)
-    if bounds:
-        warn(_bounds(bounds, int(rows.sum())))
+    warn(*cautions, *([_bounds(bounds, int(rows.sum()))] if bounds else []))
     if as_json:
-        print_json(
-            _fit_record(calibrator, out) | {"bounds": bounds, "warnings": cautions, "skipped": skipped_record(table)}
-        )
+        told = {"bounds": bounds, "warnings": cautions, "skipped": skipped_record(table)}
+        print_json(_fit_record(calibrator, out) | told)
         return
     _print_fit(calibrator, out)
 
@@ -96,14 +87,8 @@ def fit(
 def apply(
     calibrator_file: Annotated[Path, typer.Argument(metavar="CALIBRATOR", help="File made by `unprior fit`.")],
     scores: Scores,
-    out: Annotated[
-        Path,
-        typer.Option("--out", help="Decisions to write (.jsonl or .parquet), one per row.", rich_help_panel="Output"),
-    ],
-    explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Add a sentence that explains each decision.", rich_help_panel="Output"),
-    ] = False,
+    out: Annotated[Path, flag("Output", "Decisions to write (.jsonl or .parquet), one per row.", "--out")],
+    explain: Annotated[bool, flag("Output", "Add a sentence that explains each decision.", "--explain")] = False,
     force: Force = False,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
@@ -120,26 +105,17 @@ def apply(
     table = read_checked(scores, skip_invalid=skip_invalid)
     differences = calibrator.differences(table.provenance, table.values_of("model"))
     told = f"{scores}: not made like the scores that {calibrator_file} was fitted on"
-    tell_differences(told, differences, force=force)
+    differences.warn_or_refuse(told, force=force)
     decisions = calibrator.predict(table)
     decisions.write(out, explanations=explain)
     reasons, revised = decisions.count_reasons(), int(decisions.revised.sum())
     if as_json:
-        print_json(
-            {
-                "rows": len(decisions),
-                "revised": revised,
-                "reasons": {str(reason): count for reason, count in reasons.items()},
-                "skipped": skipped_record(table),
-                "out": str(out),
-            }
-        )
+        counts = {str(reason): count for reason, count in reasons.items()}
+        record = {"rows": len(decisions), "revised": revised, "reasons": counts}
+        print_json(record | {"skipped": skipped_record(table), "out": str(out)})
         return
     output.print(f"{revised:,} of {len(decisions):,} answers revised → {out}", soft_wrap=True)
-    overview = plain_table()
-    overview.add_column("Reason")
-    overview.add_column("Rows", justify="right")
-    overview.add_column("Meaning")
+    overview = plain_table(None, ("Reason", "Rows", "Meaning"), right=("Rows",))
     for reason, count in reasons.items():
         overview.add_row(str(reason), f"{count:,}", reason.meaning)
     output.print(overview)
@@ -154,34 +130,19 @@ def evaluate(
     decisions: Annotated[
         Path, typer.Argument(metavar="DECISIONS", help="Decisions made from this table by `unprior apply`.")
     ],
-    split: Annotated[
-        str, typer.Option(help="Rows to evaluate; 'all' for every row.", rich_help_panel="Input")
-    ] = "test",
+    split: Annotated[str, flag("Input", "Rows to evaluate; 'all' for every row.")] = "test",
     model: Model = None,
     baselines: Annotated[
-        Path | None,
-        typer.Option(
-            help="Answers of other methods, made by `unprior baseline`, to compare with.", rich_help_panel="Input"
-        ),
+        Path | None, flag("Input", "Answers of other methods, made by `unprior baseline`, to compare with.")
     ] = None,
     by: Annotated[
-        str | None,
-        typer.Option(
-            help="Evaluate the rows of each value of this column apart, such as subcategory.",
-            rich_help_panel="Statistics",
-        ),
+        str | None, flag("Statistics", "Evaluate the rows of each value of this column apart, such as subcategory.")
     ] = None,
     epsilon_cs: Annotated[
-        float,
-        typer.Option(
-            help="Limit of the controls beside --baselines, chosen on the dev rows of the table.",
-            rich_help_panel="Statistics",
-        ),
+        float, flag("Statistics", "Limit of the controls beside --baselines, chosen on the dev rows of the table.")
     ] = 0.04,
-    resamples: Annotated[
-        int, typer.Option(help="Bootstrap resamples of pairs.", min=1, rich_help_panel="Statistics")
-    ] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", min=0, rich_help_panel="Statistics")] = 20260712,
+    resamples: Annotated[int, flag("Statistics", "Bootstrap resamples of pairs.", min=1)] = 10_000,
+    seed: Annotated[int, flag("Statistics", "Seed of the bootstrap.", min=0)] = 20260712,
     force: Force = False,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
@@ -202,40 +163,24 @@ def evaluate(
     evaluation = evaluate_answers(judged, final, **statistics, **groups)
     methods = None
     if baselines is not None:
+        from unprior.baselines.answers import read_answers, read_references
+        from unprior.baselines.controls import run_controls
+        from unprior.studies.rq2.methods import compare_methods
+
         development = table.where(model=model, split="dev") if split == "test" else None
-        methods = _compare_methods(judged, final, baselines, development, epsilon_cs, statistics)
+        controls = run_controls(development, judged, epsilon_cs=epsilon_cs) if development else []
+        answers, references = read_answers(baselines, judged), read_references(baselines)
+        methods = compare_methods(judged, final, answers, controls=controls, references=references, **statistics)
     bounds = int(judged.is_bounded.sum())
-    if bounds:
-        warn(_bounds(bounds, len(judged)))
     cautions = warnings_about(judged)
-    warn_about(cautions)
+    warn(*([_bounds(bounds, len(judged))] if bounds else []), *cautions)
     if as_json:
-        print_json(
-            evaluation.record()
-            | {"bounds": bounds, "warnings": cautions}
-            | ({} if methods is None else {"methods": methods.records()})
-        )
+        compared = {} if methods is None else {"methods": methods.records()}
+        print_json(evaluation.record() | {"bounds": bounds, "warnings": cautions} | compared)
         return
     print_tables(evaluation.table, evaluation.changes_table)
     if methods is not None:
         print_methods(methods)
-
-
-def _compare_methods(
-    judged: ScoreTable,
-    final: IntArray,
-    baselines: Path,
-    development: ScoreTable | None,
-    epsilon_cs: float,
-    statistics: dict[str, Any],
-) -> Methods:
-    from unprior.baselines.answers import read_answers, read_references
-    from unprior.baselines.controls import run_controls
-    from unprior.studies.rq2.methods import compare_methods
-
-    controls = run_controls(development, judged, epsilon_cs=epsilon_cs) if development else []
-    answers, references = read_answers(baselines, judged), read_references(baselines)
-    return compare_methods(judged, final, answers, controls=controls, references=references, **statistics)
 
 
 def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> None:
@@ -246,24 +191,19 @@ def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> None:
     origin = read_origin(decisions)
     models = [Provenance(model=name) for name in sorted(filter(None, judged.values_of("model")))]
     other = compare_provenance(origin.scores, judged.provenance or models)
-    tell_differences(f"{decisions}: not made from these scores", other, force=force)
+    other.warn_or_refuse(f"{decisions}: not made from these scores", force=force)
     forced = compare_provenance(origin.fitted_on, origin.scores or judged.provenance)
     told = Differences((), (*forced.refused, *forced.noted))  # whoever applied the calibrator knew
-    tell_differences(f"{decisions}: its calibrator was fitted on scores made otherwise", told, force=True)
+    told.warn_or_refuse(f"{decisions}: its calibrator was fitted on scores made otherwise", force=True)
 
 
-def print_methods(methods: Methods) -> None:
+def print_methods(methods: Methods | Changes) -> None:
     """All methods beside each other, and what they cost where that was measured."""
     from unprior.studies.rq2.cost import Costs
+    from unprior.studies.rq2.methods import Methods
 
-    costs = Costs.from_methods(methods)
-    print_tables(methods.table, *([costs.table] if costs.rows else []))
-
-
-def warn_about(cautions: Iterable[str]) -> None:
-    """Say what a reader should know before relying on results."""
-    for sentence in cautions:
-        warn(sentence)
+    costs = Costs.from_methods(methods) if isinstance(methods, Methods) else None
+    print_tables(methods.table, *([costs.table] if costs and costs.rows else []))
 
 
 def _bounds(count: int, rows: int) -> str:
@@ -287,9 +227,7 @@ def _fit_record(calibrator: SelectivePriorCalibrator, out: Path) -> dict[str, An
         "feasible": selection.feasible,
         "searched": selection.searched,
         "changed": selection.changed,
-        "tasks": {
-            change.task: {"delta_cf": change.delta_cf, "delta_cs": change.delta_cs} for change in selection.changes
-        },
+        "tasks": {each.task: {"delta_cf": each.delta_cf, "delta_cs": each.delta_cs} for each in selection.changes},
     }
 
 
@@ -305,15 +243,12 @@ def _print_fit(calibrator: SelectivePriorCalibrator, out: Path) -> None:
     )
     if settings is None:
         return
-    chosen, outcome = plain_table("Chosen settings"), plain_table("On the development rows")
-    chosen.add_column("Setting")
-    chosen.add_column("Value", justify="right")
+    chosen = plain_table("Chosen settings", ("Setting", "Value"), right=("Value",))
     for name, value in asdict(settings).items():
         if value is not None:
             chosen.add_row(name.replace("_", " "), f"{value:.4g}")
-    outcome.add_column("Task")
-    for name in ("ΔCF (points)", "ΔCS (points)"):
-        outcome.add_column(name, justify="right")
+    changes = ("ΔCF (points)", "ΔCS (points)")
+    outcome = plain_table("On the development rows", ("Task", *changes), right=changes)
     for change in selection.changes:
         outcome.add_row(change.task.upper(), f"{100 * change.delta_cf:+.1f}", f"{100 * change.delta_cs:+.1f}")
     output.print(chosen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.status import Status
 from rich.text import Text
 
 from unprior.errors import FailedExamplesWarning, UnpriorError, UnpriorNote, UnpriorWarning
 
 if TYPE_CHECKING:
-    from rich.status import Status
-
     from unprior.tables.model import Table
 
 # What moves the cursor, colours or renames the terminal (ESC, C0, DEL, C1), and what turns the direction of writing.
@@ -35,6 +34,14 @@ def visible(text: str) -> str:
     red \x1b[31m
     """
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class PlainStatus(Status):
+    """A spinner with a text beside it; rich's own takes a string for markup, on whatever console."""
+
+    def update(self, status: RenderableType | None = None, **options: Any) -> None:
+        """Show another text, as it is."""
+        super().update(Text(status) if isinstance(status, str) else status, **options)
 
 
 class PlainConsole(Console):
@@ -62,34 +69,27 @@ class PlainConsole(Console):
 
     def status(self, status: RenderableType, **options: Any) -> Status:
         """A spinner with a text beside it."""
-        from unprior.cli.status import PlainStatus
-
-        return PlainStatus(status, console=self, **options)
+        return PlainStatus(Text(status) if isinstance(status, str) else status, console=self, **options)
 
 
 output = PlainConsole()
 errors = PlainConsole(stderr=True)
 
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print the result as JSON, for programs.", rich_help_panel="Output")
-]
+
+def flag(panel: str, text: str, *names: str, **more: Any) -> Any:
+    """An option that stands under this heading of the help."""
+    return typer.Option(*names, help=text, rich_help_panel=panel, **more)
+
+
+AsJson = Annotated[bool, flag("Output", "Print the result as JSON, for programs.", "--json")]
 SkipInvalid = Annotated[
-    bool,
-    typer.Option(
-        "--skip-invalid",
-        help="Leave invalid rows out and list them, instead of refusing the file.",
-        rich_help_panel="Input",
-    ),
+    bool, flag("Input", "Leave invalid rows out and list them, instead of refusing the file.", "--skip-invalid")
 ]
 
 
 def print_json(record: Any) -> None:
     """Print one JSON document to standard output, whatever the width of the terminal."""
-    print_json_text(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def print_json_text(text: str) -> None:
-    """Print a JSON document that is text already; controls that JSON permits in strings are escaped."""
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
     print(_NOT_ESCAPED_BY_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
@@ -103,9 +103,10 @@ def print_tables(*tables: Table) -> None:
         output.print()
 
 
-def warn(message: str) -> None:
-    """Say something that a person should act on."""
-    errors.print(f"warning: {message}", style="yellow", soft_wrap=True)
+def warn(*messages: str) -> None:
+    """Say something that a person should act on, or know before relying on results."""
+    for message in messages:
+        errors.print(f"warning: {message}", style="yellow", soft_wrap=True)
 
 
 def in_commands(message: str) -> str:
@@ -140,6 +141,13 @@ def showing_warnings() -> Iterator[None]:
         warnings.showwarning = show
         warnings.simplefilter("always", UnpriorWarning)
         yield
+
+
+@contextmanager
+def counting(doing: str, counted: str) -> Iterator[Callable[[int, int], None]]:
+    """A spinner that tells how many are done."""
+    with errors.status(f"{doing} …") as status:
+        yield lambda done, total: status.update(f"{counted}: {done:,} of {total:,} …")
 
 
 def refuse_overwriting(out: Path, *inputs: Path) -> None:

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, look_up, prepare
-from unprior.cli.console import AsJson, errors, output, print_json, warn
+from unprior.cli.console import AsJson, counting, flag, output, print_json, warn
 from unprior.cli.data_display import card_record, check_record, download_progress, print_card, print_check
-from unprior.cli.lazy import Function, epilog, examples, help_text
+from unprior.cli.lazy import Function, application, epilog, examples, help_text
+from unprior.cli.options import option
 from unprior.errors import UnpriorError
 
-app = typer.Typer(
-    help="Benchmarks: what there is, how to get it, and a look at it.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
+if TYPE_CHECKING:
+    from unprior.benchmarks.schema import Benchmark
+
+app = application(help="Benchmarks: what there is, how to get it, and a look at it.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A benchmark of `unprior data list`.")]
+WorldSeed = Annotated[int, option("seed")]
+VariantName = Annotated[str | None, option("variant")]
+DataDir = Annotated[Path | None, option("data_dir")]
+
+
+def look_up(
+    benchmark: str, seed: int, variant: str | None = None, data_dir: Path | None = None, folder: Path | None = None
+) -> Benchmark:
+    """Load a benchmark from the data directory; a drawn one is drawn, with progress, there or into the folder."""
+    from unprior.benchmarks.registry import load_benchmark
+
+    with counting("Preparing the benchmark", "Drawing images") as report:
+        return load_benchmark(benchmark, folder, seed, variant=variant, data_dir=data_dir, report=report)
 
 
 def _command(name: str) -> Callable[[Function], Function]:
@@ -44,10 +54,7 @@ def list_benchmarks(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     if as_json:
         print_json({name: {"about": entry.card.about, "here": here[name]} for name, entry in BENCHMARKS.items()})
         return
-    table = plain_table()
-    table.add_column("Name", no_wrap=True)
-    table.add_column("What it is")
-    table.add_column("Here", no_wrap=True)
+    table = plain_table(None, ("Name", "What it is", "Here"), unbroken=("Name", "Here"))
     for name, entry in BENCHMARKS.items():
         table.add_row(name, entry.card.about, here[name])
     table.caption = f"Downloaded benchmarks are in {folder}"
@@ -84,10 +91,7 @@ def show(
 def get(
     name: Name,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for its files; by default one of its name in the data directory.", rich_help_panel="Output"
-        ),
+        Path | None, flag("Output", "Folder for its files; by default one of its name in the data directory.")
     ] = None,
     seed: WorldSeed = 0,
     data_dir: DataDir = None,
@@ -105,7 +109,7 @@ def get(
     entry = find_entry(name)
     folder = data_directory(data_dir) / name if out is None else data_directory(out)
     if entry.drawn:
-        benchmark = prepare(name, folder, seed)
+        benchmark = look_up(name, seed, folder=folder)
     elif seed:
         raise UnpriorError(f"--seed {seed}: only a drawn benchmark has seeds, {name} is not drawn")
     else:
@@ -128,7 +132,8 @@ def get(
         warn(f"{missing:,} of {images:,} pictures are still missing; `unprior data check {name} {folder}` names them")
         return
     first = benchmark.examples[0]
-    output.print(f"Try: unprior ask {first.image} {first.question!r}" + _options(first.texts), soft_wrap=True)
+    options = "" if first.texts is None else f" --options {'|'.join(first.texts)!r}"
+    output.print(f"Try: unprior ask {first.image} {first.question!r}{options}", soft_wrap=True)
 
 
 @_command("check")
@@ -160,11 +165,7 @@ def check(
         raise UnpriorError(f"{place}: this is a file; give the folder that holds the files of {name}")
     if entry is not None and not place.is_dir():
         raise UnpriorError(f"{place}: no such folder; give the one that holds the files of {name}")
-    with errors.status("Opening every image …") as status:
-
-        def report(done: int, total: int) -> None:
-            status.update(f"Opening images: {done:,} of {total:,} …")
-
+    with counting("Opening every image", "Opening images") as report:
         result = check_file(Path(name), report) if entry is None else check_folder(entry, place, report)
     if as_json:
         print_json(check_record(entry, result))
@@ -178,8 +179,8 @@ def check(
 @examples("unprior data gallery microworld", "unprior data gallery questions.jsonl --out pairs.html --limit 20")
 def gallery(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A benchmark, or a file of questions.")],
-    out: Annotated[Path, typer.Option(help="The page to write.", rich_help_panel="Output")] = Path("gallery.html"),
-    limit: Annotated[int | None, typer.Option(help="Only the first pairs.", min=1, rich_help_panel="Output")] = None,
+    out: Annotated[Path, flag("Output", "The page to write.")] = Path("gallery.html"),
+    limit: Annotated[int | None, flag("Output", "Only the first pairs.", min=1)] = None,
     variant: VariantName = None,
     seed: WorldSeed = 0,
     data_dir: DataDir = None,
@@ -189,16 +190,10 @@ def gallery(
     from unprior.report.browse import write_gallery
 
     benchmark = look_up(name, seed, variant, data_dir)
-    with errors.status("Making thumbnails …") as status:
-        shown = write_gallery(
-            out, benchmark, limit, report=lambda done, total: status.update(f"Thumbnails: {done:,} of {total:,} …")
-        )
+    with counting("Making thumbnails", "Thumbnails") as report:
+        shown = write_gallery(out, benchmark, limit, report=report)
     size = out.stat().st_size
     if as_json:
         print_json({"benchmark": benchmark.name, "shown": shown, "bytes": size, "out": str(out)})
         return
     output.print(f"{shown:,} pairs or images of {benchmark.name} ({size / 1e6:.1f} MB) → {out}", soft_wrap=True)
-
-
-def _options(texts: tuple[str, ...] | None) -> str:
-    return "" if texts is None else f" --options {'|'.join(texts)!r}"

@@ -26,18 +26,9 @@ def flaw_records(entry: Entry) -> list[dict[str, Any]]:
 
 def card_record(entry: Entry, benchmark: Benchmark | None) -> dict[str, Any]:
     """What is known of a benchmark, and what was found of it, for programs."""
-    card = entry.card
-    return {
-        "name": card.name,
-        "about": card.about,
-        "published": card.published,
-        "revision": card.revision,
-        "licence": card.licence,
-        "citation": card.citation,
-        "counts": dict(card.counts),
-        "flaws": flaw_records(entry),
-        "found": None if benchmark is None else benchmark.counts(),
-    }
+    shown = ("name", "about", "published", "revision", "licence", "citation")
+    known = {name: getattr(entry.card, name) for name in shown} | {"counts": dict(entry.card.counts)}
+    return known | {"flaws": flaw_records(entry), "found": None if benchmark is None else benchmark.counts()}
 
 
 def check_record(entry: Entry | None, result: CheckResult) -> dict[str, Any]:
@@ -98,23 +89,21 @@ def print_check(entry: Entry | None, result: CheckResult) -> None:
     """Counts, what is missing or broken, and the known flaws."""
     from unprior.tables.terminal import plain_table
 
-    table = plain_table(f"{result.benchmark.name}: as published and as found")
-    table.add_column("Count")
-    for name in ("Published", "Found", ""):
-        table.add_column(name, justify="right")
+    numbers = ("Published", "Found", "")
+    table = plain_table(f"{result.benchmark.name}: as published and as found", ("Count", *numbers), right=numbers)
     for count in result.counts:
         mark = "✓" if count.published == count.found else "✗"
         table.add_row(count.name, f"{count.published:,}", f"{count.found:,}", mark)
     if result.counts:
         output.print(table)
     for title, names in (
-        ("missing images", [str(path) for path in result.missing]),
-        ("unreadable images", list(result.unreadable)),
-        ("downloaded files that are gone or changed", list(result.changed)),
-        ("problems of pairs", [str(problem) for problem in result.pairs.problems]),
+        ("Missing images", result.missing),
+        ("Unreadable images", result.unreadable),
+        ("Downloaded files that are gone or changed", result.changed),
+        ("Problems of pairs", result.pairs.problems),
     ):
         if names:
-            output.print(f"{title[0].upper()}{title[1:]} ({len(names):,}):", soft_wrap=True)
+            output.print(f"{title} ({len(names):,}):", soft_wrap=True)
             for name in names[:_SHOWN]:
                 output.print(f"  {name}", soft_wrap=True)
             if len(names) > _SHOWN:
@@ -132,15 +121,14 @@ def print_check(entry: Entry | None, result: CheckResult) -> None:
 def download_progress() -> Iterator[Callable[[Fetched], None]]:
     """A bar in a terminal, a plain line now and then elsewhere."""
     if not errors.is_terminal:
-        printed = [time.monotonic()]
+        printed = time.monotonic()
 
         def print_line(fetched: Fetched) -> None:
-            if time.monotonic() - printed[0] >= _PLAIN_SECONDS:
-                printed[0] = time.monotonic()
-                errors.print(
-                    f"file {fetched.number:,} of {fetched.files:,}: {fetched.file} ({fetched.done:,} bytes)",
-                    soft_wrap=True,
-                )
+            nonlocal printed
+            if time.monotonic() - printed >= _PLAIN_SECONDS:
+                printed = time.monotonic()
+                where = f"file {fetched.number:,} of {fetched.files:,}: {fetched.file}"
+                errors.print(f"{where} ({fetched.done:,} bytes)", soft_wrap=True)
 
         yield print_line
         return

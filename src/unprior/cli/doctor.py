@@ -62,10 +62,8 @@ def _print(examination: Examination) -> None:
 
     from unprior.tables.terminal import plain_table
 
-    table = plain_table(f"Examination of {examination.model}")
-    table.add_column("Probe", no_wrap=True)
-    table.add_column("Result", no_wrap=True)
-    table.add_column("Finding")
+    columns = ("Probe", "Result", "Finding")
+    table = plain_table(f"Examination of {examination.model}", columns, unbroken=columns[:2])
     for finding in examination.findings:
         style = _STYLES[finding.status]
         table.add_row(finding.name, Text(finding.status, style), Text(finding.detail))
@@ -73,6 +71,5 @@ def _print(examination: Examination) -> None:
             table.add_row("", "", Text(f"→ {finding.remedy}", style))
     output.print(table)
     counts = [(word, sum(finding.status == word for finding in examination.findings)) for word in _STYLES]
-    output.print(
-        ", ".join(f"{count} {word}{'s' * (word == 'warning' and count > 1)}" for word, count in counts if count)
-    )
+    words = [f"{count} {word}{'s' * (word == 'warning' and count > 1)}" for word, count in counts if count]
+    output.print(", ".join(words))

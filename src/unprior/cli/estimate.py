@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from unprior.cli.console import output, print_json
+from unprior.cli.console import flag, output, print_json
 
 if TYPE_CHECKING:
     from unprior.runs.config import RunConfig
@@ -16,11 +14,11 @@ if TYPE_CHECKING:
 
 DryRun = Annotated[
     bool,
-    typer.Option(
-        "--dry-run",
-        help="Only show the configuration as a file for --config, what is stored already, and with --engine openai "
+    flag(
+        "Output",
+        "Only show the configuration as a file for --config, what is stored already, and with --engine openai "
         "what it would take: requests, tokens, bytes.",
-        rich_help_panel="Output",
+        "--dry-run",
     ),
 ]
 _LINES = {
@@ -38,12 +36,12 @@ def print_plan(config: RunConfig, *, as_json: bool, views: Sequence[str] = (), l
                shard: str | None = None) -> None:  # fmt: skip
     """Show what a command would do, and do nothing; a person gets a file for ``--config`` with remarks in it."""
     from unprior.cli.progress import reporting
-    from unprior.runs.plan import plan_run
+    from unprior.runs.score import plan_run
 
     with reporting() as report:
         plan = plan_run(config, views=views, limit=limit, shard=shard, report=report)
     if as_json:
-        cost = {} if plan.cost is None else _record(plan.cost, plan.stored_examples or 0)
+        cost = {} if plan.cost is None else cost_record(plan.cost, plan.stored_examples or 0)
         print_json({"config": config.as_dict(), "stored_results": plan.stored_results, **cost})
         return
     print(config.to_toml())
@@ -51,21 +49,15 @@ def print_plan(config: RunConfig, *, as_json: bool, views: Sequence[str] = (), l
     print(f"# {results} stored in {config.output.folder}.")
     if plan.cost is not None:
         with output.capture() as shown:
-            print_estimate(plan.cost, plan.stored_examples or 0, as_json=False)
+            print_estimate(plan.cost, plan.stored_examples or 0)
         print("\n".join(f"# {line}".rstrip() for line in shown.get().splitlines()))
 
 
-def print_estimate(cost: RunCost, stored: int, *, as_json: bool) -> None:
+def print_estimate(cost: RunCost, stored: int) -> None:
     """Show a prediction; ``stored`` examples have all their results already and are not part of it."""
-    if as_json:
-        print_json(_record(cost, stored))
-        return
     from unprior.tables.terminal import plain_table
 
-    table = plain_table()
-    table.add_column("to do")
-    for name in ("in total", "per example"):
-        table.add_column(name, justify="right")
+    table = plain_table(None, ("to do", "in total", "per example"), right=("in total", "per example"))
     table.add_row("examples", f"{cost.examples:,.0f}", "")
     for name, shown in _LINES.items():
         value = getattr(cost, name)
@@ -76,5 +68,6 @@ def print_estimate(cost: RunCost, stored: int, *, as_json: bool) -> None:
     output.print("Examples that lack anything count in full; cached tokens are for blocks of 16.", soft_wrap=True)
 
 
-def _record(cost: RunCost, stored: int) -> dict[str, Any]:
+def cost_record(cost: RunCost, stored: int) -> dict[str, Any]:
+    """The same for programs."""
     return {"stored": stored, **{name: round(value) for name, value in asdict(cost).items()}}

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from unprior.cli.benchmarks import DataDir, VariantName, WorldSeed, look_up
-from unprior.cli.console import AsJson, print_json, print_tables, warn
+from unprior.cli.console import AsJson, flag, print_json, print_tables, warn
+from unprior.cli.data import DataDir, VariantName, WorldSeed, look_up
 from unprior.cli.lazy import examples
 
 
@@ -25,22 +25,13 @@ def evaluate_answers(
         ),
     ],
     split: Annotated[
-        str | None,
-        typer.Option(
-            help="Examples to evaluate; 'all' for every one. By default test, where there is one.",
-            rich_help_panel="Input",
-        ),
+        str | None, flag("Input", "Examples to evaluate; 'all' for every one. By default test, where there is one.")
     ] = None,
     variant: VariantName = None,
     seed: WorldSeed = 0,
     data_dir: DataDir = None,
     skip_missing: Annotated[
-        bool,
-        typer.Option(
-            "--skip-missing",
-            help="Leave out examples that have no answer, instead of refusing.",
-            rich_help_panel="Input",
-        ),
+        bool, flag("Input", "Leave out examples that have no answer, instead of refusing.", "--skip-missing")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

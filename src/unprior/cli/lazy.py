@@ -14,6 +14,11 @@ from typer.core import TyperCommand, TyperGroup
 Function = TypeVar("Function", bound=Callable[..., None])
 
 
+def application(**options: Any) -> typer.Typer:
+    """An application in the way of all commands."""
+    return typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False, **options)
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """Where a command is, and what the list of commands says about it."""
@@ -31,7 +36,7 @@ class Command:
         if isinstance(found, typer.Typer):
             made = typer.main.get_command(found)
         else:
-            alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+            alone = application()
             cls: type[TyperCommand] = TyperCommand if self.cls is None else _find(self.cls)
             alone.command(self.name, cls=cls, help=help_text(found), epilog=epilog(found))(found)
             made = typer.main.get_command(alone)

@@ -9,15 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
+from unprior.cli.console import flag
 from unprior.runs.config import OPTIONS, Option, RunConfig
 
 CONFIG = "config_file"
 _ConfigFile = Annotated[
     Path | None,
-    typer.Option(
+    flag(
+        "Output",
+        "Settings from a file, such as the run.toml of a run folder; options given here override it.",
         "--config",
-        help="Settings from a file, such as the run.toml of a run folder; options given here override it.",
-        rich_help_panel="Output",
         show_default=False,
     ),
 ]
@@ -26,9 +27,8 @@ _ConfigFile = Annotated[
 def option(name: str, text: str | None = None) -> Any:
     """The option of a setting by its name, for a command that takes it alone."""
     setting = OPTIONS[name]
-    flag = setting.flag
-    limits: dict[str, Any] = {"min": flag.min, "max": flag.max} if flag.min is not None else {}
-    return typer.Option(flag.name, help=text or flag.help, rich_help_panel=setting.group.capitalize(), **limits)
+    limits = {} if setting.flag.min is None else {"min": setting.flag.min, "max": setting.flag.max}
+    return flag(setting.group.capitalize(), text or setting.flag.help, setting.written, **limits)
 
 
 def takes_config(
@@ -73,7 +73,8 @@ def takes_config(
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {each.name: each.annotation for each in parameters}
         called.__name__, called.__module__ = command.__name__, command.__module__
-        called.__doc__ = _with_examples(inspect.getdoc(command) or "", examples)
+        shown = ["[bold]Examples[/bold]", *(f"[cyan]{each}[/cyan]" for each in examples)] if examples else []
+        called.__doc__ = "\n\n".join([inspect.getdoc(command) or "", *shown])
         return called
 
     return decorate
@@ -99,14 +100,8 @@ def _effective(
         source = ctx.get_parameter_source(setting.name)
         typed = source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT")
         if not typed and file is None and setting.name in needed:
-            ctx.fail(f"Missing option '{setting.flag.name}'.")
+            ctx.fail(f"Missing option '{setting.written}'.")
         if typed or (file is None and setting.name not in needed):
             given[setting.name] = values[setting.name]
     base = RunConfig() if file is None else RunConfig.from_file(file)
     return base.with_options(**given)
-
-
-def _with_examples(text: str, examples: Sequence[str]) -> str:
-    paragraphs = [" ".join(each.split()) for each in text.split("\n\n")]  # lines end where the terminal does
-    shown = ["[bold]Examples[/bold]", *(f"[cyan]{each}[/cyan]" for each in examples)] if examples else []
-    return "\n\n".join([*paragraphs, *shown])

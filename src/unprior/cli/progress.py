@@ -12,7 +12,6 @@ from unprior.progress import Progress, Report
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
-    from rich.progress import TaskID
     from rich.status import Status
 
 _PLAIN_SECONDS = 10.0
@@ -30,19 +29,16 @@ def reporting() -> Iterator[Report]:
         doing = where.doing
         shown(where)
 
-    terminal = _Terminal() if errors.is_terminal else None
-    shown: Report = _Plain() if terminal is None else terminal
+    shown = _Terminal() if errors.is_terminal else _Plain()
     try:
         yield report
     except KeyboardInterrupt:
-        if terminal is not None:
-            terminal.stop()
+        shown.stop()
         if doing.startswith(_SCORING):
             errors.print("Stopped. What was scored is stored; the same command goes on from there.", soft_wrap=True)
         raise
     finally:
-        if terminal is not None:
-            terminal.stop()
+        shown.stop()
 
 
 class _Terminal:
@@ -51,7 +47,6 @@ class _Terminal:
     def __init__(self) -> None:
         self._status: Status | None = None
         self._bar: Bar | None = None
-        self._task: TaskID | None = None
         self._doing, self._rate = "", _Rate()
 
     def __call__(self, where: Progress) -> None:
@@ -76,18 +71,17 @@ class _Terminal:
             )  # fmt: skip
             self._bar = Bar(*columns, console=errors, transient=True)
             self._bar.start()
-            self._task = self._bar.add_task(where.doing, total=None, rate="", failed="")
-        assert self._task is not None
+            self._bar.add_task(where.doing, total=None, rate="", failed="")
         failed = f"{where.failed} failed" if where.failed else ""
         rate = f"{self._rate(where):.1f}/s" if _done(where) else ""
-        self._bar.update(self._task, completed=where.done, total=where.total, rate=rate, failed=failed)
+        self._bar.update(self._bar.task_ids[0], completed=where.done, total=where.total, rate=rate, failed=failed)
 
     def stop(self) -> None:
         """Leave the terminal as it was."""
         for shown in (self._status, self._bar):
             if shown is not None:
                 shown.stop()
-        self._status = self._bar = self._task = None
+        self._status = self._bar = None
         self._doing = ""
 
 
@@ -123,6 +117,9 @@ class _Plain:
             left = f", {(where.total - where.done) / rate:,.0f} s left" if rate > 0 else ""
             failed = f", {where.failed} failed" if where.failed else ""
             errors.print(f"{done} {where.done:,} of {where.total:,} ({rate:.1f}/s{left}{failed})", soft_wrap=True)
+
+    def stop(self) -> None:
+        """Lines stay where they are."""
 
 
 def _done(where: Progress) -> str | None:

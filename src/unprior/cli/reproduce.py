@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unprior.cli.console import AsJson, SkipInvalid, output, print_json, warn
+from unprior.cli.console import AsJson, SkipInvalid, flag, output, print_json, warn
 from unprior.cli.lazy import examples
 from unprior.errors import UnpriorError
 
@@ -30,27 +30,26 @@ _STYLES = {"equal": "green", "close": "yellow", "differs": "red"}
 def reproduce(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the published per-example score files.")],
     table: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--table", help="LaTeX label of a table, such as tab:main; may be repeated.", rich_help_panel="Input"
-        ),
+        list[str] | None, flag("Input", "LaTeX label of a table, such as tab:main; may be repeated.", "--table")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Only this model of the paper.", rich_help_panel="Input")] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Write all cells to this file (.csv or .json).", rich_help_panel="Output"),
-    ] = None,
+    model: Annotated[str | None, flag("Input", "Only this model of the paper.")] = None,
+    out: Annotated[Path | None, flag("Output", "Write all cells to this file (.csv or .json).", "--out")] = None,
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,
 ) -> None:
     """Recompute the paper's tables from its score files: ours, the paper's, the difference, a verdict."""
-    from unprior.reproduction import find_scores
+    from unprior.reproduction import find_scores, recognise_model
     from unprior.reproduction import reproduce as recompute
     from unprior.scores.checked import warn_about_skipped
 
     if out is not None and out.suffix not in (".csv", ".json"):
         raise UnpriorError(f"{out}: cannot tell the format; the name must end in .csv or .json")
-    found = _of_model(find_scores(folder, skip_invalid=skip_invalid), model)
+    found = find_scores(folder, skip_invalid=skip_invalid)
+    if model is not None:
+        name = recognise_model(model)
+        if name not in found:
+            raise UnpriorError(f"no scores of {model}; the files hold {', '.join(found)}")
+        found = {name: found[name]}
     for scores in found.values():
         for path, problems in scores.skipped.items():
             warn_about_skipped(path, problems, len(scores.table))
@@ -58,7 +57,7 @@ def reproduce(
     if any("synthetic" in scores.table.column("benchmark") for scores in found.values()):
         warn("these scores are synthetic: their numbers say nothing about the paper's models")
     if out is not None:
-        _write(result, out)
+        _write(result.records(), out)
     if as_json:
         print_json(_record(result, found))
         return
@@ -66,18 +65,8 @@ def reproduce(
         output.print(f"{name}: {len(scores.table):,} rows from {len(scores.files)} files", soft_wrap=True)
     for each in result.tables:
         _print_table(each, result.of(each.label))
-    output.print(f"All tables: {_in_words(result)}", soft_wrap=True)
-
-
-def _of_model(found: dict[str, PublishedScores], wanted: str | None) -> dict[str, PublishedScores]:
-    from unprior.reproduction import recognise_model
-
-    if wanted is None:
-        return found
-    name = recognise_model(wanted)
-    if name not in found:
-        raise UnpriorError(f"no scores of {wanted}; the files hold {', '.join(found)}")
-    return {name: found[name]}
+    verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in result.counts().items())
+    output.print(f"All tables: {verdicts}", soft_wrap=True)
 
 
 def _print_table(table: PublishedTable, cells: tuple[ComparedCell, ...]) -> None:
@@ -100,12 +89,11 @@ def _beside(cells: Sequence[ComparedCell]) -> Table:
     """Ours and the paper's under the name of the model; a row is named once, so that words leave room for numbers."""
     from unprior.tables.terminal import plain_table
 
-    shown = plain_table()
+    shown, numbers = plain_table(), ("Ours", "Paper", "Difference")
     for name in ("Row", "Column"):
         shown.add_column(name, overflow="fold")
-    for name in ("Ours", "Paper", "Difference"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column("Verdict", no_wrap=True)
+    for name in (*numbers, "Verdict"):
+        shown.add_column(name, justify="right" if name in numbers else "left", no_wrap=True)
     for model, of_model in groupby(cells, lambda cell: cell.published.model):
         shown.add_section()
         shown.add_row(model, style="bold")
@@ -130,37 +118,29 @@ def _number(value: float | None, digits: int) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
-def _in_words(result: ReproductionResult) -> str:
-    return ", ".join(f"{count:,} {verdict}" for verdict, count in result.counts().items())
-
-
 def _record(result: ReproductionResult, found: dict[str, PublishedScores]) -> dict[str, Any]:
+    def counts(label: str | None = None) -> dict[str, int]:
+        return {str(verdict): count for verdict, count in result.counts(label).items()}
+
     return {
         "models": {
             name: {"rows": len(scores.table), "files": [str(path) for path in scores.files]}
             for name, scores in found.items()
         },
-        "counts": {str(verdict): count for verdict, count in result.counts().items()},
+        "counts": counts(),
         "tables": {
-            table.label: {
-                "title": table.title,
-                "unit": table.unit,
-                "note": table.note,
-                "counts": {str(verdict): count for verdict, count in result.counts(table.label).items()},
-            }
-            for table in result.tables
+            each.label: {"title": each.title, "unit": each.unit, "note": each.note, "counts": counts(each.label)}
+            for each in result.tables
         },
         "cells": result.records(),
     }
 
 
-def _write(result: ReproductionResult, out: Path) -> None:
+def _write(records: list[dict[str, Any]], out: Path) -> None:
     from unprior._files import replacing
     from unprior.tables.csv import as_csv
 
-    records = result.records()
-    with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
-        if out.suffix == ".json":
-            json.dump(records, stream, indent=1, ensure_ascii=False, allow_nan=False)
-            return
-        stream.write(as_csv(records))
+    as_json = out.suffix == ".json"
+    text = json.dumps(records, indent=1, ensure_ascii=False, allow_nan=False) if as_json else as_csv(records)
+    with replacing(out) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")

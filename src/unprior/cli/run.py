@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unprior.cli.calibrate import warn_about
-from unprior.cli.console import AsJson, output, print_json, print_json_text, print_tables
+from unprior.cli.console import AsJson, output, print_json, print_tables, warn
 from unprior.cli.estimate import DryRun, print_plan
 from unprior.cli.options import option, takes_config
 from unprior.cli.progress import reporting
@@ -66,8 +66,8 @@ def run(model: _Models = None, *, config: RunConfig, dry_run: DryRun = False, as
 def _print_finished(done: FinishedRun, *, as_json: bool) -> None:
     result, folder = done.result, done.config.output.folder
     if as_json:
-        warn_about(result.cautions)
-        print_json_text((folder / "report.json").read_text(encoding="utf-8").rstrip())
+        warn(*result.cautions)
+        print_json(json.loads((folder / "report.json").read_text(encoding="utf-8")))
         return
     print_run(result)
     for note in done.notes:

@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from unprior.cli.console import AsJson, output, print_json
-from unprior.cli.distributed import GpusPerWorker, RayAddress, ShardsFolder, Workers
+from unprior.cli.console import AsJson, flag, output, print_json
 from unprior.cli.estimate import DryRun, print_plan
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
 from unprior.runs.config import RunConfig
+
+_Ray = Annotated[
+    str | None,
+    flag(
+        "Cluster",
+        "Score on a Ray cluster: host:port, local for a new one on this machine; without an address the cluster "
+        "that this machine belongs to, or else a new one here.",
+        "--ray",
+        metavar="[ADDRESS]",
+    ),
+]
+_Workers = Annotated[
+    int | None, flag("Cluster", "Processes that hold the engine; by default one per GPU or server.", min=1)
+]
+_GpusPerWorker = Annotated[
+    float | None, flag("Cluster", "GPUs of each; by default --tensor-parallel, or 1, if there are any.", min=0)
+]
+_Shards = Annotated[
+    Path | None, flag("Cluster", "Folder for their results that all machines reach; by default OUT/shards.")
+]
+
+
+class RayCommand(TyperCommand):
+    """A command whose ``--ray`` may stand without an address."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give a lone ``--ray`` an empty address."""
+        given: list[str] = []
+        for argument, following in zip(args, [*args[1:], "-"], strict=True):
+            alone = argument == "--ray" and following.startswith("-")
+            given += [argument, ""] if alone else [argument]
+        return super().parse_args(ctx, given)
 
 
 @takes_config(
@@ -28,20 +62,13 @@ from unprior.runs.config import RunConfig
 def score(
     *,
     config: RunConfig,
-    views: Annotated[
-        str,
-        typer.Option(help="Further prior views, separated by commas: white, black, mean.", rich_help_panel="Benchmark"),
-    ] = "",
-    limit: Annotated[
-        int | None, typer.Option(help="Only the first examples.", min=1, rich_help_panel="Benchmark")
-    ] = None,
-    shard: Annotated[
-        str | None, typer.Option(help="Only part i of n, as i/n with i from 1.", rich_help_panel="Benchmark")
-    ] = None,
-    ray: RayAddress = None,
-    workers: Workers = None,
-    gpus_per_worker: GpusPerWorker = None,
-    shards: ShardsFolder = None,
+    views: Annotated[str, flag("Benchmark", "Further prior views, separated by commas: white, black, mean.")] = "",
+    limit: Annotated[int | None, flag("Benchmark", "Only the first examples.", min=1)] = None,
+    shard: Annotated[str | None, flag("Benchmark", "Only part i of n, as i/n with i from 1.")] = None,
+    ray: _Ray = None,
+    workers: _Workers = None,
+    gpus_per_worker: _GpusPerWorker = None,
+    shards: _Shards = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -64,23 +91,13 @@ def score(
             config, views=chosen, limit=limit, shard=shard, ray=None if ray is None else cluster, few_threads=True,
             report=report,
         )  # fmt: skip
-    summary, written = scored.summary, scored.path
+    summary, written = scored.summary, None if scored.path is None else str(scored.path)
     failures = [{"example": failure.example_id, "reason": failure.reason} for failure in summary.failures]
     if as_json:
-        print_json(
-            {
-                "examples": summary.examples,
-                "computed": summary.computed,
-                "reused": summary.reused,
-                "failures": failures,
-                "censored": summary.censored,
-                "cut_off": summary.cut_off,
-                "out": None if written is None else str(written),
-            }
-        )
+        print_json(asdict(summary) | {"failures": failures, "out": written})
     else:
         done = summary.examples - len(failures)
-        where = "no score table" if written is None else str(written)
+        where = written or "no score table"
         work = f"{summary.computed:,} results computed now, {summary.reused:,} stored before"
         output.print(f"{done:,} of {summary.examples:,} examples scored ({work}) → {where}", soft_wrap=True)
         if summary.censored:

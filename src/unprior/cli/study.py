@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unprior.cli.console import AsJson, errors, output, print_json, print_tables
+from unprior.cli.console import AsJson, errors, flag, output, print_json, print_tables
 from unprior.cli.lazy import examples
-from unprior.cli.model import TrustRemoteCode
+from unprior.cli.options import option
 
 if TYPE_CHECKING:
     from unprior.progress import Progress
     from unprior.studies.finished import FinishedStudy
     from unprior.studies.inputs import StudyInputs
-    from unprior.studies.result import StudyResult
 
 _RUN, _SEVERAL = Path("unprior-run"), Path("unprior-study")
 
@@ -32,44 +31,28 @@ def study(
     ],
     run: Annotated[
         list[Path] | None,
-        typer.Option(
+        flag(
+            "Input",
+            "Folder of a run, made by `unprior run`; given several times, models stand side by side.",
             "--run",
-            help="Folder of a run, made by `unprior run`; given several times, models stand side by side.",
             show_default=str(_RUN),
-            rich_help_panel="Input",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help=f"Folder for the results; by default `study` in the run, or {_SEVERAL} for several runs.",
-            rich_help_panel="Output",
-        ),
+        flag("Output", f"Folder for the results; by default `study` in the run, or {_SEVERAL} for several runs."),
     ] = None,
     prepare: Annotated[
         bool,
-        typer.Option(
-            "--prepare",
-            help="First ask the model what the studies lack: orders, forms, views, methods.",
-            rich_help_panel="Preparing",
-        ),
+        flag("Preparing", "First ask the model what the studies lack: orders, forms, views, methods.", "--prepare"),
     ] = False,
-    epsilon_cs: Annotated[
-        float, typer.Option(help="The primary limit of commonsense loss.", rich_help_panel="Method")
-    ] = 0.04,
-    wide_epsilon_cs: Annotated[float, typer.Option(help="The second, wider limit.", rich_help_panel="Method")] = 0.10,
+    epsilon_cs: Annotated[float, flag("Method", "The primary limit of commonsense loss.")] = 0.04,
+    wide_epsilon_cs: Annotated[float, flag("Method", "The second, wider limit.")] = 0.10,
     revis_data: Annotated[
-        Path | None,
-        typer.Option(
-            "--revis-data",
-            help="What REVIS learns from, to prepare with another model.",
-            rich_help_panel="Preparing",
-        ),
+        Path | None, flag("Preparing", "What REVIS learns from, to prepare with another model.")
     ] = None,
-    batch_size: Annotated[
-        int, typer.Option(help="Questions in one pass while preparing.", min=1, rich_help_panel="Preparing")
-    ] = 16,
-    trust_remote_code: TrustRemoteCode = False,
+    batch_size: Annotated[int, flag("Preparing", "Questions in one pass while preparing.", min=1)] = 16,
+    trust_remote_code: Annotated[bool, option("trust_remote_code")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute the experiments of the paper for scored models: tables, figures, sentences, LaTeX, one page.
@@ -126,9 +109,8 @@ def _print_list(folders: Sequence[Path], as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    table = plain_table("Studies")
-    for name in ("", "Study", "Title", "Needs", *(["Ready"] if runs else [])):
-        table.add_column(name, no_wrap=name in ("", "Study"))
+    columns = ("", "Study", "Title", "Needs", *(["Ready"] if runs else []))
+    table = plain_table("Studies", columns, unbroken=columns[:2])
     seen = ""
     for row in rows:
         question = "" if row["question"] == seen else row["question"].upper()
@@ -142,26 +124,19 @@ def _print_list(folders: Sequence[Path], as_json: bool) -> None:
 def _print_results(finished: Sequence[FinishedStudy]) -> None:
     from rich.padding import Padding
 
+    from unprior.report.section import sentences_by_model
+
     for each in finished:
         result = each.result
         if result is not None:
             print_tables(result.table, *result.further_tables)
-            output.print(Padding("\n".join(_paragraphs(result)), (0, 0, 1, 0)))
+            told = {model: " ".join(sentences) for model, sentences in sentences_by_model(result).items()}
+            paragraphs = [f"{model}: {words}" if model else words for model, words in told.items()]
+            output.print(Padding("\n".join(paragraphs), (0, 0, 1, 0)))
         if each.lacks:
             kind = "left out" if result is None else "not complete"
             errors.print(f"{kind}: {each.lacks}", style="yellow", soft_wrap=True)
             errors.print()
-
-
-def _paragraphs(result: StudyResult) -> list[str]:
-    """The sentences: one paragraph for each model, and one about all of them."""
-    from unprior.studies.by_model import ByModel
-
-    if not isinstance(result, ByModel):
-        return [" ".join(result.sentences)]
-    by_model = [f"{name}: {' '.join(each.sentences)}" for name, each in result.results.items()]
-    about_all = result.sentences[sum(len(each.sentences) for each in result.results.values()) :]
-    return [*by_model, *([" ".join(about_all)] if about_all else [])]
 
 
 def _record(folder: Path, finished: FinishedStudy) -> dict[str, Any]:

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unprior.cli.console import AsJson, SkipInvalid, output, print_json, refuse_overwriting
+from unprior.cli.console import AsJson, SkipInvalid, flag, output, print_json, refuse_overwriting
 from unprior.cli.lazy import examples
 from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
     from unprior.scores import ScoreTable
 
-TableOut = typer.Option("--out", help="Score table to write (.jsonl or .parquet).", rich_help_panel="Output")
-
-
-def describe(table: ScoreTable) -> dict[str, Any]:
-    """What a table holds, in a few numbers."""
-    splits, labels = table.codes("split")
-    counts: dict[str, int] = {}
-    for code, label in enumerate(labels):
-        name = label[0] or "without split"
-        counts[name] = counts.get(name, 0) + int((splits == code).sum())
-    return {
-        "rows": len(table),
-        "pairs": len(table.codes("benchmark", "pair_id")[1]),
-        "splits": counts,
-        "candidate_counts": sorted(set(table.candidate_counts.tolist())),
-        "skipped": skipped_record(table),
-    }
+TableOut = flag("Output", "Score table to write (.jsonl or .parquet).", "--out")
 
 
 def skipped_record(table: ScoreTable) -> list[dict[str, Any]]:
@@ -39,12 +24,16 @@ def skipped_record(table: ScoreTable) -> list[dict[str, Any]]:
 
 
 def _report(table: ScoreTable, out: Path, as_json: bool) -> None:
-    record = describe(table) | {"out": str(out)}
+    """What a table holds, in a few numbers."""
+    counts = Counter(split or "without split" for split in table.column("split"))
+    pairs = len(table.codes("benchmark", "pair_id")[1])
     if as_json:
-        print_json(record)
+        candidates = sorted(set(table.candidate_counts.tolist()))
+        record = {"rows": len(table), "pairs": pairs, "splits": counts, "candidate_counts": candidates}
+        print_json(record | {"skipped": skipped_record(table), "out": str(out)})
         return
-    splits = ", ".join(f"{count:,} {name}" for name, count in record["splits"].items())
-    output.print(f"{record['rows']:,} rows of {record['pairs']:,} pairs ({splits}) → {out}", soft_wrap=True)
+    splits = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    output.print(f"{len(table):,} rows of {pairs:,} pairs ({splits}) → {out}", soft_wrap=True)
 
 
 @examples("unprior synth --out scores.parquet", "unprior synth --published scores/ --seed 7")
@@ -52,43 +41,31 @@ def synth(
     out: Annotated[Path | None, TableOut] = None,
     published: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder to write files of the layout that `unprior reproduce` reads.",
-            rich_help_panel="Output",
-        ),
+        flag("Output", "Folder to write files of the layout that `unprior reproduce` reads.", metavar="DIR"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same table.", min=0, rich_help_panel="Method")] = 0,
-    repeats: Annotated[
-        int, typer.Option(help="Copies of the 300-pair structure.", min=1, rich_help_panel="Method")
-    ] = 1,
+    seed: Annotated[int, flag("Method", "The same seed gives the same table.", min=0)] = 0,
+    repeats: Annotated[int, flag("Method", "Copies of the 300-pair structure.", min=1)] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Write a synthetic score table (s_I = v + αp + ε) with the structure of CDH-Bench.
 
     Its numbers say nothing about any real model; it shows and tests the method without one.
     """
+    from unprior.reproduction import MODELS, write_published
     from unprior.scores.table import concatenate
     from unprior.synthetic import synthesize
 
     if (out is None) == (published is None):
         raise UnpriorError("choose --out FILE for a score table, or --published DIR for files of the paper's layout")
     if published is not None:
-        tables = [synthesize(seed + index, repeats=repeats) for index in range(3)]
-        _write_published(tables, published)
+        tables = [synthesize(seed + index, repeats=repeats) for index in range(len(MODELS))]
+        for table, model in zip(tables, MODELS, strict=True):
+            write_published(table, published, model)
         _report(concatenate(tables), published, as_json)
     elif out is not None:
         table = synthesize(seed, repeats=repeats)
         table.write(out)
         _report(table, out, as_json)
-
-
-def _write_published(tables: list[ScoreTable], folder: Path) -> None:
-    """One table for each of the paper's models."""
-    from unprior.reproduction import MODELS, write_published
-
-    for table, model in zip(tables, MODELS, strict=True):
-        write_published(table, folder, model)
 
 
 @examples(
@@ -101,17 +78,11 @@ def convert(
         typer.Argument(metavar="FILE…", help="Score tables or published per-example files, in order."),
     ],
     out: Annotated[Path, TableOut],
-    split: Annotated[str | None, typer.Option(help="Set the split of every row.", rich_help_panel="Columns")] = None,
-    model: Annotated[str | None, typer.Option(help="Set the model of every row.", rich_help_panel="Columns")] = None,
-    benchmark: Annotated[
-        str | None, typer.Option(help="Set the benchmark of every row.", rich_help_panel="Columns")
-    ] = None,
+    split: Annotated[str | None, flag("Columns", "Set the split of every row.")] = None,
+    model: Annotated[str | None, flag("Columns", "Set the model of every row.")] = None,
+    benchmark: Annotated[str | None, flag("Columns", "Set the benchmark of every row.")] = None,
     prior: Annotated[
-        str,
-        typer.Option(
-            help="Prior scores to use: text, white, black, mean, median, median3, adjusted, weighted.",
-            rich_help_panel="Columns",
-        ),
+        str, flag("Columns", "Prior scores to use: text, white, black, mean, median, median3, adjusted, weighted.")
     ] = "text",
     skip_invalid: SkipInvalid = False,
     as_json: AsJson = False,

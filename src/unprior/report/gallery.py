@@ -124,11 +124,8 @@ def choose_gallery(
 def _outcomes(decisions: Decisions) -> dict[str, BoolArray]:
     table = decisions.table
     before, after = correct(table, table.original_positions), correct(table, decisions.final_positions)
-    kept = (
-        ~decisions.revised
-        & (decisions.proposal_positions >= 0)
-        & (decisions.proposal_positions != table.original_positions)
-    )
+    proposal = decisions.proposal_positions
+    kept = ~decisions.revised & (proposal >= 0) & (proposal != table.original_positions)
     return {"repaired": ~before & after, "harmed": before & ~after, "kept": kept}
 
 
@@ -191,18 +188,15 @@ def _with_texts(decision: Decision, example: Example | None) -> Decision:
     """The same decision about “B: six fingers” instead of “B”, so that its sentence can be read alone."""
     if example is None or example.texts is None:
         return decision
-    texts = dict(zip(decision.candidates, example.texts, strict=True))
-
-    def name(label: str | None) -> str | None:
-        return None if label is None else f"{label}: {texts[label]}"
-
+    texts = zip(decision.candidates, example.texts, strict=True)
+    names: dict[str | None, str] = {label: f"{label}: {text}" for label, text in texts}
     return replace(
         decision,
-        candidates=tuple(f"{label}: {text}" for label, text in texts.items()),
-        original=name(decision.original),
-        final=name(decision.final),
-        proposal=name(decision.proposal),
-        prior_favourite=str(name(decision.prior_favourite)),
+        candidates=tuple(names.values()),
+        original=names.get(decision.original),
+        final=names.get(decision.final),
+        proposal=names.get(decision.proposal),
+        prior_favourite=names[decision.prior_favourite],
     )
 
 

@@ -127,12 +127,11 @@ def tiles(evaluation: Evaluation) -> list[Tile]:
     >>> [tile.delta for tile in tiles(evaluate(table, table.original))]
     ['0.0', '0.0', '0.0', '0.0']
     """
-    return [
-        _tile(task, side, result) for task in evaluation.tasks for side, result in (("cf", task.cf), ("cs", task.cs))
-    ]
+    return [_tile(task, side) for task in evaluation.tasks for side in _SIDES]
 
 
-def _tile(task: TaskResult, side: str, result: SideResult) -> Tile:
+def _tile(task: TaskResult, side: str) -> Tile:
+    result: SideResult = getattr(task, side)
     before, after = (getattr(metrics, side).value for metrics in (task.original, task.method))
     defined = not math.isnan(result.low)
     p = format_p(result.test.p_value)

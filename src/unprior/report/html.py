@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unprior._files import replacing
-from unprior.plots.style import DARK, LIGHT, FigureStyle
+from unprior.plots.style import DARK, LIGHT
 from unprior.report.glossary import GLOSSARY
 from unprior.report.section import data_uri
 from unprior.tables.html import typographic
@@ -34,11 +34,11 @@ def write_page(path: Path, template: str, **values: Any) -> None:
         lstrip_blocks=True,
     )
     environment.filters |= {"commands": _with_commands, "prose": _prose}
-    environment.globals |= {
-        "themes": {"light": _colours(LIGHT), "dark": _colours(DARK)},
-        "glossary": GLOSSARY,
-        "version": __version__,
+    themes = {
+        style.name: {name: value for name, value in asdict(style).items() if isinstance(value, str) and name != "name"}
+        for style in (LIGHT, DARK)
     }
+    environment.globals |= {"themes": themes, "glossary": GLOSSARY, "version": __version__}
     html = environment.get_template(template).render(**values)
     with replacing(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
@@ -70,7 +70,3 @@ def _prose(text: str) -> str:
     return (
         typographic(text).replace(" %", "\N{NO-BREAK SPACE}%").replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
     )
-
-
-def _colours(style: FigureStyle) -> dict[str, str]:
-    return {name: value for name, value in asdict(style).items() if isinstance(value, str) and name != "name"}

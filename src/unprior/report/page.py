@@ -16,6 +16,7 @@ from unprior.report.html import write_page
 from unprior.report.section import make_section
 from unprior.scores import ScoreTable
 from unprior.studies.finished import FinishedStudy
+from unprior.tables.format import format_list
 
 
 def write_report(
@@ -120,15 +121,16 @@ def report_record(
     }
 
 
-def default_title(table: ScoreTable) -> str:
-    """Model and benchmark of a table, as the heading of a page.
+def default_title(*tables: ScoreTable) -> str:
+    """Models and benchmarks of tables, as the heading of a page.
 
     >>> from unprior import synthesize
     >>> default_title(synthesize(seed=0))
     'synthetic'
     """
-    names = [table.column(name)[0] for name in ("model", "benchmark")]
-    return " on ".join(dict.fromkeys(name for name in names if name)) or "Score table"
+    named = [[table.column(column)[0] for table in tables] for column in ("model", "benchmark")]
+    parts = (format_list(list(dict.fromkeys(filter(None, names)))) for names in named)
+    return " on ".join(dict.fromkeys(filter(None, parts))) or "Score table"
 
 
 def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[tuple[str, str]]:

@@ -91,16 +91,17 @@ def make_section(finished: FinishedStudy, *, files: bool) -> Section:
         study,
         finished.how,
         finished.lacks,
-        _sentences(result),
+        sentences_by_model(result),
         figure,
         tuple(map(from_table, tables)),
         from_records(study.title, result.records()),
-        _file_links(study, drawn=figure is not None) if files else _data_links(study, result),
+        _links(study, result, drawn=figure is not None, files=files),
         terms_in(words),
     )
 
 
-def _sentences(result: StudyResult) -> dict[str, tuple[str, ...]]:
+def sentences_by_model(result: StudyResult) -> dict[str, tuple[str, ...]]:
+    """The sentences under the name of their model where there are several; those about all models have no name."""
     if not isinstance(result, ByModel):
         return {"": result.sentences}
     own = {name: each.sentences for name, each in result.results.items()}
@@ -126,28 +127,22 @@ def data_uri(kind: str, content: str | bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(raw).decode('ascii')}"
 
 
-def _file_links(study: Study, *, drawn: bool) -> tuple[Link, ...]:
-    kinds = ("csv", "json", "tex", *(("pdf", "png", "svg") if drawn else ()))
-    return tuple(Link(_NAMES.get(kind, kind.upper()), f"{study.name}.{kind}", f"{study.name}.{kind}") for kind in kinds)
-
-
-def _data_links(study: Study, result: StudyResult) -> tuple[Link, ...]:
-    contents = {"csv": ("text/csv", as_csv(result.records())), "tex": ("text/x-tex", latex_tables(study, result))}
-    return tuple(
-        Link(_NAMES.get(kind, kind.upper()), data_uri(f"{mime};charset=utf-8", content), f"{study.name}.{kind}")
-        for kind, (mime, content) in contents.items()
-    )
-
-
-_NAMES = {"tex": "LaTeX"}
+def _links(study: Study, result: StudyResult, *, drawn: bool, files: bool) -> tuple[Link, ...]:
+    if files:
+        kinds = ("csv", "json", "tex", *(("pdf", "png", "svg") if drawn else ()))
+        targets = {kind: f"{study.name}.{kind}" for kind in kinds}
+    else:
+        csv, tex = as_csv(result.records()), latex_tables(study, result)
+        mimes = {"csv": ("text/csv", csv), "tex": ("text/x-tex", tex)}
+        targets = {kind: data_uri(f"{mime};charset=utf-8", content) for kind, (mime, content) in mimes.items()}
+    names = {"tex": "LaTeX"}
+    return tuple(Link(names.get(kind, kind.upper()), to, f"{study.name}.{kind}") for kind, to in targets.items())
 
 
 def _figure(result: StudyResult) -> Figure | None:
-    drawn = result.figure(LIGHT)
-    if drawn is None:
+    light, dark = result.figure(LIGHT), result.figure(DARK)
+    if light is None or dark is None:  # whoever draws in light draws in dark
         return None
-    width, height = (round(_PIXELS * inches) for inches in drawn.get_size_inches().tolist())
-    dark = result.figure(DARK)
-    assert dark is not None  # whoever draws in light draws in dark
-    light_uri, dark_uri = (data_uri("image/svg+xml", as_svg(each)) for each in (drawn, dark))
+    width, height = (round(_PIXELS * inches) for inches in light.get_size_inches().tolist())
+    light_uri, dark_uri = (data_uri("image/svg+xml", as_svg(each)) for each in (light, dark))
     return Figure(light_uri, dark_uri, width, height)

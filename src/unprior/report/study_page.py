@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from unprior._files import replacing
 from unprior.plots.style import LIGHT, as_svg
 from unprior.report.headline import EMBEDDED_WARNING, is_embedded, summaries
 from unprior.report.html import write_page
-from unprior.report.section import Section, latex_tables, make_section
+from unprior.report.section import latex_tables, make_section
 from unprior.studies.finished import FinishedStudy
 from unprior.studies.study import QUESTIONS
 from unprior.tables.csv import as_csv
@@ -53,13 +52,6 @@ def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
     return tuple(f"{study.name}.{suffix}" for suffix in contents)
 
 
-@dataclass(frozen=True, slots=True)
-class _Chapter:
-    name: str
-    question: str
-    sections: list[Section]
-
-
 def write_study_page(
     path: Path,
     title: str,
@@ -87,8 +79,9 @@ def write_study_page(
     notes
         What the reader should know before the numbers.
     """
+    sections = [make_section(each, files=files) for each in finished]
     chapters = [
-        _Chapter(name, question, [make_section(each, files=files) for each in finished if each.study.question == name])
+        {"name": name, "question": question, "sections": [each for each in sections if each.study.question == name]}
         for name, question in QUESTIONS.items()
     ]
     embedded = [EMBEDDED_WARNING] if any(map(is_embedded, facts or {})) else []
@@ -99,7 +92,7 @@ def write_study_page(
         notes=list(dict.fromkeys([*notes, *embedded])),
         summaries=summaries(finished),
         lacking=[each for each in finished if each.lacks],
-        chapters=[chapter for chapter in chapters if chapter.sections],
+        chapters=[chapter for chapter in chapters if chapter["sections"]],
         facts=facts or {},
     )
 

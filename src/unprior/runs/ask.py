@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,16 +61,7 @@ class Answer:
 
     def record(self) -> dict[str, Any]:
         """Plain values."""
-        rows = [
-            {
-                "candidate": each.label,
-                "text": each.text,
-                "image_score": each.image_score,
-                "prior_score": each.prior_score,
-                "corrected_score": each.corrected_score,
-            }
-            for each in self.candidates
-        ]
+        rows = [{"candidate": row.pop("label"), **row} for row in map(asdict, self.candidates)]
         return {
             "answer": self.final,
             "original": self.original,
@@ -160,11 +151,10 @@ def ask_about(
             f"{engine.name} gave a score that is not finite; try another precision, e.g. --dtype float32"
         )
     if any((*(answered.scored.censored or ()), *(prior.censored or ()))):
+        told = "a candidate is not among the tokens that the server shows"
         if calibrator is not None and not allow_censored:
-            raise UnpriorError(
-                "a candidate is not among the tokens that the server shows; --allow-censored takes a bound"
-            )
-        warn("a candidate is not among the tokens that the server shows; its score is only an upper bound")
+            raise UnpriorError(f"{told}; --allow-censored takes a bound")
+        warn(f"{told}; its score is only an upper bound")
     original = final = parse_answer(answered.text, labels)
     if is_cut_off(answered.text):
         from unprior.scoring.rows import warn_about_cut_off
@@ -177,16 +167,10 @@ def ask_about(
         named = None if original is None else names[labels.index(original)]
         decision = calibrator.decide(names, answered.scored.scores, prior.scores, named)
         final = None if decision.final is None else labels[names.index(decision.final)]
-    candidates = tuple(
-        AskedCandidate(
-            label,
-            None if options is None else options[index],
-            answered.scored.scores[index],
-            prior.scores[index],
-            None if decision is None else decision.corrected_scores[index],
-        )
-        for index, label in enumerate(labels)
-    )
+    texts: Sequence[str | None] = options or [None] * len(labels)
+    corrected = [None] * len(labels) if decision is None else decision.corrected_scores
+    scores = (answered.scored.scores, prior.scores, corrected)
+    candidates = tuple(AskedCandidate(*each) for each in zip(labels, texts, *scores, strict=True))
     return Answer(final, original, answered.text, candidates, decision, answered.scored.mass)
 
 
@@ -204,10 +188,6 @@ def _fitted_size(calibrator: SelectivePriorCalibrator | None) -> int | None:
         return None
     side = sizes.pop()
     if side:
-        warn(
-            UnpriorNote(
-                f"The image is brought to {side}×{side}, as those that the calibrator was fitted on; --resize chooses "
-                f"another size."
-            )
-        )
+        told = f"The image is brought to {side}×{side}, as those that the calibrator was fitted on"
+        warn(UnpriorNote(f"{told}; --resize chooses another size."))
     return side

@@ -18,49 +18,36 @@ MAX_SIDE = 8192
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """How the command line calls a setting, and what it says about it."""
+    """What the command line says about a setting, and how it calls it."""
 
-    name: str
     help: str
+    option: str | None = None
+    """Its name there, in Python; by default that of the field."""
     min: int | None = None
     max: int | None = None
     repeated: bool = False
     """Given once for every value, instead of once with commas between them."""
-
-    @property
-    def option(self) -> str:
-        """The name in Python.
-
-        >>> Flag("--batch-size", "…").option
-        'batch_size'
-        """
-        return self.name.removeprefix("--").replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
     """Which model, and how it is loaded."""
 
-    name: Annotated[str, Flag("--model", "embedded (comes with the package), or a folder or hub id of a model.")] = (
+    name: Annotated[str, Flag("embedded (comes with the package), or a folder or hub id of a model.", "model")] = (
         "embedded"
     )
-    revision: Annotated[str | None, Flag("--revision", "Branch, tag or commit on the hub.")] = None
+    revision: Annotated[str | None, Flag("Branch, tag or commit on the hub.")] = None
     trust_remote_code: Annotated[
         bool,
         Flag(
-            "--trust-remote-code",
             "Run Python code that comes with the model, with all your rights: read it first. A hub model needs the "
             "commit that you have read as --revision, all 40 digits; a local folder is used as it is.",
         ),
     ] = False
-    dtype: Annotated[str, Flag("--dtype", "auto (as stored), float32, bfloat16 or float16; never quantised.")] = "auto"
-    device: Annotated[
-        str | None, Flag("--device", "cpu, cuda, cuda:1, …; by default the first accelerator there is.")
-    ] = None
-    device_map: Annotated[
-        str | None, Flag("--device-map", "Spread the model over devices, e.g. auto (needs accelerate).")
-    ] = None
-    attention: Annotated[str | None, Flag("--attention", "Attention implementation, e.g. sdpa or eager.")] = None
+    dtype: Annotated[str, Flag("auto (as stored), float32, bfloat16 or float16; never quantised.")] = "auto"
+    device: Annotated[str | None, Flag("cpu, cuda, cuda:1, …; by default the first accelerator there is.")] = None
+    device_map: Annotated[str | None, Flag("Spread the model over devices, e.g. auto (needs accelerate).")] = None
+    attention: Annotated[str | None, Flag("Attention implementation, e.g. sdpa or eager.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,23 +55,19 @@ class EngineConfig:
     """What runs the model, and how it is asked."""
 
     name: Annotated[
-        str, Flag("--engine", "transformers, vllm (both in this process), or openai: a server, with --base-url.")
+        str, Flag("transformers, vllm (both in this process), or openai: a server, with --base-url.", "engine")
     ] = ENGINES[0]
     base_urls: Annotated[
         tuple[str, ...],
-        Flag("--base-url", "Server for --engine openai; given several times, equal servers take turns.", repeated=True),
+        Flag("Server for --engine openai; given several times, equal servers take turns.", "base_url", repeated=True),
     ] = ()
-    concurrency: Annotated[int, Flag("--concurrency", "Questions in flight to servers.", min=1)] = CONCURRENCY
-    tensor_parallel: Annotated[
-        int, Flag("--tensor-parallel", "GPUs that --engine vllm spreads the model over.", min=1)
-    ] = 1
-    batch_size: Annotated[int, Flag("--batch-size", "Questions in one pass; results do not depend on it.", min=1)] = 16
-    max_new_tokens: Annotated[
-        int, Flag("--max-new-tokens", "Longest original answer, in tokens; thinking needs many.", min=1)
-    ] = NEW_TOKENS
-    allow_censored: Annotated[
-        bool, Flag("--allow-censored", "Take bounds for candidates outside the top tokens that a server shows.")
-    ] = False
+    concurrency: Annotated[int, Flag("Questions in flight to servers.", min=1)] = CONCURRENCY
+    tensor_parallel: Annotated[int, Flag("GPUs that --engine vllm spreads the model over.", min=1)] = 1
+    batch_size: Annotated[int, Flag("Questions in one pass; results do not depend on it.", min=1)] = 16
+    max_new_tokens: Annotated[int, Flag("Longest original answer, in tokens; thinking needs many.", min=1)] = NEW_TOKENS
+    allow_censored: Annotated[bool, Flag("Take bounds for candidates outside the top tokens that a server shows.")] = (
+        False
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,20 +75,18 @@ class BenchmarkConfig:
     """What is asked."""
 
     name: Annotated[
-        str, Flag("--benchmark", "A benchmark of `unprior data list`, or a file of questions (JSON lines).")
+        str, Flag("A benchmark of `unprior data list`, or a file of questions (JSON lines).", "benchmark")
     ] = "microworld"
-    variant: Annotated[
-        str | None, Flag("--variant", "Other questions about the same images; `unprior data show` lists them.")
-    ] = None
-    seed: Annotated[int, Flag("--seed", "Which world to draw, for a drawn benchmark.", min=0, max=999)] = 0
+    variant: Annotated[str | None, Flag("Other questions about the same images; `unprior data show` lists them.")] = (
+        None
+    )
+    seed: Annotated[int, Flag("Which world to draw, for a drawn benchmark.", min=0, max=999)] = 0
     data_dir: Annotated[
-        Path | None,
-        Flag("--data-dir", "Folder that holds downloaded benchmarks; by default UNPRIOR_DATA or the platform's cache."),
+        Path | None, Flag("Folder that holds downloaded benchmarks; by default UNPRIOR_DATA or the platform's cache.")
     ] = None
     resize: Annotated[
         int | None,
         Flag(
-            "--resize",
             "Bring images to this square size first, e.g. 512; 0 leaves them as they are. By default as in the paper.",
             min=0,
             max=MAX_SIDE,
@@ -117,31 +98,23 @@ class BenchmarkConfig:
 class MethodConfig:
     """How the answers are calibrated, and which other methods answer."""
 
-    epsilon_cs: Annotated[
-        float, Flag("--epsilon-cs", "Largest loss of commonsense accuracy to accept on a development task.")
-    ] = 0.04
-    uncertainty: Annotated[bool, Flag("--uncertainty", "Fit the uncertainty-aware version.")] = False
+    epsilon_cs: Annotated[float, Flag("Largest loss of commonsense accuracy to accept on a development task.")] = 0.04
+    uncertainty: Annotated[bool, Flag("Fit the uncertainty-aware version.")] = False
     baselines: Annotated[
-        tuple[str, ...],
-        Flag("--baselines", "Also let these methods answer, separated by commas, or all; see `unprior baseline`."),
+        tuple[str, ...], Flag("Also let these methods answer, separated by commas, or all; see `unprior baseline`.")
     ] = ()
     revis_data: Annotated[
-        Path | None,
-        Flag("--revis-data", "What REVIS learns from (JSON lines); the embedded model brings its own."),
+        Path | None, Flag("What REVIS learns from (JSON lines); the embedded model brings its own.")
     ] = None
-    revis_strength: Annotated[
-        float | None, Flag("--revis-strength", "α of REVIS; by default 1.6 for Qwen and 1.1 for others.")
-    ] = None
-    cost_examples: Annotated[
-        int, Flag("--cost-examples", "Examples on which the cost of every method is measured.", min=1)
-    ] = 16
+    revis_strength: Annotated[float | None, Flag("α of REVIS; by default 1.6 for Qwen and 1.1 for others.")] = None
+    cost_examples: Annotated[int, Flag("Examples on which the cost of every method is measured.", min=1)] = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputConfig:
     """Where everything goes."""
 
-    folder: Annotated[Path, Flag("--out", "Folder for everything that is made.")] = Path("unprior-run")
+    folder: Annotated[Path, Flag("Folder for everything that is made.", "out")] = Path("unprior-run")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +236,16 @@ class Option:
     @property
     def name(self) -> str:
         """The name in Python."""
-        return self.flag.option
+        return self.flag.option or self.field
+
+    @property
+    def written(self) -> str:
+        """The name on the command line.
+
+        >>> OPTIONS["batch_size"].written
+        '--batch-size'
+        """
+        return f"--{self.name.replace('_', '-')}"
 
     @property
     def several(self) -> bool:
@@ -286,7 +268,7 @@ class Option:
             return
         if not math.isfinite(value) or (low is not None and value < low) or (high is not None and value > high):
             limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None)
-            raise UnpriorError(f"{self.flag.name} {value}: give {' and '.join(limits) or 'a finite number'}")
+            raise UnpriorError(f"{self.written} {value}: give {' and '.join(limits) or 'a finite number'}")
 
 
 def _plain(value: Any) -> Any:
@@ -300,7 +282,8 @@ def _options() -> Mapping[str, Option]:
         hints = get_type_hints(kind, include_extras=True)
         for each in fields(kind()):
             what, flag = get_args(hints[each.name])
-            found[flag.option] = Option(group, each.name, what, each.default, flag)
+            option = Option(group, each.name, what, each.default, flag)
+            found[option.name] = option
     return found
 
 

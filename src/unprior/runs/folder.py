@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from unprior._files import read_whole
 from unprior.errors import UnpriorError, did_you_mean
 from unprior.runs.config import FILE, RunConfig
 
 OLD_FILE = "run.json"
+Kind = TypeVar("Kind")
 
 
 def read_folder(folder: Path) -> RunConfig:
@@ -42,27 +43,24 @@ def read_file(path: Path) -> RunConfig:
             f"{path}: not a configuration in TOML ({error}); correct it, or make one with `unprior run --dry-run`"
         ) from None
     _refuse_unknown(path, content)
+    text = json.dumps(content, default=str).encode()
+    config = _validated(RunConfig, text, path, "{reason}; correct it, or leave it out for the default")
+    return config.with_options(trust_remote_code=False)  # a file gives no leave to run code
+
+
+def _validated(kind: type[Kind], text: bytes, path: Path, message: str) -> Kind:
     from pydantic import TypeAdapter, ValidationError
 
     from unprior._validation import describe_validation_error
 
     try:
-        config: RunConfig = TypeAdapter(RunConfig).validate_json(json.dumps(content, default=str), strict=True)
+        return TypeAdapter(kind).validate_json(text, strict=True)
     except ValidationError as error:
-        reason = describe_validation_error(error)
-        raise UnpriorError(f"{path}: {reason}; correct it, or leave it out for the default") from None
-    return _without_trust(config)
-
-
-def _without_trust(config: RunConfig) -> RunConfig:
-    """A file gives no leave to run code."""
-    return replace(config, model=replace(config.model, trust_remote_code=False))
+        raise UnpriorError(f"{path}: {message.format(reason=describe_validation_error(error))}") from None
 
 
 def _refuse_unknown(path: Path, content: dict[str, Any]) -> None:
-    groups = {
-        each.name: [inner.name for inner in fields(getattr(RunConfig(), each.name))] for each in fields(RunConfig)
-    }
+    groups = {group: list(values) for group, values in asdict(RunConfig()).items()}
     for group, values in content.items():
         if group not in groups:
             like = did_you_mean(group, groups)
@@ -106,19 +104,8 @@ class _OldRecord:
 
 
 def _read_old(path: Path) -> RunConfig:
-    from pydantic import TypeAdapter, ValidationError
-
-    from unprior._validation import describe_validation_error
-
-    try:
-        old: _OldRecord = TypeAdapter(_OldRecord).validate_json(read_whole(path), strict=True)
-    except ValidationError as error:
-        reason = describe_validation_error(error)
-        raise UnpriorError(f"{path}: not a record of a run ({reason}); delete it and run again") from None
-    model = old.model
-    return RunConfig.from_options(
-        model=model.model, revision=model.revision, dtype=model.dtype, device=model.device, device_map=model.device_map,
-        attention=model.attention, engine=model.engine, base_url=model.base_urls, concurrency=model.concurrency,
-        tensor_parallel=model.tensor_parallel, max_new_tokens=model.most_new_tokens, benchmark=old.benchmark,
-        variant=old.variant, seed=old.seed, data_dir=old.data_dir, resize=old.resize, allow_censored=old.allow_censored,
-    )  # fmt: skip
+    message = "not a record of a run ({reason}); delete it and run again"
+    options = asdict(_validated(_OldRecord, read_whole(path), path, message))
+    model = options.pop("model")
+    renamed = {"base_url": model.pop("base_urls"), "max_new_tokens": model.pop("most_new_tokens")}
+    return RunConfig.from_options(**options, **model, **renamed)

@@ -26,7 +26,6 @@ def prepare_inputs(
     revis_data: Path | None = None,
     batch_size: int = 16,
     trust_remote_code: bool = False,
-    few_threads: bool = False,
     report: Report = silent,
 ) -> None:
     """Compute whatever the studies need or want and the run folder lacks; what is stored already costs nothing."""
@@ -44,7 +43,7 @@ def prepare_inputs(
         )
     data = revis_data or config.method.revis_data
     config = config.with_options(revis_data=data, batch_size=batch_size, trust_remote_code=trust_remote_code)
-    engine = load_engine(**config.loading, few_threads=few_threads, report=report)
+    engine = load_engine(**config.loading, report=report)
     Preparation(config, engine, report).prepare(needs)
 
 
@@ -64,18 +63,21 @@ class Preparation:
             except UnpriorError as error:  # a benchmark need not have what the variant is made of
                 warn(f"{variant} cannot be prepared: {error}")
         if "views" in needs:
-            self._score(self._load(None), None, views=("white", "black", "mean"))
+            self._score(load_questions(self.config, self.report), None, views=("white", "black", "mean"))
         if {"baselines", "revis"} & set(needs):
-            self._answer(self._load(None), ("all",), None)
+            self._answer(load_questions(self.config, self.report), ("all",), None)
         if "external" in needs:
             for name in self._present_benchmarks():
                 self._external(name)
 
     def _variant(self, variant: str) -> None:
+        """Test examples, and of the question forms also the development examples of the one that SPC is fitted on."""
+        from unprior.benchmarks.forms import FITTED_FORM
         from unprior.studies.inputs import VARIANTS
 
-        # Rows that no study looks at are not scored.
-        self._score(_asked(self._load(variant)), self.run / VARIANTS / f"{variant}.parquet")
+        questions = load_questions(self.config, self.report, variant=variant)
+        asked = [each for each in questions if each.split == "test" or each.form == FITTED_FORM]
+        self._score(questions.with_examples(asked), self.run / VARIANTS / f"{variant}.parquet")
 
     def _external(self, name: str) -> None:
         from unprior.baselines.suite import ANSWERS
@@ -108,9 +110,6 @@ class Preparation:
         if not presence + present:
             warn(f"no other benchmark is in {folder}; `unprior data get NAME` fetches one")
         return presence + present
-
-    def _load(self, variant: str | None) -> Benchmark:
-        return load_questions(self.config, self.report, variant=variant)
 
     def _side(self, benchmark: Benchmark) -> int | None:
         from unprior.scoring.benchmark import image_side
@@ -149,10 +148,3 @@ class Preparation:
             batch_size=self.config.engine.batch_size, report=self.report,
         )  # fmt: skip
         warn_about_failures(failures, f"answers to {benchmark.name}", "made")
-
-
-def _asked(variant: Benchmark) -> Benchmark:
-    """Test examples, and of the question forms also the development examples of the one that SPC is fitted on."""
-    from unprior.benchmarks.forms import FITTED_FORM
-
-    return variant.with_examples([each for each in variant if each.split == "test" or each.form == FITTED_FORM])

@@ -17,7 +17,7 @@ from unprior.evaluation import Evaluation, evaluate
 from unprior.progress import Progress, Report, silent
 from unprior.runs.questions import check_splits
 from unprior.scores import ScoreTable, read_scores
-from unprior.scores.pairs import PairCheck, sound_pairs, warnings_about
+from unprior.scores.pairs import sound_pairs, warnings_about
 from unprior.studies.finished import FinishedStudy, run_studies
 from unprior.studies.inputs import StudyInputs, wide_limit
 from unprior.studies.registry import PRESETS, STUDIES
@@ -100,10 +100,12 @@ class RunResult:
         calibrator = inputs.fitted()
         decisions = calibrator.predict(test)
         studies = run_studies([STUDIES[name] for name in PRESETS["run"]], [inputs], report=report)
-        cautions = (*_left_out(check), *warnings_about(inputs.development, epsilon_cs))
+        cautions = warnings_about(inputs.development, epsilon_cs)
+        if check.total:  # pairs that lost a side, because an image of theirs could not be scored
+            cautions = [f"{check.total:,} pairs are left out, the first because of {check.problems[0]}", *cautions]
         main = [each.result.evaluation for each in studies if isinstance(each.result, MainComparison)]
         evaluation = main[0] if main else evaluate(test, decisions)
-        return cls(table, calibrator, decisions, evaluation, tuple(studies), cautions)
+        return cls(table, calibrator, decisions, evaluation, tuple(studies), tuple(cautions))
 
     def study(self, name: str) -> StudyResult:
         """The result of a study of the run by its name."""
@@ -143,12 +145,10 @@ class RunResult:
         """Sentences that a reader of the numbers should see first."""
         from unprior.report.headline import EMBEDDED_WARNING, is_embedded
 
-        told = {
-            self.beyond_permitted_loss: self.beyond_permitted_loss is not None,
-            EMBEDDED_WARNING: any(is_embedded(task.model) for task in self.evaluation.tasks),
-        }
+        embedded = any(is_embedded(task.model) for task in self.evaluation.tasks)
+        told = (self.beyond_permitted_loss, EMBEDDED_WARNING if embedded else None)
         cautions = [f"{caution[0].upper()}{caution[1:]}." for caution in self.cautions]
-        return (*(note for note, holds in told.items() if note and holds), *cautions)
+        return (*filter(None, told), *cautions)
 
     def __repr__(self) -> str:
         """Model, benchmark and main result."""
@@ -223,10 +223,8 @@ def refresh_report(folder: Path, benchmark: Benchmark | None = None, *, report: 
     for name in ("scores.parquet", "calibrator.json"):
         if not (folder / name).exists():
             raise UnpriorError(f"{folder}: there is no {name}; `unprior run --out {folder}` makes it")
-    table, calibrator = (
-        read_scores(folder / "scores.parquet"),
-        SelectivePriorCalibrator.load(folder / "calibrator.json"),
-    )
+    table = read_scores(folder / "scores.parquet")
+    calibrator = SelectivePriorCalibrator.load(folder / "calibrator.json")
     result = RunResult.from_table(
         table,
         epsilon_cs=calibrator.epsilon_cs,
@@ -249,13 +247,6 @@ def _check_one_source(table: ScoreTable) -> None:
             f"the scores are of several models or benchmarks ({named}); choose one with "
             f"table.where(model=..., benchmark=...) and make one report for each"
         )
-
-
-def _left_out(check: PairCheck) -> list[str]:
-    """Pairs that lost a side, because an image of theirs could not be scored, tell nothing about the trade-off."""
-    if not check.total:
-        return []
-    return [f"{check.total:,} pairs are left out, the first because of {check.problems[0]}"]
 
 
 def _earlier_notes(folder: Path) -> list[str]:

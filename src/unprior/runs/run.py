@@ -136,7 +136,18 @@ def run_models(
             warn(f"{model} is left out: {error}")
     if not done:
         return FinishedRuns((), failures)
-    studies, page = _side_by_side(done, base, report)
+    from unprior.runs.study import StudyResults
+    from unprior.studies.finished import run_studies
+    from unprior.studies.inputs import StudyInputs, wide_limit
+    from unprior.studies.registry import PRESETS, STUDIES
+
+    method = config.method
+    limits = {"epsilon": method.epsilon_cs, "wide_epsilon": wide_limit(method.epsilon_cs)}
+    folders = [each.config.output.folder for each in done]
+    inputs = [StudyInputs.from_run(each, **limits, uncertainty=method.uncertainty) for each in folders]
+    studies = run_studies([STUDIES[name] for name in PRESETS["run"]], inputs, report=report)
+    report(Progress("Drawing and writing"))
+    page = StudyResults(tuple(inputs), tuple(studies)).write(base)
     return FinishedRuns(tuple(done), failures, studies, page)
 
 
@@ -152,25 +163,3 @@ def _folders(models: Sequence[str]) -> list[str]:
         same = sum(re.fullmatch(re.escape(slug) + r"(-\d+)?", other) is not None for other in folders)
         folders.append(f"{slug}-{same + 1}" if same else slug)
     return folders
-
-
-def _side_by_side(runs: Sequence[FinishedRun], out: Path, report: Report) -> tuple[list[FinishedStudy], Path]:
-    """The studies of the preset for all runs, with their page and files."""
-    from unprior.runs.study import StudyResults
-    from unprior.studies.finished import run_studies
-    from unprior.studies.inputs import StudyInputs, wide_limit
-    from unprior.studies.registry import PRESETS, STUDIES
-
-    inputs = []
-    for each in runs:
-        method = each.config.method
-        inputs.append(
-            StudyInputs.from_run(
-                each.config.output.folder, epsilon=method.epsilon_cs, wide_epsilon=wide_limit(method.epsilon_cs),
-                uncertainty=method.uncertainty,
-            )
-        )  # fmt: skip
-    studies = run_studies([STUDIES[name] for name in PRESETS["run"]], inputs, report=report)
-    report(Progress("Drawing and writing"))
-    page = StudyResults(tuple(inputs), tuple(studies)).write(out)
-    return studies, page

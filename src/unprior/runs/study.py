@@ -13,7 +13,6 @@ from unprior.progress import Progress, Report, silent
 from unprior.studies.finished import FinishedStudy, name_runs, run_studies
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.registry import choose_studies
-from unprior.tables.format import format_list
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,11 +44,9 @@ class StudyResults(Mapping[str, FinishedStudy]):
     @property
     def title(self) -> str:
         """Models and benchmarks, as the heading of the page."""
-        named = [
-            list(dict.fromkeys(str(name) for each in self.runs for name in each.table.column(column)[:1] if name))
-            for column in ("model", "benchmark")
-        ]
-        return " on ".join(dict.fromkeys(format_list(names) for names in named if names)) or "Score table"
+        from unprior.report.page import default_title
+
+        return default_title(*(each.table for each in self.runs))
 
     def to_pandas(self, name: str) -> pd.DataFrame:
         """The records of a study as a data frame; those of several runs say their model."""

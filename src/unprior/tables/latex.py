@@ -60,7 +60,7 @@ def as_latex(table: Table, label: str) -> str:
         lines.append(r"\midrule")
         if section.heading:
             lines.append(rf"\multicolumn{{{width}}}{{l}}{{\itshape {escape_latex(section.heading)}}} \\")
-        lines += [_line(_latex_cells(row)) for row in section.rows]
+        lines += [_line(_latex_cell(row, place) for place in range(width)) for row in section.rows]
     caption = rf"\textbf{{{escape_latex(table.title)}.}} {escape_latex(table.caption)}"
     lines += [
         r"\bottomrule",
@@ -83,11 +83,9 @@ def escape_latex(text: str) -> str:
     return _POWER.sub(lambda found: rf"$\times10^{{{found[1].replace('+', '')}{found[2]}}}$", escaped)
 
 
-def _latex_cells(row: Row) -> list[str]:
-    return [
-        rf"\textbf{{{escape_latex(cell)}}}" if row.bold or place in row.bold_cells else escape_latex(cell)
-        for place, cell in enumerate(row.cells)
-    ]
+def _latex_cell(row: Row, place: int) -> str:
+    text = escape_latex(row.cells[place])
+    return rf"\textbf{{{text}}}" if row.bold or place in row.bold_cells else text
 
 
 def _latex_header(name: str) -> str:

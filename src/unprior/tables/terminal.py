@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from unprior.tables.model import Row, Section, Table
+from unprior.tables.model import Section, Table
 
 _NARROW, _WIDE = 12, 28
 
 
-def plain_table(title: str | None = None) -> RichTable:
-    """A table in the style that all commands share."""
-    return RichTable(
+def plain_table(
+    title: str | None = None, columns: Iterable[str] = (), *, right: Container[str] = (), unbroken: Container[str] = ()
+) -> RichTable:
+    """A table in the style that all commands share; columns of numbers stand to the ``right``."""
+    table = RichTable(
         title=title,
         box=box.SIMPLE_HEAD,
         title_justify="left",
@@ -25,6 +28,9 @@ def plain_table(title: str | None = None) -> RichTable:
         pad_edge=False,
         collapse_padding=True,
     )
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", no_wrap=name in unbroken)
+    return table
 
 
 def as_rich(table: Table) -> RichTable:
@@ -49,7 +55,8 @@ def as_rich(table: Table) -> RichTable:
             shown.add_row(Text(section.heading), *[""] * (len(table.columns) - 1), style="bold")
         for row in section.rows:
             last = row is section.rows[-1] and number < len(table.sections) - 1
-            shown.add_row(*_cells(row), style="bold" if row.bold else None, end_section=last)
+            cells = [Text(cell, "bold" if place in row.bold_cells else "") for place, cell in enumerate(row.cells)]
+            shown.add_row(*cells, style="bold" if row.bold else None, end_section=last)
     # As text and not as markup: the name of a model may hold brackets.
     shown.title = Text(table.title, style="bold")
     shown.caption = Text(table.caption, style="table.caption") if table.caption else None
@@ -120,7 +127,3 @@ def _width(table: Table, place: int) -> int:
     if place < table.text_columns:
         return min(max(longest, len(table.columns[place])), _WIDE if place == 0 else _NARROW) + 2
     return max(longest, *(len(line) for line in wrap_header(table.columns[place], longest).split("\n"))) + 2
-
-
-def _cells(row: Row) -> list[Text]:
-    return [Text(cell, style="bold" if place in row.bold_cells else "") for place, cell in enumerate(row.cells)]
