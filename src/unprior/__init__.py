@@ -3,7 +3,7 @@
 The way through the package: benchmark and engine → score table → calibrator → decisions → evaluation.
 
 >>> import unprior
->>> table = unprior.synthesize(seed=0)  # or unprior.score(engine, benchmark), or unprior.read_scores(path)
+>>> table = unprior.synthesize(seed=0)  # or unprior.score(engine, benchmark, "run"), or unprior.read_scores(path)
 >>> calibrator = unprior.SelectivePriorCalibrator(epsilon_cs=0.04).fit(table)
 >>> test = table.where(split="test")
 >>> evaluation = unprior.evaluate(test, calibrator.predict(test).final)
@@ -23,32 +23,43 @@ from unprior._version import __version__ as __version__
 if TYPE_CHECKING:
     from unprior.benchmarks.registry import load_benchmark
     from unprior.calibration import (
+        Constant,
         Decision,
         Decisions,
+        Fixed,
         Grid,
+        Learned,
         SelectivePriorCalibrator,
         Settings,
         recovery_bound,
         stable_ranges,
     )
+    from unprior.engines.load import load_engine
     from unprior.errors import InvalidScoresError, UnpriorError, UnpriorWarning
     from unprior.evaluation import Evaluation, evaluate, holm, mcnemar, measure, pair_bootstrap
     from unprior.progress import Progress
+    from unprior.runs.ask import Answer, ask
+    from unprior.runs.config import RunConfig
+    from unprior.runs.result import RunResult
+    from unprior.runs.run import run
     from unprior.runs.study import StudyResults, study
     from unprior.scores import ScoreRow, ScoreTable, read_scores
+    from unprior.scoring.benchmark import score
     from unprior.synthetic import synthesize
 
 _PLACES = {
     "benchmarks.registry": ("load_benchmark",),
     "calibration": (
-        *("Decision", "Decisions", "Grid", "SelectivePriorCalibrator", "Settings"),
+        *("Constant", "Decision", "Decisions", "Fixed", "Grid", "Learned", "SelectivePriorCalibrator", "Settings"),
         *("recovery_bound", "stable_ranges"),
     ),
     "engines.load": ("load_engine",),
     "errors": ("InvalidScoresError", "UnpriorError", "UnpriorWarning"),
     "evaluation": ("Evaluation", "evaluate", "holm", "mcnemar", "measure", "pair_bootstrap"),
     "progress": ("Progress",),
+    "runs.ask": ("Answer", "ask"),
     "runs.config": ("RunConfig",),
+    "runs.result": ("RunResult",),
     "runs.run": ("run",),
     "runs.study": ("StudyResults", "study"),
     "scores": ("ScoreRow", "ScoreTable", "read_scores"),
@@ -58,13 +69,18 @@ _PLACES = {
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
+    "Answer",
+    "Constant",
     "Decision",
     "Decisions",
     "Evaluation",
+    "Fixed",
     "Grid",
     "InvalidScoresError",
+    "Learned",
     "Progress",
     "RunConfig",
+    "RunResult",
     "ScoreRow",
     "ScoreTable",
     "SelectivePriorCalibrator",
@@ -72,6 +88,7 @@ __all__ = [
     "StudyResults",
     "UnpriorError",
     "UnpriorWarning",
+    "ask",
     "evaluate",
     "holm",
     "load_benchmark",

@@ -27,7 +27,7 @@ TASK = TaskResult("llava", "cdh", "mc", BEFORE, AFTER, CF, CS)
 
 
 def evaluation(*tasks: TaskResult) -> Evaluation:
-    return Evaluation(tasks or (TASK,), level=0.95, resamples=10_000, seed=3)
+    return Evaluation(tasks or (TASK,), level=0.95, resamples=10_000, seed=3, method="SPC")
 
 
 def show(evaluation: Evaluation) -> None:
@@ -57,27 +57,26 @@ def terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 def test_metrics_before_and_after_and_tests(terminal: Terminal) -> None:
     show(evaluation())
     seen = terminal.lines()
-    assert "llava on cdh" in seen
     assert any(line.startswith("MC Original 0.500 0.950 0.450 0.474 0.900") for line in seen)
     assert "SPC 0.600 0.940 0.340 0.362 0.750 +10.0/-1.0 [+6.2, +13.8] [-3.0, +0.0] 21/1 1/3" in seen
-    assert any(line.startswith("MC CF 21/1 1.1") and line.endswith("e-05") for line in seen)
-    assert any(line.startswith("MC CS 1/3 0.62") for line in seen)
+    assert "MC CF +10.0 [+6.2, +13.8] 21/1 24 1.1e-05 2.1e-05" in seen
+    assert "CS -1.0 [-3.0, +0.0] 1/3 5 0.62 0.62" in seen
     caption = " ".join(seen)
-    assert "10,000 resamples of pairs" in caption
-    assert "Holm's adjustment covers all 2 of them" in caption
+    assert "10,000 bootstrap resamples of pairs" in caption
+    assert "Holm over 2 tests" in caption
 
 
 def test_several_models_are_named(terminal: Terminal) -> None:
     show(evaluation(TASK, dataclasses.replace(TASK, task="qa"), dataclasses.replace(TASK, model=None)))
     seen = terminal.lines()
-    assert seen.count("llava on cdh") == seen.count("? on cdh") == 2
-    assert "Holm's adjustment covers all 6 of them" in " ".join(seen)
+    assert seen.count("llava · cdh") == seen.count("? · cdh") == 2
+    assert "Holm over 6 tests" in " ".join(seen)
 
 
 @pytest.mark.parametrize("model", ["llava[v1.5]", "[bold]m", "x[/INST]"])
 def test_a_model_name_with_brackets_is_shown_as_it_is(terminal: Terminal, model: str) -> None:
     show(evaluation(TASK, dataclasses.replace(TASK, model=model)))
-    assert terminal.lines().count(f"{model} on cdh") == 2
+    assert terminal.lines().count(f"{model} · cdh") == 2
 
 
 def test_what_is_undefined_is_a_dash(terminal: Terminal) -> None:

@@ -80,6 +80,15 @@ class Decision:
         return explain(self)
 
 
+def method_name(version: str, epsilon: float) -> str:
+    """SPC with its version and limit, as tables and sentences name it.
+
+    >>> method_name("standard", 0.04)
+    'SPC (standard, ε = 0.04)'
+    """
+    return f"SPC ({version}, ε = {format_limit(epsilon)})"
+
+
 @dataclass(frozen=True)
 class Decisions:
     """Decisions for all rows of a table, column by column; index it for one :class:`Decision`.
@@ -122,7 +131,7 @@ class Decisions:
         >>> SelectivePriorCalibrator().fit(table).predict(table).method
         'SPC (standard, ε = 0.04)'
         """
-        return f"SPC ({self.made_with['version']}, ε = {format_limit(self.made_with['epsilon_cs'])})"
+        return method_name(self.made_with["version"], self.made_with["epsilon_cs"])
 
     @property
     def final(self) -> LabelArray:

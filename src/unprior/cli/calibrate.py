@@ -157,10 +157,9 @@ def evaluate(
     rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
     judged, rows = sound_rows(table, rows, scores, skip_invalid=skip_invalid)
     final = read_final_answers(decisions, table, rows.nonzero()[0])
-    _check_origin(decisions, judged, force=force)
+    method = _check_origin(decisions, judged, force=force)
     statistics: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    groups: dict[str, Any] = {} if by is None else {"by": by}
-    evaluation = evaluate_answers(judged, final, **statistics, **groups)
+    evaluation = evaluate_answers(judged, final, **statistics, by=by, method=method)
     methods = None
     if baselines is not None:
         from unprior.baselines.answers import read_answers, read_references
@@ -183,8 +182,11 @@ def evaluate(
         print_methods(methods)
 
 
-def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> None:
-    """Decisions belong to the scores they were made from, and their calibrator to scores that were made alike."""
+def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> str:
+    """Decisions belong to the scores they were made from, and their calibrator to scores that were made alike.
+
+    Returns the name of the method that decided.
+    """
     from unprior.evaluation.answers import read_origin
     from unprior.scores.provenance import Differences, Provenance, compare_provenance
 
@@ -195,6 +197,7 @@ def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> None:
     forced = compare_provenance(origin.fitted_on, origin.scores or judged.provenance)
     told = Differences((), (*forced.refused, *forced.noted))  # whoever applied the calibrator knew
     told.warn_or_refuse(f"{decisions}: its calibrator was fitted on scores made otherwise", force=True)
+    return origin.method or "SPC"
 
 
 def print_methods(methods: Methods | Changes) -> None:

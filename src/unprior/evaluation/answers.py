@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from unprior._files import is_parquet, open_to_read, parse_json, read_lines
+from unprior.calibration.decisions import method_name
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
 from unprior.scores.files import read_parquet, read_schema
@@ -51,6 +52,8 @@ class Origin:
     """How the scores were made that were decided on."""
     fitted_on: tuple[Provenance, ...] = ()
     """How the scores were made that the calibrator was fitted on."""
+    method: str | None = None
+    """The method that decided, with its version and limit."""
 
 
 def read_origin(path: str | Path) -> Origin:
@@ -66,8 +69,13 @@ def read_origin(path: str | Path) -> Origin:
     if not isinstance(note, dict):
         return Origin()
     calibrator = note.get("calibrator")
-    fitted_on = calibrator.get("scores", []) if isinstance(calibrator, dict) else []
-    return Origin(from_values(note.get("scores", []), f"{path}: "), from_values(fitted_on, f"{path}: "))
+    made_with = calibrator if isinstance(calibrator, dict) else {}
+    version, epsilon = made_with.get("version"), made_with.get("epsilon_cs")
+    return Origin(
+        from_values(note.get("scores", []), f"{path}: "),
+        from_values(made_with.get("scores", []), f"{path}: "),
+        method_name(version, epsilon) if isinstance(version, str) and isinstance(epsilon, float) else None,
+    )
 
 
 def _json(raw: bytes) -> Any:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from unprior.errors import UnpriorError
 from unprior.progress import Progress, Report, silent
@@ -38,6 +39,14 @@ class FinishedStudy:
     def how(self) -> str:
         """How the numbers were computed, with these limits."""
         return self.study.explained(*self.limits)
+
+    def __getattr__(self, name: str) -> Any:
+        """What the result gives: ``table``, ``sentences``, ``records``, ``plot``, ``to_pandas`` and so on."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self.result is None:
+            raise UnpriorError(self.lacks or f"{self.study.name} has no result")
+        return getattr(self.result, name)
 
     def _repr_html_(self) -> str:
         """The result, for notebooks."""

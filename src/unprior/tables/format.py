@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -129,3 +130,13 @@ def format_extremes(shares: Mapping[str, float]) -> str:
     if len(top) == len(shares):
         return f"is {high} for {format_list(top)}"
     return f"is highest for {format_list(top)} ({high}) and lowest for {format_list(bottom)} ({low})"
+
+
+def wrap_header(header: str, width: int) -> str:
+    """A header in several lines, hardly wider than the numbers below it.
+
+    >>> wrap_header("Repairs/harms (CF; CS)", 10)
+    'Repairs/\\nharms (CF;\\nCS)'
+    """
+    parts = textwrap.wrap(header.replace("/", "/ "), max(width, 10), break_long_words=False)
+    return "\n".join(parts).replace("/ ", "/")

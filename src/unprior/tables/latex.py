@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from unprior.tables.format import wrap_header
 from unprior.tables.model import Row, Table
-from unprior.tables.terminal import wrap_header
 
 _COMMANDS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",

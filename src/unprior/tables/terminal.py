@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Container, Iterable
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from unprior.tables.format import wrap_header
 from unprior.tables.model import Section, Table
 
 _NARROW, _WIDE = 12, 28
@@ -107,16 +107,6 @@ def _columns(table: Table, places: list[int], *, first: bool, last: bool) -> Tab
     columns = tuple(table.columns[place] for place in places)
     title = table.title if first else f"{table.title} (continued)"
     return Table(title, columns, sections, table.caption if last else "", table.text_columns)
-
-
-def wrap_header(header: str, width: int) -> str:
-    """A header in several lines, hardly wider than the numbers below it.
-
-    >>> wrap_header("Repairs/harms (CF; CS)", 10)
-    'Repairs/\\nharms (CF;\\nCS)'
-    """
-    parts = textwrap.wrap(header.replace("/", "/ "), max(width, _NARROW - 2), break_long_words=False)
-    return "\n".join(parts).replace("/ ", "/")
 
 
 def _width(table: Table, place: int) -> int:
