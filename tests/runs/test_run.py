@@ -75,7 +75,7 @@ def test_several_models_side_by_side(
     assert "cannot be loaded" in finished.failures[other]
     assert all(set(FILES) <= {path.name for path in each.config.output.folder.iterdir()} for each in finished.runs)
     assert (finished.runs[1].config.output.folder, finished.page) == (out / "embedded", out / "index.html")
-    main_table = next(each.result for each in finished.studies if each.study.name == "main" and each.result)
+    main_table = next(each.result for each in finished.studies if each.study.name == "main-comparison" and each.result)
     headings = " ".join(str(section.heading) for section in main_table.table.sections)
     assert model in headings
     assert "embedded" in headings
