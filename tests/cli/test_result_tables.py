@@ -119,10 +119,10 @@ def test_methods_beside_each_other_with_notes_and_costs(terminal: Terminal) -> N
     print_methods(METHODS)
     seen = terminal.lines()
     assert "VCD -1.0/+10.0 +4.0 1/3 21/1 29 0.62 1.1e-05 +10.0/-1.0" in seen
-    assert "Fixed λ † +10.0/-1.0 +9.5 21/1 1/3 29 1.1e-05 0.62 –" in seen
-    assert any(line.startswith("SPC ‡") for line in seen)
-    assert "† not feasible on the development rows" in " ".join(seen)
-    assert "‡ abstains: no setting feasible" in " ".join(seen)
+    assert "Fixed λ ‡ +10.0/-1.0 +9.5 21/1 1/3 29 1.1e-05 0.62 –" in seen
+    assert any(line.startswith("SPC †") for line in seen)
+    assert "‡ not feasible on the development rows" in " ".join(seen)
+    assert "† abstains: no setting feasible" in " ".join(seen)
     assert "correction switched off" in " ".join(seen)
     assert "Original answer 1 4 0.2 1.0 1.0" in seen
     assert "VCD 2 12.5 0.3 3.1 1.5" in seen
