@@ -48,10 +48,16 @@ def _score(folder: Path) -> None:
         _command("score", "--model", "embedded", "--benchmark", "microworld", "--out", out, "--json")
 
 
+def _run(folder: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=folder) as out:
+        _command("run", "--out", out, "--json")
+
+
 WORK: dict[str, tuple[str, Work]] = {
     "fit": (f"`unprior fit`, {_ROWS:,} rows", _fit),
     "apply": (f"`unprior apply`, {_ROWS:,} rows", _apply),
     "score": ("`unprior score`, embedded model, 1,200 examples", _score),
+    "run": ("`unprior run`, embedded model, with studies and report", _run),
 }
 
 
@@ -80,6 +86,7 @@ def main() -> None:
     parser.add_argument("--base", type=Path, help="Checkout of the version to compare with.")
     parser.add_argument("--name", default="before", help="What the table calls it.")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", choices=list(WORK), help="Measure this alone.")
     parser.add_argument("--update", type=Path, help="Document whose section bench:against is rewritten.")
     parser.add_argument("--child", choices=list(WORK), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -94,6 +101,8 @@ def main() -> None:
         folder = Path(name)
         synthesize(0, repeats=-(-_ROWS // 1200)).write(folder / "scores.parquet")
         for work, (title, _) in WORK.items():
+            if options.only not in (None, work):
+                continue
             taken: dict[Path, list[dict[str, float]]] = {options.base: [], _HERE: []}
             for repeat in range(options.repeats):  # who goes first changes, so that neither gains by it
                 for source in list(taken)[:: 1 if repeat % 2 else -1]:
