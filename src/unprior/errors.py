@@ -27,7 +27,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     (' (did you mean cdh-bench?)', '')
     """
     alike = {each.casefold(): each for each in known}
-    found = difflib.get_close_matches(name.casefold(), alike, n=1, cutoff=0.6)
+    found = difflib.get_close_matches(str(name).casefold(), alike, n=1, cutoff=0.6)
     return f" (did you mean {alike[found[0]]}?)" if found else ""
 
 

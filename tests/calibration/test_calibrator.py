@@ -369,3 +369,23 @@ def test_parameters_set_after_a_fit_do_not_change_its_decisions(table: ScoreTabl
 def test_unknown_ties_are_named(development: ScoreTable) -> None:
     with pytest.raises(UnpriorError, match="ties is 'last', it must be first or released"):
         SelectivePriorCalibrator(ties="last").fit(development)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"epsilon_cs": "0.1"}, "epsilon_cs is '0.1'"),
+        ({"epsilon_cs": None}, "epsilon_cs is None"),
+        ({"epsilon_cs": float("nan")}, "epsilon_cs is nan"),
+        ({"uncertainty": "no"}, "uncertainty is 'no'"),
+        ({"grid": 3}, "grid is 3"),
+        ({"grid": Grid(rho=("a",))}, r"grid.rho is \('a',\)"),  # type: ignore[arg-type]
+        ({"grid": Grid(min_margin=(float("nan"),))}, "grid.min_margin is"),
+        ({"grid": Grid(distance_quantile=(0.5, 1.5))}, "between 0 and 1"),
+        ({"strength": Fixed("a")}, "its value must be positive"),  # type: ignore[arg-type]
+        ({"strength": Fixed(True)}, "its value must be positive"),
+    ],
+)
+def test_parameters_of_a_wrong_type_are_named(table: ScoreTable, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnpriorError, match=message):
+        SelectivePriorCalibrator(**parameters).fit(table)

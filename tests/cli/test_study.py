@@ -134,7 +134,9 @@ def test_several_runs_stand_side_by_side(run: Callable, two_runs: tuple[Path, Pa
 def test_mistakes_of_several_runs_are_named(run: Callable, two_runs: tuple[Path, Path], tmp_path: Path) -> None:
     one, _ = two_runs
     run("study", "main-comparison", "--run", one, "--run", one / ".." / "a").refused("is given twice")
-    run("study", "main-comparison", "--run", one, "--run", tmp_path / "none").refused("none: there is no scores.parquet")
+    run("study", "main-comparison", "--run", one, "--run", tmp_path / "none").refused(
+        "none: there is no scores.parquet"
+    )
 
 
 def test_python_gets_the_same_results(two_runs: tuple[Path, Path], tmp_path: Path) -> None:

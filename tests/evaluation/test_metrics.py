@@ -222,3 +222,25 @@ def test_the_original_answers_are_the_default_reference(small: ScoreTable) -> No
     assert evaluate(small, final, reference=small.original_positions) == evaluate(small, final)
     with pytest.raises(UnpriorError, match="3 answers for 8 rows"):
         evaluate(small, final, reference=[0, 0, 0])
+
+
+def test_decisions_about_other_rows_are_refused(table: ScoreTable) -> None:
+    calibrator = SelectivePriorCalibrator().fit(table)
+    test = table.where(split="test")
+    decisions = calibrator.predict(test)
+    other = test.take(np.arange(len(test))[::-1])
+    for rows in (other, table):
+        with pytest.raises(UnpriorError, match="made for other rows"):
+            evaluate(rows, decisions)
+    again = table.where(split="test")  # the same rows once more
+    assert measure(again, decisions) == measure(test, decisions)
+
+
+def test_rows_without_a_value_are_a_group_of_their_own(table: ScoreTable) -> None:
+    test = table.where(split="test", task="mc")
+    pairs = sorted(test.values_of("pair_id"))
+    names = {pair: [None, "not given"][place % 2] for place, pair in enumerate(pairs)}
+    rows = [row | {"subcategory": names[row["pair_id"]], "views": None} for row in test.arrow.to_pylist()]
+    renamed = ScoreTable.from_rows(rows)
+    groups = evaluate(renamed, renamed.answer, by="subcategory", resamples=10).tasks
+    assert sorted((task.group, task.cf.change.total) for task in groups) == [("(not given)", 115), ("not given", 115)]

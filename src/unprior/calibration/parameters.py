@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from unprior.calibration.features import ALL_FEATURES
 from unprior.calibration.gate import CONDITIONS, Condition
@@ -32,8 +35,10 @@ class Parameters:
 
     def check(self) -> None:
         """Refuse what cannot be fitted with, and name it."""
-        if not 0.0 <= self.epsilon_cs <= 1.0:
-            raise UnpriorError(f"epsilon_cs is {self.epsilon_cs}, it is a share of accuracy between 0 and 1 (0.04)")
+        if not _is_number(self.epsilon_cs) or not 0.0 <= self.epsilon_cs <= 1.0:
+            raise UnpriorError(f"epsilon_cs is {self.epsilon_cs!r}, it is a share of accuracy between 0 and 1 (0.04)")
+        if not isinstance(self.uncertainty, bool | np.bool_):
+            raise UnpriorError(f"uncertainty is {self.uncertainty!r}, it must be True or False")
         if self.ties not in TIES:
             raise UnpriorError(f"ties is {self.ties!r}, it must be {' or '.join(TIES)}")
         for name in ("fit_on", "select_on"):
@@ -48,13 +53,7 @@ class Parameters:
         _check_names("features", self.features, ALL_FEATURES)
         if self.conditions is not None:
             _check_names("conditions", self.conditions, CONDITIONS)
-        grid = self.grid or Grid()
-        for field in fields(grid):
-            values = getattr(grid, field.name)
-            if len(values) == 0 or list(values) != sorted(set(values)):
-                raise UnpriorError(f"grid.{field.name} is {values}, it must hold increasing values")
-        if min(grid.rho) <= 0 or min(grid.max_strength) <= 0:
-            raise UnpriorError("grid.rho and grid.max_strength must be positive")
+        _check_grid(Grid() if self.grid is None else self.grid)
 
     @property
     def searched_grid(self) -> Grid:
@@ -65,6 +64,29 @@ class Parameters:
     def version(self) -> str:
         """The version of SPC, as tables and sentences name it."""
         return "uncertainty-aware" if self.uncertainty else "standard"
+
+
+def _check_grid(grid: Any) -> None:
+    if not isinstance(grid, Grid):
+        raise UnpriorError(f"grid is {grid!r}, it must be a Grid; import it from unprior")
+    for field in fields(grid):
+        values = getattr(grid, field.name)
+        if not isinstance(values, tuple | list) or not all(map(_is_number, values)):
+            raise UnpriorError(f"grid.{field.name} is {values!r}, it must be a tuple of numbers")
+        if len(values) == 0 or list(values) != sorted(set(values)):
+            raise UnpriorError(f"grid.{field.name} is {values}, it must hold increasing values")
+    if min(grid.rho) <= 0 or min(grid.max_strength) <= 0:
+        raise UnpriorError("grid.rho and grid.max_strength must be positive")
+    if not 0 <= grid.distance_quantile[0] <= grid.distance_quantile[-1] <= 1:
+        raise UnpriorError("grid.distance_quantile must lie between 0 and 1")
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and not math.isnan(value)
+    )
 
 
 def _check_names(parameter: str, given: Any, known: tuple[str, ...]) -> None:

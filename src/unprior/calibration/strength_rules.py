@@ -91,7 +91,8 @@ class Fixed:
 
     def check(self) -> None:
         """Refuse a strength that is not a positive number."""
-        if not 0.0 < self.value < math.inf:
+        number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
+        if not number or not 0.0 < self.value < math.inf:
             raise UnpriorError(f"strength is {self}, its value must be positive (or use Constant() to fit it)")
 
     def narrow(self, grid: Grid) -> Grid:

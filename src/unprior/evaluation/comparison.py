@@ -242,7 +242,9 @@ def _groups(table: ScoreTable, by: str | None) -> dict[tuple[Any, ...], IntArray
     if by not in known:
         raise UnpriorError(f"cannot group by {by!r}{did_you_mean(by, known)}; choose one of {', '.join(known)}")
     grouped = group_rows(table, *columns, by)
-    return {(*label[:3], "not given" if label[3] is None else str(label[3])): rows for label, rows in grouped.items()}
+    taken = {str(label[3]) for label in grouped if label[3] is not None}
+    nothing = next(name for name in ("not given", "(not given)", "((not given))") if name not in taken)
+    return {(*label[:3], nothing if label[3] is None else str(label[3])): rows for label, rows in grouped.items()}
 
 
 def _check_both_sides(part: ScoreTable, task: str) -> None:

@@ -91,7 +91,13 @@ def as_answers(table: ScoreTable, answers: ArrayLike | Decisions) -> IntArray:
     >>> bool((as_answers(table, table.answer) == table.answer_positions).all())
     True
     """
-    given = answers.final_positions if isinstance(answers, Decisions) else np.asarray(answers)
+    if isinstance(answers, Decisions):
+        _refuse_other_rows(table, answers.table)
+        return answers.final_positions
+    try:
+        given = np.asarray(answers)
+    except ValueError:
+        raise UnpriorError("answers are no list of one answer per row; give labels or positions") from None
     if given.shape != (len(table),):
         raise UnpriorError(f"{given.size} answers for {len(table)} rows; there must be one per row")
     if given.dtype.kind in "OU":
@@ -104,10 +110,23 @@ def as_answers(table: ScoreTable, answers: ArrayLike | Decisions) -> IntArray:
     return given.astype(np.int64)
 
 
+def _refuse_other_rows(table: ScoreTable, decided: ScoreTable) -> None:
+    """Decisions belong to the rows they were made for; about other rows they say nothing."""
+    if decided is table or decided.arrow is table.arrow:
+        return
+    columns = ["pair_id", "side", "task", "candidates", "original"]
+    same = len(decided) == len(table) and decided.arrow.select(columns).equals(table.arrow.select(columns))
+    if not same:
+        raise UnpriorError(
+            f"these decisions were made for other rows ({len(decided):,}) than those of the table ({len(table):,}); "
+            f"decide about the rows that are evaluated: calibrator.predict(table)"
+        )
+
+
 def _positions(table: ScoreTable, labels: list[Any]) -> IntArray:
     try:
         column = pa.array(labels, pa.string(), from_pandas=True)
-    except pa.ArrowException:
+    except (pa.ArrowException, UnicodeError):
         raise UnpriorError("answers are of several types; give labels (text, or None for no answer)") from None
     found = position_in_row(column, table.candidate_lists)
     unknown = np.flatnonzero(found < -1)

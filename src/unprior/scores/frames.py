@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unprior.errors import InvalidScoresError, UnpriorError
+from unprior.errors import InvalidScoresError, UnpriorError, did_you_mean, warn
 from unprior.scores.provenance import FIELD, from_values
 from unprior.scores.schema import REQUIRED, SCHEMA
 from unprior.scores.table import ScoreTable
@@ -33,12 +33,18 @@ def table_to_pandas(table: ScoreTable) -> pd.DataFrame:
 
 def table_from_pandas(frame: pd.DataFrame, *, skip_invalid: bool, require_answers: bool) -> ScoreTable:
     """Validate a data frame with the columns of a score table; missing values count as not given."""
+    if not hasattr(frame, "columns") or not hasattr(frame, "attrs"):
+        raise UnpriorError(f"a score table is made from a pandas DataFrame, not from {type(frame).__name__}")
     absent = [name for name in REQUIRED if name not in frame.columns]
     if absent:
         raise UnpriorError(
             f"the data frame has no column {', '.join(absent)}; a score table needs the columns {', '.join(REQUIRED)}"
         )
     columns = [name for name in SCHEMA.names if name in frame.columns]
+    strangers = [str(name) for name in frame.columns if name not in SCHEMA.names]
+    if strangers:
+        like = did_you_mean(strangers[0], SCHEMA.names)
+        warn(f"the data frame has columns that a score table does not: {', '.join(strangers)}{like}; they are left out")
     repeated = [name for name in columns if list(frame.columns).count(name) > 1]
     if repeated:
         raise UnpriorError(f"the data frame has the column {', '.join(repeated)} more than once; keep one of them")
