@@ -92,8 +92,8 @@ STUDY = Study(
     question="rq2",
     title="Repair and retention by SPC",
     asks="How many wrong answers to counterfactual images does SPC repair, and what does it cost on ordinary images?",
-    how="SPC in its standard version, fitted on the development pairs with ε = {epsilon}, against the original "
-    "answers to the test pairs; 95 % percentile intervals from 10,000 resamples of pairs.",
+    how="{method}, fitted on the development pairs, against the original answers to the test pairs; "
+    "95 % percentile intervals from 10,000 resamples of pairs.",
     run=lambda inputs: study_main_comparison(inputs.decisions(), resamples=inputs.resamples, seed=inputs.seed),
     label="tab:main",
 )

@@ -383,8 +383,8 @@ STUDY = Study(
     asks="Which method repairs most for what it loses?",
     how="All methods against the common original answers to the test pairs, decoders also against the same decoder "
     "with its correction switched off; U = ΔCF + 0.5 ΔCS. Controls are other rules on the same scores, chosen on the "
-    "development pairs like the version of SPC under study at ε = {epsilon}. SPC in that version at ε = {epsilon} and "
-    "{wide_epsilon}, and uncertainty-aware at {wide_epsilon}, whose numbers the paper's table has.",
+    "development pairs like {method}. Beside them {versions}; the paper's table has the numbers of the "
+    "uncertainty-aware version at the wider limit.",
     wants=("baselines",),
     run=_run,
 )

@@ -165,8 +165,8 @@ STUDY = Study(
     question="rq3",
     title="Correction strengths",
     asks="How strongly is the prior subtracted, and does that differ from example to example?",
-    how="The capped strength λ that SPC (the version of the run, ε = {epsilon}) gives to every test example: quartiles "
-    "and the share that reaches the selected cap.",
+    how="The capped strength λ that {method} gives to every test example: quartiles and the "
+    "share that reaches the selected cap.",
     needs=("scores",),
     run=lambda inputs: study_strengths(inputs.decisions()),
 )
