@@ -123,5 +123,7 @@ def others(study_inputs: StudyInputs) -> StudyInputs:
 
 
 def test_a_question_without_studies_is_refused() -> None:
-    with pytest.raises(UnpriorError, match="no study answers 'beyond' .* so far; choose all, rq1, rq2, rq3, rq4, rq5,"):
+    with pytest.raises(
+        UnpriorError, match=r"no study answers 'beyond' .* so far; choose all, rq1, rq2, rq3, rq4, rq5,"
+    ):
         choose_studies(["beyond"])

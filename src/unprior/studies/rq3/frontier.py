@@ -119,7 +119,7 @@ class Frontier(StudyResult):
             ("Choice", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
             tuple(sections),
             f"Points of accuracy on the test pairs. Everything is fitted on the development pairs and selected on them "
-            f"for every ε. Bold: SPC with ε = {format_limit(self.epsilon)}.",
+            f"for every ε. Bold: {format_list(self._versions)}.",
         )
 
     @property
@@ -142,8 +142,13 @@ class Frontier(StudyResult):
             for task in self.tasks
             for one, other in zip(self._marked(task, "spc"), self._marked(task, "fixed_selected"), strict=True)
         ]
-        sentences.append(f"{spc_name(self.epsilon, uncertainty=self.uncertainty)} gives {format_list(words)}.")
+        sentences.append(f"{self._versions[0]} gives {format_list(words)}.")
         return tuple(sentences)
+
+    @property
+    def _versions(self) -> list[str]:
+        """Both versions of SPC with the marked ε."""
+        return [spc_name(self.epsilon, uncertainty=version) for version in (self.uncertainty, not self.uncertainty)]
 
     def _marked(self, task: str, method: str) -> tuple[FrontierPoint, ...]:
         return tuple(point for point in self.of(task, method) if point.epsilon == self.epsilon)

@@ -190,7 +190,7 @@ class ExternalBenchmarks(StudyResult):
         """By benchmark and method: answers changed, repairs and harms, and effects; nondominated ones bold."""
         sections = []
         for row in self.rows:
-            first, fitted = row.methods[0], ", where SPC was fitted" if row.own else ""
+            first, fitted = row.methods[0], ", the run's own benchmark" if row.own else ""
             lines = tuple(
                 Row((each.label, str(each.change.changed), format_repairs(each.change), each.deltas),
                     bold_cells=(3,) if each.method in row.nondominated else ())

@@ -22,7 +22,7 @@ from unprior.studies.result import StudyResult, Test, format_repairs
 from unprior.studies.rq2.significance import format_p_as_in_paper
 from unprior.studies.rq4.external import MethodEffect, always_same, method_effect, only_answer
 from unprior.studies.study import Study
-from unprior.tables.format import format_limit, format_list
+from unprior.tables.format import format_list
 from unprior.tables.model import Row, Section, Table
 
 SIDE_NAMES = {"hallusionbench": {"cf": "Hard", "cs": "Easy"}, "popev2": {"cf": "Absent", "cs": "Present"}}
@@ -143,7 +143,7 @@ class SubsetTransfer(StudyResult):
     def table(self) -> Table:
         """Metric before and after, repairs and harms, and exact p with every limit, by benchmark."""
         first = self.rows[0].changes if self.rows else ()
-        limits = [f"ε = {format_limit(each.epsilon)}" for each in first]
+        versions = [each.effect.label for each in first]
         sections: dict[str, list[Row]] = {}
         for row in self.rows:
             effects = [each.effect for each in row.changes]
@@ -155,10 +155,15 @@ class SubsetTransfer(StudyResult):
             sections.setdefault(row.benchmark, []).append(Row((row.subset, *metrics, *counts)))
         return Table(
             "Performance on the parts of other benchmarks",
-            ("Subset", "Original", *(f"{what} {at}" for what in ("SPC", "Repairs/harms", "p") for at in limits)),
+            (
+                "Subset",
+                "Original",
+                *versions,
+                *(f"{what}, {name}" for what in ("Repairs/harms", "p") for name in versions),
+            ),
             tuple(Section(name, tuple(rows)) for name, rows in sections.items()),
             "Accuracy, for unpaired yes/no questions accuracy/F1 (yes is positive). "
-            f"{format_list([each.effect.label for each in first])}, selected on the run's own development pairs alone. "
+            f"{format_list(versions)}, selected on the run's own development pairs alone. "
             + " ".join(("Exact two-sided McNemar p.", *always_same(dict(self.only_answers)))),
         )
 
