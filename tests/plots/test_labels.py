@@ -22,3 +22,10 @@ def test_a_label_does_not_leave_the_axes() -> None:
     ((across, up),) = place_labels([(2.0, 100.0)], ["10, 11"], 200.0, 195.0)
     assert 2.0 + across >= 4.9 * 6 / 2
     assert abs(up) <= 30
+
+
+def test_a_label_keeps_away_from_lines() -> None:
+    line = [(0.0, 50.0), (100.0, 50.0)]
+    assert place_labels([(50.0, 50.0)], ["8"], 100.0, 100.0) == [(9.0, 0.0)], "there it would lie on the line"
+    ((_, up),) = place_labels([(50.0, 50.0)], ["8"], 100.0, 100.0, lines=[line])
+    assert abs(up) >= 4.5 + 2.0

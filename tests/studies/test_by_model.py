@@ -21,6 +21,7 @@ from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.model import Table
 
+SIDES = ("cf", "cs")
 NAMES = ("org/first-model", "org/second-model")
 
 
@@ -42,11 +43,16 @@ def together(study: str) -> ByModel:
 def test_every_model_has_its_blocks_records_and_sentences(name: str) -> None:
     result = together(name)
     for model, own in result.results.items():
-        blocks = [section for section in result.table.sections if str(section.heading).startswith(model)]
-        assert [row.cells for block in blocks for row in block.rows] == [row.cells for row in own.table.rows]
-        assert [record for record in result.records() if record["model"] == model] == [
-            {"model": model} | record for record in own.records()
-        ]
+        heading, rows = "", []
+        for section in result.table.sections:
+            heading = section.heading or heading  # a section without one belongs to the last
+            rows += [row.cells for row in section.rows if heading.startswith(model)]
+        assert rows == [row.cells for row in own.table.rows]
+        assert [
+            {field: value for field, value in record.items() if not field.endswith("_all_models")}
+            for record in result.records()
+            if record["model"] == model
+        ] == [{"model": model} | record for record in own.records()]
         assert [f"{model}: {sentence}" for sentence in own.sentences] == [
             sentence for sentence in result.sentences if sentence.startswith(f"{model}: ")
         ]
@@ -68,13 +74,30 @@ def test_tests_are_adjusted_over_all_models(name: str) -> None:
     assert {test.name.rsplit(" ", 2)[0] for test in result.tests()} == set(NAMES)
 
 
+@pytest.mark.parametrize("name", ["significance", "main-comparison", "methods"])
+def test_records_have_what_is_adjusted_over_all_models(name: str) -> None:
+    result = together(name)
+    fields = [field for field in result.records()[0] if field.endswith("holm_p_all_models")]
+    assert fields == (["holm_p_all_models"] if name == "significance" else [f"{s}_holm_p_all_models" for s in SIDES])
+    expected = [result.adjusted()[model, test] for model, own in result.results.items() for test in own.tests()]
+    assert [record[field] for record in result.records() for field in fields] == expected
+    raw = [test.p for own in result.results.values() for test in own.tests()]
+    if name != "main-comparison":
+        names = [field.replace("holm_p_all_models", "p") for field in fields]
+        assert [record[field] for record in result.records() for field in names] == raw
+    assert {record["family_all_models"] for record in result.records()} == {8}
+    assert "the last table has those over all models" in result.table.caption
+
+
 def test_the_last_sentence_counts_what_is_left_in_every_family() -> None:
     last = together("significance").sentences[-1]
     assert last.startswith(
         "Changes that are significant at 0.05 after Holm's adjustment over all models in the table: "
     )
     assert last.count(" of 8 with SPC (") == 3
-    assert together("methods").sentences[-1].endswith(" of 120 in 15 families."), "many families are not all named"
+    last = together("methods").sentences[-1]
+    assert last.endswith(" of 96 in 12 other families."), "many families are not all named"
+    assert last.count(" of 8 with SPC (") == 3
     assert together("attraction").adjusted() == {}
     assert "Holm" not in together("attraction").sentences[-1]
 
@@ -148,12 +171,13 @@ def test_what_one_of_several_runs_lacks_is_said_and_the_others_are_shown() -> No
     assert isinstance(cost.result, ByModel)
     assert len(cost.result.results) == 1
     assert cost.lacks == (
-        "cost needs answers of other methods (baselines): `unprior study cost --run bare --prepare` makes it."
+        "synthetic (bare): cost needs answers of other methods (baselines): "
+        "`unprior study cost --run bare --prepare` makes it."
     )
     assert isinstance(methods.result, ByModel)
     assert len(methods.result.results) == 2
     assert methods.lacks is not None
-    assert methods.lacks.startswith("methods would also show answers of other methods (baselines)")
+    assert methods.lacks.startswith("synthetic (bare): methods would also show answers of other methods (baselines)")
 
 
 def test_a_study_that_fails_for_one_model_names_it() -> None:
@@ -164,8 +188,6 @@ def test_a_study_that_fails_for_one_model_names_it() -> None:
 
     study = Study("counting", "rq1", "Counting", "How many?", "Counted.", run)
     (finished,) = run_studies([study], [inputs(0), inputs(1)])
-    assert finished.lacks is not None
-    assert finished.lacks.endswith(": nothing to count")
-    assert finished.lacks.startswith("counting of ")
+    assert finished.lacks == "synthetic (2): counting: nothing to count"
     (alone,) = run_studies([study], [inputs(1)])
     assert (alone.result, alone.lacks) == (None, "counting: nothing to count")

@@ -6,15 +6,18 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
 
 from study_inputs import with_other_test_answers
+from unprior import UnpriorError
 from unprior.plots.style import DARK
+from unprior.studies.finished import FinishedStudy
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.registry import STUDIES
+from unprior.studies.registry import STUDIES, choose_studies
 from unprior.studies.result import StudyResult
 from unprior.tables.latex import as_latex
 
@@ -40,6 +43,15 @@ def test_records_sentences_and_captions_are_fit_to_be_written(
     assert len(result.sentences) >= 2
     assert not [sentence for sentence in result.sentences if _ONE_OF_MANY.search(sentence)], "one thing is singular"
     assert result.table.rows
+
+
+@pytest.mark.parametrize("name", ["main-comparison", "components", "strengths", "stable-ranges", "significance",
+                                  "methods", "external", "transfer", "answer-directions"])  # fmt: skip
+def test_how_names_the_version_under_study(name: str) -> None:
+    aware = FinishedStudy(STUDIES[name], None, limits=(0.06, 0.12), uncertainty=True)
+    assert "SPC (uncertainty-aware, ε = 0.06)" in aware.how
+    assert "SPC (standard" not in aware.how
+    assert "SPC (standard, ε = 0.06)" in replace(aware, uncertainty=False).how
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -108,3 +120,10 @@ def test_right_answers_to_test_rows_decide_nothing(name: str, others: StudyInput
 @pytest.fixture(scope="module")
 def others(study_inputs: StudyInputs) -> StudyInputs:
     return with_other_test_answers(study_inputs)
+
+
+def test_a_question_without_studies_is_refused() -> None:
+    with pytest.raises(
+        UnpriorError, match=r"no study answers 'beyond' .* so far; choose all, rq1, rq2, rq3, rq4, rq5,"
+    ):
+        choose_studies(["beyond"])

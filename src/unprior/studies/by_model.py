@@ -51,6 +51,8 @@ class ByModel(StudyResult):
                 rows = tuple(_aligned(row, table.columns, columns) for row in section.rows)
                 sections.append(Section(heading, rows))
         caption = _caption({name: table.caption for name, table in tables.items()})
+        if self.adjusted():
+            caption += " Adjusted p in this table are those of one model; the last table has those over all models."
         return replace(first, columns=columns, sections=tuple(sections), caption=caption)
 
     @property
@@ -69,13 +71,31 @@ class ByModel(StudyResult):
         kept = {name: sum(p <= LEVEL for _, p in members) for name, members in families.items()}
         counts = [f"{kept[name]} of {len(members)} with {name}" for name, members in families.items()]
         if len(families) > _MAX_NAMED:
-            counts = [f"{sum(kept.values())} of {sum(map(len, families.values()))} in {len(families)} families"]
+            own, others = ([name for name in families if name.startswith("SPC") == spc] for spc in (True, False))
+            counts = [f"{kept[name]} of {len(families[name])} with {name}" for name in own[:_MAX_NAMED]]
+            rest = [*own[_MAX_NAMED:], *others]
+            total = sum(len(families[name]) for name in rest)
+            counts.append(f"{sum(kept[name] for name in rest)} of {total} in {len(rest)} other families")
         words = f"Changes that are significant at {LEVEL:g} after Holm's adjustment over all models in the table"
         return (*by_name, f"{words}: {format_list(counts)}.")
 
     def records(self) -> list[dict[str, Any]]:
-        """The records of all models, each with its model."""
-        return [{"model": name} | record for name, result in self.results.items() for record in result.records()]
+        """The records of all models, each with its model and with p adjusted over all models where it has a test.
+
+        Tests of a study come in the order of its records: one for each, or one for each side.
+        """
+        sizes = {family: len(members) for family, members in self._families().items()}
+        adjusted, found = self.adjusted(), []
+        for name, result in self.results.items():
+            tests = iter(result.tests())
+            for record in result.records():
+                added: dict[str, Any] = {}
+                for side in () if not sizes else ("",) if "holm_p" in record else ("cf_", "cs_"):
+                    test = None if record.get(f"{side}p", 0) is None else next(tests)  # None: nothing was tested
+                    added[f"{side}holm_p_all_models"] = None if test is None else adjusted[name, test]
+                    added["family_all_models"] = None if test is None else sizes[test.family]
+                found.append({"model": name} | record | added)
+        return found
 
     def adjusted(self) -> dict[tuple[str, Test], float]:
         """p of every test by model, adjusted over its family in all models."""
@@ -114,8 +134,8 @@ class ByModel(StudyResult):
             "Tests adjusted per model and over all models",
             ("Model", "Test", "Raw p", "Holm p, this model", "Holm p, all models"),
             tuple(sections),
-            "Exact two-sided McNemar tests. Holm's adjustment over the tests of one model, and over those of all "
-            "models in the table.",
+            "Exact two-sided McNemar tests. Holm's adjustment over the tests under one heading: those of one model, "
+            "and those of all models.",
             text_columns=2,
         )
 

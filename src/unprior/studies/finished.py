@@ -37,8 +37,8 @@ class FinishedStudy:
 
     @property
     def how(self) -> str:
-        """How the numbers were computed, with these limits."""
-        return self.study.explained(*self.limits)
+        """How the numbers were computed, with this version and these limits."""
+        return self.study.explained(*self.limits, uncertainty=self.uncertainty)
 
     def __getattr__(self, name: str) -> Any:
         """What the result gives: ``table``, ``sentences``, ``records``, ``plot``, ``to_pandas`` and so on."""
@@ -71,14 +71,15 @@ def run_studies(
         results: dict[str, StudyResult] = {}
         lacking = []
         for name, inputs in zip(names, runs, strict=True):
+            which = f"{name}: " if len(runs) > 1 else ""
             if missing := study.missing(inputs, wanted=True):
-                lacking.append((f"{name}: " if len(runs) > 1 else "") + _lacks(study, missing, inputs))
+                lacking.append(which + _lacks(study, missing, inputs))
             if study.missing(inputs):
                 continue
             try:
                 results[name] = study.run(inputs)
             except UnpriorError as error:
-                lacking.append(f"{study.name}: {error}")
+                lacking.append(f"{which}{study.name}: {error}")
         result = next(iter(results.values()), None) if len(runs) == 1 else ByModel(results) if results else None
         limits = runs[0].epsilon, runs[0].wide_epsilon
         finished.append(FinishedStudy(study, result, " ".join(lacking) or None, limits, runs[0].uncertainty))

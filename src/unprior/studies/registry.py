@@ -65,9 +65,12 @@ def choose_studies(names: Sequence[str]) -> tuple[Study, ...]:
     >>> [study.name for study in choose_studies(["rq1"])]
     ['attraction']
     """
-    known = ("all", *QUESTIONS, *STUDIES)
+    questions = [question for question in QUESTIONS if any(study.question == question for study in STUDIES.values())]
+    known = ("all", *questions, *STUDIES)
     for name in names:
         if name not in known:
-            choice = f"choose all, {', '.join(QUESTIONS)}, or some of {', '.join(STUDIES)}"
+            choice = f"choose all, {', '.join(questions)}, or some of {', '.join(STUDIES)}"
+            if name in QUESTIONS:
+                raise UnpriorError(f"no study answers {name!r} ({QUESTIONS[name]}) so far; {choice}")
             raise UnpriorError(f"no study {name!r}{did_you_mean(name, known)}; {choice}")
     return tuple(study for study in STUDIES.values() if {"all", study.question, study.name} & set(names))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from unprior.studies.common.variants import spc_name
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.result import StudyResult
-from unprior.tables.format import format_limit
+from unprior.tables.format import format_limit, format_list
 
 QUESTIONS = {
     "rq1": "Do errors converge on the answer that the prior favours?",
@@ -32,7 +33,7 @@ class Study:
     asks: str
     """The question it answers, in one sentence."""
     how: str
-    """How the numbers are computed; ``{epsilon}`` and ``{wide_epsilon}`` stand for the limits, see ``explained``."""
+    """How the numbers are computed; what stands in braces is filled in by ``explained``."""
     run: Callable[[StudyInputs], StudyResult]
     needs: tuple[str, ...] = ("scores",)
     """Names of ``unprior.studies.inputs.NEEDS`` without which there is no result."""
@@ -46,14 +47,24 @@ class Study:
         """The label of its table in LaTeX."""
         return self.label or f"tab:{self.name}"
 
-    def explained(self, epsilon: float = 0.04, wide_epsilon: float = 0.10) -> str:
-        """How the numbers are computed, with the limits of commonsense loss in place.
+    def explained(self, epsilon: float = 0.04, wide_epsilon: float = 0.10, *, uncertainty: bool = False) -> str:
+        """How the numbers are computed, for the version of SPC under study and its limits of commonsense loss.
+
+        ``{epsilon}`` and ``{wide_epsilon}`` stand for the limits, ``{method}`` and ``{wide_method}`` for the version
+        under study with each, ``{versions}`` for all that :func:`~unprior.studies.common.versions.spc_versions` lists.
 
         >>> from unprior.studies.registry import STUDIES
-        >>> STUDIES["support-conditions"].explained(wide_epsilon=0.2)[:22]
-        'Standard SPC, ε = 0.20'
+        >>> STUDIES["main-comparison"].explained(0.1, uncertainty=True)[:33]
+        'SPC (uncertainty-aware, ε = 0.10)'
         """
-        return self.how.format(epsilon=format_limit(epsilon), wide_epsilon=format_limit(wide_epsilon))
+        method, wide_method = (spc_name(limit, uncertainty=uncertainty) for limit in (epsilon, wide_epsilon))
+        return self.how.format(
+            epsilon=format_limit(epsilon),
+            wide_epsilon=format_limit(wide_epsilon),
+            method=method,
+            wide_method=wide_method,
+            versions=format_list(list(dict.fromkeys((method, wide_method, spc_name(wide_epsilon, uncertainty=True))))),
+        )
 
     def missing(self, inputs: StudyInputs, *, wanted: bool = False) -> tuple[str, ...]:
         """Names of needs that are not met; ``wanted`` includes those that only add to the result."""

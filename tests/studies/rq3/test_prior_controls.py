@@ -114,7 +114,7 @@ def test_sentences_follow_the_numbers() -> None:
     ahead = PriorControls((*wide, *_made_up(0.04, other=(0.01, 0.01), spc=(0.02,))))
     assert "has a ΔCF of +4.0, higher than that of the best replacement (“Prior of another" in ahead.sentences[0]
     assert "ahead of 1 of 2 runs with another question's prior (largest p = 0.01)" in ahead.sentences[0]
-    assert "is the same on MC, where SPC comes first" in ahead.sentences[1]
+    assert "is the same on MC, where SPC (standard, ε = 0.04) comes first" in ahead.sentences[1]
     behind = PriorControls((*wide, *_made_up(0.04, mean=(0.05,), spc=(0.02,))))
     assert "is another on MC, where “Mean development prior” comes first" in behind.sentences[1]
     worse = PriorControls(tuple(_made_up(0.1, mean=(0.05,), spc=(0.02,))))

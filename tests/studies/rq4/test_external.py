@@ -125,7 +125,7 @@ def test_a_method_without_answers_has_no_row(table: ScoreTable) -> None:
     calibrator = SelectivePriorCalibrator().fit(table)
     result = study_external([calibrator], External(test, tuple(made_up(test))), {"other": External(test)})
     assert [section.heading for section in result.table.sections][1:3] == [
-        "synthetic QA, where SPC was fitted: ΔCF/ΔCS of 6 answers",
+        "synthetic QA, the run's own benchmark: ΔCF/ΔCS of 6 answers",
         "other MC: ΔCF/ΔCS of 6 answers",
     ]
     assert [len(section.rows) for section in result.table.sections] == [2, 2, 1, 1]

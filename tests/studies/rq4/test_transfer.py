@@ -94,7 +94,8 @@ def test_unpaired_yes_no_questions_have_f1_too() -> None:
     rows = [example(pair, "cf", [-1.0, -2.0], [-1.0, -1.0], original, answer) | {"side": None}
             for pair, (original, answer) in enumerate(zip(said, right, strict=True))]  # fmt: skip
     result = study_transfer([abstaining_calibrator()], {"pope": External(ScoreTable.from_rows(rows))}, resamples=10)
-    assert result.table.columns == ("Subset", "Original", "SPC ε = 0.04", "Repairs/harms ε = 0.04", "p ε = 0.04")
+    name = "SPC (standard, ε = 0.04)"
+    assert result.table.columns == ("Subset", "Original", name, f"Repairs/harms, {name}", f"p, {name}")
     assert result.table.rows[0].cells == ("All", "0.250/0.400", "0.250/0.400", "0/0", "1.000000")
     (record,) = result.records()
     assert (record["f1_before"], record["f1_delta"], record["side"]) == (pytest.approx(0.4), 0.0, None)

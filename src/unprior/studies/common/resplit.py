@@ -91,6 +91,6 @@ def held_out_folds(table: ScoreTable, by: str) -> Iterator[tuple[str, Fold]]:
             f"the test rows name {len(names)} of at least two {by} values that could be held out; fill in the column "
             f"{by!r} of the score table"
         )
-    whole = outline(table)
+    benchmark = outline(table)
     for name in names:
-        yield name, fold(table, hold_out(whole, **{by: name}))
+        yield name, fold(table, hold_out(benchmark, **{by: name}))

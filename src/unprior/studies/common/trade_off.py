@@ -108,10 +108,12 @@ def draw_changes(
     axes.grid(visible=False, axis="y")
 
 
-def trade_off_panels(results: Sequence[tuple[str, Sequence[TradeOff]]], *, bold: Sequence[str] = ()) -> Panels | None:
+def trade_off_panels(
+    results: Sequence[tuple[str, Sequence[TradeOff]]], *, bold: Sequence[str] = (), method: str = ""
+) -> Panels | None:
     """Named rows with the results of their tasks, one panel per task on the same scale; None without results.
 
-    ``bold`` names the rows to look at.
+    ``bold`` names the rows to look at, ``method`` what all rows have in common.
     """
 
     def height(rows: int) -> float:
@@ -120,6 +122,8 @@ def trade_off_panels(results: Sequence[tuple[str, Sequence[TradeOff]]], *, bold:
     def draw(results: Sequence[tuple[str, Sequence[TradeOff]]], *, task: str, ax: Axes, style: FigureStyle) -> None:
         rows = [(name, result) for name, of_tasks in results for result in of_tasks if result.task == task]
         draw_changes(ax, style, task, rows, range(len(rows)))
+        if method:
+            ax.set_xlabel(f"change of accuracy (points), {method}")
         for label in ax.get_yticklabels():
             label.set_fontweight("bold" if label.get_text() in bold else "normal")
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.5 / (height(len(rows)) - 1.0)), ncols=2)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unprior.calibration import Decisions
 from unprior.evaluation import Evaluation, SideResult, evaluate
 from unprior.evaluation.intervals import figure_size
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.plots.panels import Panels
+from unprior.plots.style import FigureStyle
 from unprior.studies.result import StudyResult, Test, format_repairs
 from unprior.studies.study import Study
 from unprior.tables.format import format_list, format_points
 from unprior.tables.model import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _NOT_IN_RECORDS = ("model", "benchmark", "cf_p", "cf_holm_p", "cs_p", "cs_holm_p")
 
@@ -59,7 +63,12 @@ class MainComparison(StudyResult):
 
     def panels(self) -> Panels:
         """Changes with their intervals."""
-        return Panels((self.evaluation.plot,), *figure_size(self.evaluation))
+
+        def draw(axes: Axes, style: FigureStyle) -> None:
+            self.evaluation.plot(axes, style)
+            axes.set_xlabel(f"change of accuracy (points), {self.evaluation.method}")
+
+        return Panels((draw,), *figure_size(self.evaluation))
 
     def tests(self) -> tuple[Test, ...]:
         """Both sides of every task."""
@@ -92,8 +101,8 @@ STUDY = Study(
     question="rq2",
     title="Repair and retention by SPC",
     asks="How many wrong answers to counterfactual images does SPC repair, and what does it cost on ordinary images?",
-    how="SPC in its standard version, fitted on the development pairs with ε = {epsilon}, against the original "
-    "answers to the test pairs; 95 % percentile intervals from 10,000 resamples of pairs.",
+    how="{method}, fitted on the development pairs, against the original answers to the test pairs; "
+    "95 % percentile intervals from 10,000 resamples of pairs.",
     run=lambda inputs: study_main_comparison(inputs.decisions(), resamples=inputs.resamples, seed=inputs.seed),
     label="tab:main",
 )

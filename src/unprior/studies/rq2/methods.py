@@ -269,7 +269,9 @@ def _draw_numbers(axes: Axes, style: FigureStyle, shown: Sequence[MethodPoint], 
     sizes = [_STAR if any(point.kind == "spc" for point in each) else _OTHER for each in together.values()]
     low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T
     places = [tuple(((np.array(at) - low) / (high - low) * _AREA).tolist()) for at in together]
-    for at, text, offset in zip(together, texts, place_labels(places, texts, *_AREA, sizes), strict=True):
+    across, up = (-low / (high - low) * _AREA).tolist()  # where both changes are 0
+    lines = [[(0.0, up), (_AREA[0], up)], [(across, 0.0), (across, _AREA[1])]]
+    for at, text, offset in zip(together, texts, place_labels(places, texts, *_AREA, sizes, lines), strict=True):
         far = math.hypot(*offset) > NEAR + 2.5 * len(text)
         line = {"arrowstyle": "-", "color": style.quiet, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
         ground = {"boxstyle": "round,pad=0.1", "facecolor": style.paper, "edgecolor": "none", "alpha": 0.8}
@@ -383,8 +385,8 @@ STUDY = Study(
     asks="Which method repairs most for what it loses?",
     how="All methods against the common original answers to the test pairs, decoders also against the same decoder "
     "with its correction switched off; U = ΔCF + 0.5 ΔCS. Controls are other rules on the same scores, chosen on the "
-    "development pairs like the version of SPC under study at ε = {epsilon}. SPC in that version at ε = {epsilon} and "
-    "{wide_epsilon}, and uncertainty-aware at {wide_epsilon}, whose numbers the paper's table has.",
+    "development pairs like {method}. Beside them {versions}; the paper's table has the numbers of the "
+    "uncertainty-aware version at the wider limit.",
     wants=("baselines",),
     run=_run,
 )

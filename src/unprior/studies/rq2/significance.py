@@ -63,7 +63,9 @@ class Significance(StudyResult):
         """Raw and adjusted p, one section per version."""
         sections = []
         for version, rows in self.families.items():
-            lines = [(row.label, format_repairs(row.change), *map(format_p, (row.p, row.holm_p))) for row in rows]
+            lines = [
+                (row.label, format_repairs(row.change), *map(format_p_as_in_paper, (row.p, row.holm_p))) for row in rows
+            ]
             sections.append(Section(version, tuple(map(Row, lines))))
         return Table(
             "Exact tests of SPC",
@@ -84,7 +86,7 @@ class Significance(StudyResult):
             versions.setdefault(outcome, []).append(version)
         return (
             *(f"With {format_list(names)} {outcome}." for outcome, names in versions.items()),
-            f"The smallest adjusted p of all versions is {format_p(min(row.holm_p for row in self.rows))}.",
+            f"The smallest adjusted p of all versions is {format_p_as_in_paper(min(row.holm_p for row in self.rows))}.",
         )
 
     def records(self) -> list[dict[str, Any]]:
@@ -97,10 +99,10 @@ class Significance(StudyResult):
         ]
 
 
-def format_p(p: float) -> str:
+def format_p_as_in_paper(p: float) -> str:
     """p as in the paper: six digits, or a power of ten where these would say too little.
 
-    >>> format_p(0.000277), format_p(1.0), format_p(8.55e-14)
+    >>> format_p_as_in_paper(0.000277), format_p_as_in_paper(1.0), format_p_as_in_paper(8.55e-14)
     ('0.000277', '1.000000', '8.55e-14')
     """
     return f"{p:.6f}" if p >= 1e-4 else f"{p:.2e}"
@@ -127,8 +129,7 @@ STUDY = Study(
     question="rq2",
     title="Exact tests",
     asks="Which changes of accuracy by SPC are more than chance?",
-    how="Exact two-sided McNemar tests on the test pairs for the version of SPC under study at ε = {epsilon} and "
-    "{wide_epsilon}, and for the uncertainty-aware one at {wide_epsilon}; Holm's adjustment over the tasks and "
-    "sides of one version.",
+    how="Exact two-sided McNemar tests on the test pairs for {versions}; Holm's adjustment over the "
+    "tasks and sides of one version.",
     run=lambda inputs: study_significance(spc_versions(inputs)),
 )

@@ -95,7 +95,7 @@ STUDY = Study(
     question="rq3",
     title="Component analysis of SPC",
     asks="What does each part of SPC contribute?",
-    how="Test answers of SPC (the version of the run, ε = {epsilon}) beside three variants that always adopt their "
+    how="Test answers of {method} beside three variants that always adopt their "
     "proposal: no subtraction, one fixed strength of 0.8, and the learned strength.",
     needs=("scores",),
     run=lambda inputs: study_components(inputs.decisions()),

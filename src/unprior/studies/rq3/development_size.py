@@ -152,8 +152,8 @@ def study_development_size(
     epsilon: float = 0.10,
 ) -> DevelopmentSize:
     """Fit uncertainty-aware SPC on nested sets of some development pairs of every subcategory, for every seed."""
-    whole = outline_by_subcategory(table)
-    nested = {seed: nested_development(whole, seed, sizes) for seed in seeds}
+    benchmark = outline_by_subcategory(table)
+    nested = {seed: nested_development(benchmark, seed, sizes) for seed in seeds}
     runs = []
     for size in sizes:
         for seed in seeds:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 EPSILONS = (0.0, 0.02, 0.04, 0.06, 0.10)
 """The paper's permitted losses of commonsense accuracy."""
 _LEARNED = {"learned-rule-fixed": "learned_fixed", "learned-rule-direct": "learned_direct"}
+_STAR, _MARKER = 14.0, 8.0  # what markers take up
 _AREA = (310.0, 250.0)  # of the axes in points, near enough to keep labels apart
 Curve = tuple[tuple[float, float, str], ...]
 """ΔCS and ΔCF in points with a label, in the order of drawing; equal points are one, with joined labels."""
@@ -119,7 +119,7 @@ class Frontier(StudyResult):
             ("Choice", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
             tuple(sections),
             f"Points of accuracy on the test pairs. Everything is fitted on the development pairs and selected on them "
-            f"for every ε. Bold: SPC with ε = {format_limit(self.epsilon)}.",
+            f"for every ε. Bold: {format_list(self._versions)}.",
         )
 
     @property
@@ -142,8 +142,13 @@ class Frontier(StudyResult):
             for task in self.tasks
             for one, other in zip(self._marked(task, "spc"), self._marked(task, "fixed_selected"), strict=True)
         ]
-        sentences.append(f"{spc_name(self.epsilon, uncertainty=self.uncertainty)} gives {format_list(words)}.")
+        sentences.append(f"{self._versions[0]} gives {format_list(words)}.")
         return tuple(sentences)
+
+    @property
+    def _versions(self) -> list[str]:
+        """Both versions of SPC with the marked ε."""
+        return [spc_name(self.epsilon, uncertainty=version) for version in (self.uncertainty, not self.uncertainty)]
 
     def _marked(self, task: str, method: str) -> tuple[FrontierPoint, ...]:
         return tuple(point for point in self.of(task, method) if point.epsilon == self.epsilon)
@@ -189,9 +194,10 @@ class Frontier(StudyResult):
                 label = spc_name(self.epsilon, uncertainty=self.uncertainty == (method == "spc"))
                 ax.plot(cs, cf, "*", markersize=13, color=face, label=label, zorder=10, markeredgecolor=edge)
         # What has a gate lies close together; fixed strengths are the background.
-        gated = [point for method, curve in curves.items() if method != "fixed" for point in curve]
+        gated = tuple(point for method, curve in curves.items() if method != "fixed" for point in curve)
         ax.set(xlim=limits([cs for cs, _, _ in gated]), ylim=limits([cf for _, cf, _ in gated]))
-        _label(ax, style, curves, gated)
+        marked = [point for method in ("spc", "spc_other") for point in _curve(self._marked(task, method))]
+        _label(ax, style, curves, gated, [point[:2] for point in marked])
         ax.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, handlelength=1.8, fontsize=8)
 
@@ -210,22 +216,29 @@ def _curve(points: Sequence[FrontierPoint]) -> Curve:
     return tuple((cs, cf, ", ".join(names)) for (cs, cf), names in labels.items())
 
 
-def _label(axes: Axes, style: FigureStyle, curves: dict[str, Curve], gated: Sequence[tuple[float, float, str]]) -> None:
-    """Name the points of SPC and the fixed strengths where names cover neither each other nor points."""
+def _label(
+    axes: Axes, style: FigureStyle, curves: dict[str, Curve], gated: Curve, stars: Sequence[tuple[float, float]]
+) -> None:
+    """Name the points of SPC and the fixed strengths where names cover neither each other nor points nor lines."""
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+
+    def place(cs: float, cf: float, _: str = "") -> tuple[float, float]:
+        return (cs - left) / (right - left) * _AREA[0], (cf - bottom) / (top - bottom) * _AREA[1]
+
     shown = [point for point in curves["fixed"] if left <= point[0] <= right and bottom <= point[1] <= top]
     named = [(cs, cf, f"ε {label}") for cs, cf, label in curves["spc"]] + shown
     others = [point for point in gated if point not in curves["spc"]]
-    places = [
-        ((cs - left) / (right - left) * _AREA[0], (cf - bottom) / (top - bottom) * _AREA[1])
-        for cs, cf, _ in (*named, *others)
-    ]
+    places = [place(*point) for point in (*named, *others)]
     texts = [label for _, _, label in named] + [""] * len(others)
+    sizes = [_STAR if point[:2] in stars else _MARKER for point in (*named, *others)]
+    lines = [[place(*point) for point in curve] for curve in curves.values()]
+    lines += [[place(left, 0), place(right, 0)], [place(0, bottom), place(0, top)]]
+    offsets = place_labels(places, texts, *_AREA, sizes, lines)
     ground = {"boxstyle": "round,pad=0.15", "facecolor": style.paper, "edgecolor": "none", "alpha": 0.85}
     line = {"arrowstyle": "-", "color": style.quiet, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
-    for index, ((cs, cf, label), offset) in enumerate(zip(named, place_labels(places, texts, *_AREA), strict=False)):
+    for index, ((cs, cf, label), offset) in enumerate(zip(named, offsets, strict=False)):
         spc = index < len(curves["spc"])
-        far = math.hypot(*offset) > NEAR + 2.5 * len(label)
+        far = max(abs(offset[0]) - 2.5 * len(label), abs(offset[1])) > 1.5 * NEAR
         axes.annotate(label, (cs, cf), offset, textcoords="offset points", fontsize=8, ha="center", va="center",
                       color=style.method if spc else style.quiet, bbox=ground, zorder=11 if spc else 9,
                       arrowprops=line if far else None)  # fmt: skip
@@ -297,5 +310,5 @@ STUDY = Study(
     run=lambda inputs: study_frontier(
         inputs.fitted(uncertainty=True), inputs.development, inputs.test, other=inputs.fitted(uncertainty=False)
     ),
-    label="tab:supp-gate-pareto",
+    figure="fig:supp-gate-pareto",
 )

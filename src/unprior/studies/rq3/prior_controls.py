@@ -181,7 +181,7 @@ class PriorControls(StudyResult):
             sentences.append(
                 f"On {task.upper()} {_spc(spc.epsilon)} has a ΔCF of {format_points(spc.cf[0])}, {compared} that of "
                 f"the best replacement (“{CONTROLS[best.name]}”, {format_points(best.gain)}); "
-                f"p = {mean.p_values[0]:.3g} against the mean development prior, and SPC is ahead of {won} of "
+                f"p = {mean.p_values[0]:.3g} against the mean development prior, and it is ahead of {won} of "
                 f"{len(other.cf)} runs with another question's prior (largest p = {max(other.p_values):.3g})."
             )
         for epsilon in self.epsilons[1:]:
@@ -189,7 +189,8 @@ class PriorControls(StudyResult):
             for task in self.tasks:
                 order = self._order(task, epsilon)
                 same = "the same" if order == self._order(task, self.epsilons[0]) else "another"
-                parts.append(f"{same} on {task.upper()}, where {format_name(CONTROLS[order[0]])} comes first")
+                first = _spc(epsilon) if order[0] == "spc" else format_name(CONTROLS[order[0]])
+                parts.append(f"{same} on {task.upper()}, where {first} comes first")
             sentences.append(
                 f"With standard SPC and ε = {format_limit(epsilon)} the order by ΔCF is {'; '.join(parts)}."
             )
@@ -219,7 +220,7 @@ class PriorControls(StudyResult):
             ax.vlines(middle, place - 0.275, place + 0.275, color=colour, linewidth=2.2, zorder=4)
         ax.set_yticks(range(len(CONTROLS)), (CONTROLS | {"spc": _spc(self.epsilons[0])}).values())
         ax.set(ylim=(len(CONTROLS) - 0.4, -0.6), title=task_name(task))
-        ax.set_xlabel(f"ΔCF: repair (points), ε = {format_limit(self.epsilons[0])}")
+        ax.set_xlabel(f"ΔCF: repair (points), {_spc(self.epsilons[0])}")
         ax.tick_params(axis="y", length=0)
         ax.grid(visible=False, axis="y")
 

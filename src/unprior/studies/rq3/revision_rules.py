@@ -11,9 +11,10 @@ from unprior.baselines.controls import CONTROLS, ControlResult, run_controls
 from unprior.baselines.controls.proposals import FIXED_STRENGTH
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.evaluation import Share
+from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
-from unprior.studies.common.trade_off import changes_by_task, mean_utility, trade_offs
+from unprior.studies.common.trade_off import changes_by_task, mean_utility, trade_off_panels, trade_offs
 from unprior.studies.common.variants import ComparedRows, SpcVariant
 from unprior.studies.study import Study
 from unprior.tables.format import format_limit, format_list, format_name, format_points, format_settings, highest
@@ -131,6 +132,11 @@ class RevisionRules(ComparedRows):
             sentences.append(f"Of the rows that keep the limit (ε = {format_limit(self.epsilon)}) on the development "
                              f"pairs, {self._best(within)}.")  # fmt: skip
         return tuple(sentences)
+
+    def panels(self) -> Panels | None:
+        """ΔCF and ΔCS of every row, one panel per task."""
+        rows, spc = [(row.label, row.tasks) for row in self.rows], self.of("spc").label
+        return trade_off_panels(rows, bold=(spc,), method=f"controls chosen like {spc}")
 
     def _best(self, rows: Sequence[RuleRow]) -> str:
         utility = {row.name: mean_utility(row.tasks) for row in rows}

@@ -248,8 +248,8 @@ STUDY = Study(
     question="rq3",
     title="Strengths that keep the same proposal",
     asks="How far may the correction strength move before a proposal changes?",
-    how="For every test example the range of λ in which the proposal of SPC (the version of the run, ε = {epsilon}) "
-    "stays first; λ* is the selected fixed strength of the same development pairs.",
+    how="For every test example the range of λ in which the proposal of {method} stays first; "
+    "λ* is the selected fixed strength of the same development pairs.",
     needs=("scores",),
     run=fitted_ranges,
     label="tab:lambda-intervals",

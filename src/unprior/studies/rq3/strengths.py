@@ -78,26 +78,26 @@ class Strengths(StudyResult):
         """Both sides of one task."""
         return tuple(group for group in self.groups if group.task == task)
 
-    def whole(self, task: str) -> StrengthGroup:
+    def both_sides(self, task: str) -> StrengthGroup:
         """Both sides of one task together."""
         groups = self.of(task)
         values = np.concatenate([group.values for group in groups])
         return StrengthGroup(task, "both", values, sum(group.at_cap for group in groups))
 
     def records(self) -> list[dict[str, Any]]:
-        """One record per task and side, then one per whole task."""
-        return [group.record() for group in (*self.groups, *map(self.whole, self.tasks))]
+        """One record per task and side, then one per task."""
+        return [group.record() for group in (*self.groups, *map(self.both_sides, self.tasks))]
 
     @property
     def table(self) -> Table:
         """Quartiles and the share at the cap."""
         rows = []
-        for group in (group for task in self.tasks for group in (self.whole(task), *self.of(task))):
-            record, whole = group.record(), group.side == "both"
+        for group in (group for task in self.tasks for group in (self.both_sides(task), *self.of(task))):
+            record, both = group.record(), group.side == "both"
             quartiles = (f"{record[name]:.3f}" for name in ("lower_quartile", "median", "upper_quartile"))
-            names = group.task.upper(), "CF and CS" if whole else group.side.upper()
+            names = group.task.upper(), "CF and CS" if both else group.side.upper()
             cells = (*names, str(record["n"]), *quartiles, format_percent(record["share_at_cap"]))
-            rows.append(Row(cells, bold=whole))
+            rows.append(Row(cells, bold=both))
         return Table(
             "Correction strengths of the test examples",
             ("Task", "Images", "n", "Lower quartile", "Median", "Upper quartile", "At the cap (%)"),
@@ -113,7 +113,7 @@ class Strengths(StudyResult):
         """The middle half of the strengths, and whether counterfactual images get more."""
         sentences = []
         for task in self.tasks:
-            record = self.whole(task).record()
+            record = self.both_sides(task).record()
             low, high = record["lower_quartile"], record["upper_quartile"]
             sentences.append(
                 f"The middle half of the {task.upper()} strengths of {self.method} lies between {low:.3f} and "
@@ -165,8 +165,8 @@ STUDY = Study(
     question="rq3",
     title="Correction strengths",
     asks="How strongly is the prior subtracted, and does that differ from example to example?",
-    how="The capped strength λ that SPC (the version of the run, ε = {epsilon}) gives to every test example: quartiles "
-    "and the share that reaches the selected cap.",
+    how="The capped strength λ that {method} gives to every test example: quartiles and the "
+    "share that reaches the selected cap.",
     needs=("scores",),
     run=lambda inputs: study_strengths(inputs.decisions()),
 )

@@ -15,10 +15,10 @@ from unprior.studies.common.trade_off import trade_offs
 from unprior.studies.common.variants import SpcVariant, Variants
 from unprior.studies.study import Study
 
-AGAIN, KEPT = "Settings selected again", "Settings of SPC kept"
+AGAIN, KEPT = "Settings selected again", "Settings for both conditions kept"
 
 _ALLOWED: dict[str, tuple[str, tuple[Condition, ...] | None]] = {
-    "full": ("Both conditions (SPC)", CONDITIONS),
+    "full": ("Both conditions", CONDITIONS),
     "absorption": ("Without conflict: only absorption", (Condition.ABSORPTION,)),
     "conflict": ("Without absorption: only conflict", (Condition.CONFLICT,)),
     "none": ("No condition required", None),
@@ -94,7 +94,7 @@ STUDY = Study(
     asks="Which of the two score patterns that support a revision makes the repairs?",
     how="Standard SPC, ε = {wide_epsilon}. The gate accepts both conditions, one of them, or asks for none (margin "
     "and number of candidates are still checked). The strength fits do not depend on the gate; the settings are "
-    "selected again for every gate, and in the second part those of SPC are kept.",
+    "selected again for every gate, and in the second part those for both conditions are kept.",
     needs=("scores",),
     run=lambda inputs: study_support_conditions(
         inputs.development, inputs.test, epsilon=inputs.wide_epsilon, ties=inputs.ties

@@ -190,7 +190,7 @@ class ExternalBenchmarks(StudyResult):
         """By benchmark and method: answers changed, repairs and harms, and effects; nondominated ones bold."""
         sections = []
         for row in self.rows:
-            first, fitted = row.methods[0], ", where SPC was fitted" if row.own else ""
+            first, fitted = row.methods[0], ", the run's own benchmark" if row.own else ""
             lines = tuple(
                 Row((each.label, str(each.change.changed), format_repairs(each.change), each.deltas),
                     bold_cells=(3,) if each.method in row.nondominated else ())
@@ -303,7 +303,7 @@ STUDY = Study(
     question="rq4",
     title="Transfer to other benchmarks",
     asks="Does SPC carry over to other benchmarks without retuning?",
-    how="SPC (the version under study, standard in the paper; ε = {epsilon} and {wide_epsilon}), fitted and selected "
+    how="{method} and {wide_method} (the paper has the standard version), fitted and selected "
     "on the run's own development pairs, is applied to every other benchmark as it is. Paired benchmarks report "
     "ΔCF/ΔCS, others Δaccuracy and for yes/no questions ΔF1. A fixed strength with SPC's gate and a separately learned "
     "revision rule (ε = {wide_epsilon}), and guidance on scores (ε = {epsilon}), are chosen on the same pairs; methods "

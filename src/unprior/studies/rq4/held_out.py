@@ -79,7 +79,7 @@ class HeldOut(StudyResult):
             f"Generalisation of {self.method} to each {self.by} left out of development",
             columns,
             (Section(None, (*rows, Row(self._cells("All together", self.pooled), bold=True))),),
-            f"{self.method}; changes in points of accuracy. Every row is fitted without development pairs of its "
+            f"Changes in points of accuracy. Every row is fitted without development pairs of its "
             f"{self.by} and tested on that alone; the last row counts all of these answers.",
         )
 
@@ -111,7 +111,7 @@ class HeldOut(StudyResult):
     def panels(self) -> Panels | None:
         """ΔCF and ΔCS of every fold, task by task."""
         rows = [(fold.name, fold.tasks) for fold in self.folds]
-        return trade_off_panels([*rows, ("All together", self.pooled)], bold=("All together",))
+        return trade_off_panels([*rows, ("All together", self.pooled)], bold=("All together",), method=self.method)
 
 
 def study_held_out(table: ScoreTable, *, by: str = "category", epsilon: float = 0.04) -> HeldOut:

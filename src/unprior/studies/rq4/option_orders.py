@@ -124,8 +124,8 @@ class OptionOrders(StudyResult):
         cf, cs = (after.value - before.value for before, after in zip(original, ours, strict=True))
         same = Row(("All orders", _shares(*original), _shares(*ours), format_changes(cf, cs), "–"))
         return Table(
-            f"Multiple choice with the options in other orders, {shown[0].method}",
-            ("Order", "Original CF/CS (%)", "SPC CF/CS (%)", "ΔCF/ΔCS", "Holm p CF/CS"),
+            "Multiple choice with the options in other orders",
+            ("Order", "Original CF/CS (%)", f"{shown[0].method} CF/CS (%)", "ΔCF/ΔCS", "Holm p CF/CS"),
             (Section("Accuracy", rows), Section("Same answer in every order", (same,))),
             f"{shown[0].method}, fitted on the original order alone. Exact tests, Holm over {2 * len(rows)} "
             f"comparisons. An answer that could not be read agrees with none.",
@@ -163,7 +163,8 @@ class OptionOrders(StudyResult):
 
     def panels(self) -> Panels | None:
         """ΔCF and ΔCS of every order under the first ε."""
-        return trade_off_panels([(row.label, (row.result,)) for row in self.of(self.epsilons[0])])
+        shown = self.of(self.epsilons[0])
+        return trade_off_panels([(row.label, (row.result,)) for row in shown], method=shown[0].method)
 
 
 def study_option_orders(

@@ -87,8 +87,7 @@ class RepeatedSplits(StudyResult):
             f"Variation of {self.method} across {len(self.splits)} independent data splits",
             ("Task", "ΔCF mean ± std [range]", "ΔCS mean ± std [range]"),
             rows,
-            f"{self.method}; changes in points of accuracy. For every split {drawn} are drawn for development; all "
-            f"others are tested.",
+            f"Changes in points of accuracy. For every split {drawn} are drawn for development; all others are tested.",
         )
 
     @property
@@ -141,7 +140,11 @@ class SplitsDisplay(Display):
             axes.errorbar(*mean, xerr=across, yerr=up, color=style.control, linewidth=1.6, capsize=3,
                           label="mean ± std", zorder=4)  # fmt: skip
             axes.margins(0.12)
-            axes.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
+            axes.set(
+                xlabel="ΔCS: retention (points)",
+                ylabel="ΔCF: repair (points)",
+                title=task_name(task),
+            )
             axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=1)
         return cls(axes_=axes, style=style, points=points, mean=mean)
 

@@ -19,10 +19,10 @@ from unprior.scores.schema import SIDES, BoolArray, IntArray
 from unprior.studies.by_model import LEVEL
 from unprior.studies.inputs import External
 from unprior.studies.result import StudyResult, Test, format_repairs
-from unprior.studies.rq2.significance import format_p
+from unprior.studies.rq2.significance import format_p_as_in_paper
 from unprior.studies.rq4.external import MethodEffect, always_same, method_effect, only_answer
 from unprior.studies.study import Study
-from unprior.tables.format import format_limit, format_list
+from unprior.tables.format import format_list
 from unprior.tables.model import Row, Section, Table
 
 SIDE_NAMES = {"hallusionbench": {"cf": "Hard", "cs": "Easy"}, "popev2": {"cf": "Absent", "cs": "Present"}}
@@ -143,19 +143,27 @@ class SubsetTransfer(StudyResult):
     def table(self) -> Table:
         """Metric before and after, repairs and harms, and exact p with every limit, by benchmark."""
         first = self.rows[0].changes if self.rows else ()
-        limits = [f"ε = {format_limit(each.epsilon)}" for each in first]
+        versions = [each.effect.label for each in first]
         sections: dict[str, list[Row]] = {}
         for row in self.rows:
             effects = [each.effect for each in row.changes]
             metrics = (_metric(effects[0], "before"), *(_metric(each, "after") for each in effects))
-            counts = (*(format_repairs(each.change) for each in effects), *(format_p(each.p) for each in row.changes))
+            counts = (
+                *(format_repairs(each.change) for each in effects),
+                *(format_p_as_in_paper(each.p) for each in row.changes),
+            )
             sections.setdefault(row.benchmark, []).append(Row((row.subset, *metrics, *counts)))
         return Table(
             "Performance on the parts of other benchmarks",
-            ("Subset", "Original", *(f"{what} {at}" for what in ("SPC", "Repairs/harms", "p") for at in limits)),
+            (
+                "Subset",
+                "Original",
+                *versions,
+                *(f"{what}, {name}" for what in ("Repairs/harms", "p") for name in versions),
+            ),
             tuple(Section(name, tuple(rows)) for name, rows in sections.items()),
             "Accuracy, for unpaired yes/no questions accuracy/F1 (yes is positive). "
-            f"{format_list([each.effect.label for each in first])}, selected on the run's own development pairs alone. "
+            f"{format_list(versions)}, selected on the run's own development pairs alone. "
             + " ".join(("Exact two-sided McNemar p.", *always_same(dict(self.only_answers)))),
         )
 
@@ -252,7 +260,7 @@ STUDY = Study(
     question="rq4",
     title="Parts of other benchmarks",
     asks="On which parts of other benchmarks does SPC gain or lose without retuning?",
-    how="SPC (the version under study, standard in the paper; ε = {epsilon} and {wide_epsilon}), fitted and selected "
+    how="{method} and {wide_method} (the paper has the standard version), fitted and selected "
     "on the run's own development pairs, is applied to every other benchmark as it is. Paired benchmarks are reported "
     "by side, others by task, and both by category where there are two to six. Exact two-sided McNemar tests; Holm's "
     "adjustment over the sides or tasks of one benchmark and limit, and apart from these over its categories; "

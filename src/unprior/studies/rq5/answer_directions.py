@@ -109,8 +109,8 @@ STUDY = Study(
     question="rq5",
     title="Unequal yes/no answers in the original questions",
     asks="Does SPC help where the right answer is yes as well as where it is no?",
-    how="Yes/no questions of the test pairs by side and right answer; SPC at ε = {epsilon} and {wide_epsilon} "
-    "(standard) and {wide_epsilon} (uncertainty-aware, whose numbers the paper has).",
+    how="Yes/no questions of the test pairs by side and right answer: {versions}. The paper has the "
+    "numbers of the uncertainty-aware version at the wider limit.",
     needs=("scores",),
     run=lambda inputs: study_answer_directions(spc_versions(inputs)),
 )

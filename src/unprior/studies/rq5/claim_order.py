@@ -179,8 +179,8 @@ STUDY = Study(
     question="rq5",
     title="Exchanging the two claims",
     asks="Does SPC repair when the atypical claim comes first, as it does when the ordinary one does?",
-    how="Contrastive form, both claim orders of the test pairs. SPC (ε = {wide_epsilon}) is fitted on the benchmark's "
-    "own development rows (version under study) or on both claim orders of the development pairs (standard); CFG on "
+    how="Contrastive form, both claim orders of the test pairs. {wide_method} is fitted on the benchmark's "
+    "own development rows, SPC (standard, ε = {wide_epsilon}) on both claim orders of the development pairs; CFG on "
     "scores has γ chosen on the latter with the same ε. The paper's numbers for the original form in this section have "
     "ε = 0.10. 10,000 resamples of pairs, seed 20260715.",
     label="tab:polarity-consistency",

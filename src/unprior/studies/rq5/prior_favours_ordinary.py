@@ -64,7 +64,7 @@ class PriorFavours(StudyResult):
             ("Estimated prior", "Pairs", "%", "ΔCF by order", "ΔCF", "95 %", "ΔCS", "Repairs/harms CF",
              "Repairs/harms CS"),
             sections,
-            f"{self.method}; changes in points. By order: ordinary claim first/atypical claim first; the columns after "
+            "Changes in points. By order: ordinary claim first/atypical claim first; the columns after "
             "it combine both orders. Intervals resample pairs. The groups depend on text-only scores alone.",
         )  # fmt: skip
 

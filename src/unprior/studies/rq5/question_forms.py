@@ -74,20 +74,20 @@ class QuestionForms(StudyResult):
     @property
     def table(self) -> Table:
         """Forms by what becomes of prior, SPC and control."""
-        rows = []
+        rows, spc_name = [], self.names["spc"]
         for spc, cfg in zip(self.of("spc"), self.of("cfg-score"), strict=True):
             of_spc, of_cfg = (claims.by_order(each.effects, "cf") for each in (spc, cfg))
             right_twice = "→".join(format_percent(share.value) for share in spc.exchanges[0].right_twice)
             rows.append((spc.label, format_percent(spc.reverses.value), of_spc, of_cfg,
                          claims.by_order(spc.effects, "cs"), right_twice))  # fmt: skip
         return Table.plain(
-            f"Transfer of {self.names['spc']} across question forms",
-            ("Question form", "Text-only answer reverses (%)", "SPC ΔCF", "CFG ΔCF", "SPC ΔCS",
+            "Transfer across question forms",
+            ("Question form", "Text-only answer reverses (%)", f"{spc_name} ΔCF", "CFG ΔCF", f"{spc_name} ΔCS",
              "Both orders right, CF (%)"),
             rows,
-            f"{self.names['spc']} and {self.names['cfg-score']}, γ = {self.scale:g}, are fitted on both orders of the "
+            f"{spc_name} and {self.names['cfg-score']}, γ = {self.scale:g}, are fitted on both orders of the "
             "contrastive form only. Changes in points, ordinary claim first/atypical claim first; joint accuracy "
-            "before→after SPC.",
+            "before→after correction.",
         )  # fmt: skip
 
     @property
