@@ -27,7 +27,8 @@ _ConfigFile = Annotated[
 def option(name: str, text: str | None = None) -> Any:
     """The option of a setting by its name, for a command that takes it alone."""
     setting = OPTIONS[name]
-    limits = {} if setting.flag.min is None else {"min": setting.flag.min, "max": setting.flag.max}
+    ranged = setting.flag.min is not None and setting.kind is not float  # the configuration says what ε is
+    limits = {"min": setting.flag.min, "max": setting.flag.max} if ranged else {}
     return flag(setting.group.capitalize(), text or setting.flag.help, setting.written, **limits)
 
 
