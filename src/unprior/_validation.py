@@ -22,6 +22,8 @@ _WORDS = {
     "finite_number": "must be a finite number",
     "bool_type": "must be true or false",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "is_instance_of": "must be a {class}",
     "dict_type": "must be an object",
     "literal_error": "must be {expected}",
     "greater_than": "must be greater than {gt}",

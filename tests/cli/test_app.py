@@ -24,7 +24,7 @@ def test_version(run: Callable) -> None:
 
 LISTED = [command for commands in Commands.listed.values() for command in commands]
 SINGLE = [command.name for command in LISTED if command.name != "data"]
-WITH_EXAMPLES = {"synth", "convert", "fit", "apply", "evaluate", "evaluate-answers", "study", "reproduce"}
+WITH_EXAMPLES = set(SINGLE)
 IN_DATA = ["list", "show", "get", "check", "gallery"]
 
 

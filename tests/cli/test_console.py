@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -123,3 +124,21 @@ def test_an_input_is_recognised_under_another_name(tmp_path: Path) -> None:
             refuse_overwriting(tmp_path / name, tmp_path / "other.json", source)
     refuse_overwriting(tmp_path / "new.jsonl", source)
     refuse_overwriting(tmp_path / "new.jsonl", tmp_path / "missing.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("Take all: split=None (command line: --split all).", "Take all: --split all."),
+        ("f(a=1, b=2) (command line: --a 1), then x=['a b'] (command line: --x).", "--a 1, then --x."),
+        ("see the manual (command line: --help)", "see the manual (command line: --help)"),
+        ("x=1 (command line: --x", "x=1 (command line: --x"),
+        ("a) (command line: --x)", "a) (command line: --x)"),
+        ("no method " + "a" * 200_000, "no method " + "a" * 200_000),
+        ("a(" * 100_000, "a(" * 100_000),
+    ],
+)
+def test_messages_speak_the_words_of_the_command_line(message: str, told: str) -> None:
+    begun = time.monotonic()
+    assert console.in_commands(message) == told
+    assert time.monotonic() - begun < 5

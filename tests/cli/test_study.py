@@ -13,6 +13,7 @@ import tiny_models
 import unprior
 from hand_questions import write_benchmark
 from unprior import Progress, UnpriorError, read_scores, synthesize
+from unprior.runs.config import RunConfig
 from unprior.studies.inputs import NEEDS
 from unprior.studies.registry import STUDIES
 from unprior.studies.study import QUESTIONS
@@ -79,7 +80,7 @@ def test_mistakes_are_named(run: Callable, scored: Path, tmp_path: Path) -> None
     run("study", "main-comparison", "list", "--run", scored).refused("no study 'list'")
     run("study", "list", "--run", tmp_path / "nowhere").refused("no scores.parquet")
     run("study", "main-comparison", "--run", scored / "scores.parquet").refused("this is a file")
-    for epsilon in ("4", "0.1", "-1", "nan"):
+    for epsilon in ("4", "-1", "nan"):
         run("study", "main-comparison", "--run", scored, "--epsilon-cs", epsilon).refused("--epsilon-cs")
     run("study", "all", "--run", tmp_path / "nowhere").refused("no scores.parquet", "unprior run")
     lacking = [name for name, study in STUDIES.items() if study.needs != ("scores",)]
@@ -153,10 +154,36 @@ def test_python_gets_the_same_results(two_runs: tuple[Path, Path], tmp_path: Pat
     shown = results._repr_html_()
     assert "model-1" in shown
     assert "--prepare" in shown
-    assert [(each.done, each.total) for each in seen[:2]] == [(0, 2), (1, 2)]
+    assert [(each.done, each.total) for each in seen[1:3]] == [(0, 2), (1, 2)]
     alone = unprior.study("components", two_runs[0])
     assert not (two_runs[0] / "study").exists()
     assert alone.title == "model-0 on worlds"
+
+
+def test_studies_take_the_limit_and_the_version_of_the_run(run: Callable, two_runs: tuple[Path, Path]) -> None:
+    RunConfig.from_options(out=two_runs[0], epsilon_cs=0.15, uncertainty=True).write()
+    results = unprior.study("components", two_runs[0])
+    (own,) = results.runs
+    assert (own.epsilon, own.wide_epsilon, own.uncertainty) == (0.15, 0.3, True)
+    assert "ε = 0.15" in run("study", "components", "--run", two_runs[0], "--json").json[0]["how"]
+    (other,) = unprior.study("components", two_runs[0], epsilon_cs=0.01, uncertainty=False).runs
+    assert (other.epsilon, other.wide_epsilon, other.uncertainty) == (0.01, 0.1, False)
+    both = ("study", "components", "--run", two_runs[0], "--run", two_runs[1])
+    run(*both).refused("the runs differ in epsilon_cs (0.15 in", "e.g. --epsilon-cs 0.15")
+    run(*both, "--epsilon-cs", 0.04).refused("the runs differ in uncertainty", "e.g. --uncertainty")
+    assert run(*both, "--epsilon-cs", 0.04, "--no-uncertainty").code == 0
+
+
+def test_mistakes_in_python_are_named(two_runs: tuple[Path, Path]) -> None:
+    with pytest.raises(UnpriorError, match="no run is given"):
+        unprior.study("all", run=[])
+    with pytest.raises(UnpriorError, match="epsilon_cs: must be a number"):
+        unprior.study("components", two_runs[0], epsilon_cs="abc")  # type: ignore[arg-type]
+    results = unprior.study("components", two_runs[0])
+    with pytest.raises(UnpriorError, match=r"^no study 'component' .*\(did you mean components\?\)"):
+        results["component"]
+    assert "component" not in results
+    assert results.get("component") is None
 
 
 def test_runs_of_one_model_are_told_apart_by_their_folders(tmp_path: Path) -> None:

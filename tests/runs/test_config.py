@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from unprior import UnpriorError
-from unprior.runs.config import FILE, OPTIONS, RunConfig
+from unprior.runs.config import FILE, OPTIONS, MethodConfig, RunConfig
+from unprior.runs.score import plan_run
 
 
 def test_every_setting_has_one_name_and_a_text() -> None:
@@ -80,7 +82,10 @@ def test_a_folder_of_anything_else_is_refused(tmp_path: Path) -> None:
     [
         ({"batch_size": 0}, "--batch-size 0: give at least 1"),
         ({"seed": 1000}, "--seed 1000: give at least 0 and at most 999"),
-        ({"epsilon_cs": float("nan")}, "--epsilon-cs nan: give a finite number"),
+        ({"epsilon_cs": float("nan")}, "--epsilon-cs nan: give at least 0 and at most 1"),
+        ({"epsilon_cs": -1}, "--epsilon-cs -1.0: give at least 0 and at most 1"),
+        ({"revis_strength": float("inf")}, "--revis-strength inf: give a finite number"),
+        ({"baselines": "vdc"}, r"no method 'vdc' \(did you mean vcd\?\)"),
         ({"tensor_parallel": 2}, "--tensor-parallel 2 goes with --engine vllm"),
         ({"engine": "vlm"}, r"--engine vlm: no such engine \(did you mean vllm\?\)"),
     ],
@@ -90,3 +95,44 @@ def test_values_that_cannot_be(options: dict[str, object], message: str) -> None
         RunConfig.from_options(**options).check()
     with pytest.raises(UnpriorError, match="did you mean epsilon_cs"):
         RunConfig.from_options(epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("epsilon_cs", "abc", 'epsilon_cs: must be a number, not "abc"; leave it out for the default, 0.04'),
+        ("epsilon_cs", None, "epsilon_cs: must be a number, not null"),
+        ("batch_size", "16", 'batch_size: must be a whole number, not "16"'),
+        ("seed", 1.5, "seed: must be a whole number, not 1.5"),
+        ("seed", True, "seed: must be a whole number, not true"),
+        ("dtype", 5, "dtype: must be text, not 5"),
+        ("model", None, "model: must be text, not null; leave it out for the default, embedded"),
+        ("model", ["a", "b"], "model: must be text"),
+        ("uncertainty", "no", 'uncertainty: must be true or false, not "no"'),
+        ("revis_strength", "x", 'revis_strength: must be a number, not "x"; leave it out for the default'),
+        ("out", 5, "out: must be a Path, not 5"),
+        ("baselines", 5, "baselines: must be a list, not 5"),
+        ("baselines", [5], "baselines.0: must be text, not 5"),
+    ],
+)
+def test_values_of_another_type_are_refused_by_name(name: str, value: object, message: str) -> None:
+    with pytest.raises(UnpriorError) as error:
+        RunConfig.from_options(**{name: value})
+    assert str(error.value).startswith(message)
+
+
+def test_groups_made_by_hand_are_checked_as_well() -> None:
+    with pytest.raises(UnpriorError, match="epsilon_cs: must be a number"):
+        RunConfig(method=MethodConfig(epsilon_cs="abc")).check()  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    config = RunConfig.from_options(epsilon_cs=np.float32(0.5), seed=np.int64(3), uncertainty=np.bool_(True))
+    assert (config.method.epsilon_cs, config.benchmark.seed, config.method.uncertainty) == (0.5, 3, True)
+    assert type(config.benchmark.seed) is int
+
+
+def test_a_limit_in_a_file_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "wide.toml").write_text("[method]\nepsilon_cs = 3\n")
+    with pytest.raises(UnpriorError, match=r"--epsilon-cs 3\.0: give at least 0 and at most 1"):
+        plan_run(RunConfig.from_file(tmp_path / "wide.toml"))

@@ -9,6 +9,7 @@ import typer
 
 from unprior.cli.calibrate import Force
 from unprior.cli.console import AsJson, flag, output, print_json, warn
+from unprior.cli.lazy import examples
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
 from unprior.runs.config import RunConfig
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
     from unprior.runs.ask import Answer
 
 
+@examples(
+    'unprior ask photo.jpg "How many fingers?" --options "four|five|six"',
+    'unprior ask photo.jpg "Is the sky green?" --model Qwen/Qwen3-VL-8B-Instruct --calibrator run/calibrator.json',
+)
 @takes_config(
     "model", "engine", "resize",
     leave_out=("concurrency", "batch_size"),
-    examples=(
-        'unprior ask photo.jpg "How many fingers?" --options "four|five|six"',
-        'unprior ask photo.jpg "Is the sky green?" --model Qwen/Qwen3-VL-8B-Instruct --calibrator run/calibrator.json',
-    ),
 )  # fmt: skip
 def ask(
     image: Annotated[Path, typer.Argument(help="The image.")],

@@ -8,22 +8,24 @@ import typer
 
 from unprior.cli.calibrate import print_methods
 from unprior.cli.console import AsJson, output, print_json
+from unprior.cli.lazy import examples
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
 from unprior.runs.config import RunConfig
 
 
+@examples(
+    "unprior baseline all",
+    "unprior baseline vcd nolan --model Qwen/Qwen3-VL-8B-Instruct --benchmark cdh-bench --out run",
+)
 @takes_config(
     "model", "batch_size", "benchmark", "method", "output",
     leave_out=("uncertainty", "baselines"),
+    keeps=("method", "batch_size", "max_new_tokens", "allow_censored"),
     texts={
         "out": "Folder for the store, the scores and the answers.",
         "epsilon_cs": "Permitted loss of commonsense accuracy, for SPC and the controls.",
     },
-    examples=(
-        "unprior baseline all",
-        "unprior baseline vcd nolan --model Qwen/Qwen3-VL-8B-Instruct --benchmark cdh-bench --out run",
-    ),
 )  # fmt: skip
 def baseline(
     names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Methods, or all.", show_default=False)],

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # What moves the cursor, colours or renames the terminal (ESC, C0, DEL, C1), and what turns the direction of writing.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_IN_PYTHON_AND_COMMANDS = re.compile(r"[\w.]+(?:=\w+|\([^)]*\)) \(command line: ([^)]*)\)")
+_IN_COMMANDS = " (command line: "
 _NOT_ESCAPED_BY_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -115,7 +115,15 @@ def in_commands(message: str) -> str:
     >>> in_commands("For all rows: split=None (command line: --split all).")
     'For all rows: --split all.'
     """
-    return _IN_PYTHON_AND_COMMANDS.sub(r"\1", message)
+    told, *others = message.split(_IN_COMMANDS)
+    for each in others:
+        command, closed, rest = each.partition(")")
+        # The words of Python end here; those in brackets may have blanks between them.
+        bracket = {")": "(", "]": "["}.get(told[-1:])
+        start = told.rfind(" ", 0, None if bracket is None else max(0, told.rfind(bracket))) + 1
+        in_python = any(sign in told[start:] for sign in "=(")
+        told = told[:start] + command + rest if closed and in_python else told + _IN_COMMANDS + each
+    return told
 
 
 @contextmanager
@@ -151,7 +159,7 @@ def counting(doing: str, counted: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def refuse_overwriting(out: Path, *inputs: Path) -> None:
-    """An output that would replace one of its inputs is a slip."""
+    """Refuse an output that would replace one of its inputs."""
     for path in inputs:
         if out.exists() and path.exists() and out.samefile(path):
             raise UnpriorError(f"--out {out} would overwrite its own input; choose another name")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unprior.cli.console import AsJson, output, print_json
+from unprior.cli.lazy import examples
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
 from unprior.progress import Progress
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
 
 
+@examples(
+    "unprior doctor --model Qwen/Qwen3-VL-8B-Instruct",
+    "unprior doctor --model my-model --engine openai --base-url http://localhost:8000",
+)
 @takes_config(
     "model", "engine",
     leave_out=("concurrency", "batch_size", "max_new_tokens", "allow_censored"),
-    examples=(
-        "unprior doctor --model Qwen/Qwen3-VL-8B-Instruct",
-        "unprior doctor --model my-model --engine openai --base-url http://localhost:8000",
-    ),
 )  # fmt: skip
 def doctor(
     *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,17 +27,19 @@ _ConfigFile = Annotated[
 def option(name: str, text: str | None = None) -> Any:
     """The option of a setting by its name, for a command that takes it alone."""
     setting = OPTIONS[name]
-    limits = {} if setting.flag.min is None else {"min": setting.flag.min, "max": setting.flag.max}
-    return flag(setting.group.capitalize(), text or setting.flag.help, setting.written, **limits)
+    ranged = setting.flag.min is not None and setting.kind is not float  # the configuration says what ε is
+    limits = {"min": setting.flag.min, "max": setting.flag.max} if ranged else {}
+    # A flag can take back what a file says; leave to run code is never in a file.
+    off = f"/--no-{setting.written[2:]}" if setting.kind is bool and name != "trust_remote_code" else ""
+    return flag(setting.group.capitalize(), text or setting.flag.help, setting.written + off, **limits)
 
 
 def takes_config(
     *wanted: str,
     leave_out: Collection[str] = (),
-    defaults: Mapping[str, Any] | None = None,
     needed: Collection[str] = (),
+    keeps: Collection[str] = (),
     texts: Mapping[str, str] | None = None,
-    examples: Sequence[str] = (),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of a configuration, and the configuration that they make.
 
@@ -47,24 +49,23 @@ def takes_config(
         Groups, such as ``model``, with all their options, or options of other groups by name.
     leave_out
         Options of these groups that the command has no use for.
-    defaults, texts
-        Where the command differs from the configuration.
     needed
         Options that must be given, here or in the file of ``--config``.
-    examples
-        Command lines for the help.
+    keeps
+        Groups and options that stay as the configuration in the output folder says, unless they are given.
+    texts
+        Where the help differs from that of the configuration.
     """
     chosen = [each for each in OPTIONS.values() if {each.group, each.name} & set(wanted) and each.name not in leave_out]
-    unlike, words = dict(defaults or {}), dict(texts or {})
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = [each for each in inspect.signature(command, eval_str=True).parameters.values() if each.name != "config"]
 
         def called(ctx: typer.Context, **given: Any) -> None:
             values = {each.name: given.pop(each.name) for each in chosen}
-            command(config=_effective(ctx, given.pop(CONFIG), chosen, values, needed), **given)
+            command(config=_effective(ctx, given.pop(CONFIG), values, needed, keeps), **given)
 
-        made = [_parameter(each, unlike, words, each.name in needed) for each in chosen]
+        made = [_parameter(each, (texts or {}).get(each.name, each.flag.help), each.name in needed) for each in chosen]
         arguments = [each for each in own if each.kind is not each.KEYWORD_ONLY]
         others = [each for each in own if each.kind is each.KEYWORD_ONLY]
         file = inspect.Parameter(CONFIG, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_ConfigFile)
@@ -73,16 +74,14 @@ def takes_config(
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {each.name: each.annotation for each in parameters}
         called.__name__, called.__module__ = command.__name__, command.__module__
-        shown = ["[bold]Examples[/bold]", *(f"[cyan]{each}[/cyan]" for each in examples)] if examples else []
-        called.__doc__ = "\n\n".join([inspect.getdoc(command) or "", *shown])
+        called.__doc__ = command.__doc__
         return called
 
     return decorate
 
 
-def _parameter(setting: Option, unlike: Mapping[str, Any], words: Mapping[str, str], needed: bool) -> inspect.Parameter:
-    kind, default = setting.kind, unlike.get(setting.name, setting.default)
-    text = words.get(setting.name, setting.flag.help)
+def _parameter(setting: Option, text: str, needed: bool) -> inspect.Parameter:
+    kind, default = setting.kind, setting.default
     if setting.several:  # several values are given one by one, or as a text with commas
         kind, default = (list[str] | None, None) if setting.flag.repeated else (str, ",".join(default))
     if needed:
@@ -92,16 +91,25 @@ def _parameter(setting: Option, unlike: Mapping[str, Any], words: Mapping[str, s
 
 
 def _effective(
-    ctx: typer.Context, file: Path | None, chosen: Sequence[Option], values: Mapping[str, Any], needed: Collection[str]
+    ctx: typer.Context, file: Path | None, values: Mapping[str, Any], needed: Collection[str], keeps: Collection[str]
 ) -> RunConfig:
     """The configuration of a file, overridden by what was given; without a file that of all options."""
-    given = {}
-    for setting in chosen:
-        source = ctx.get_parameter_source(setting.name)
-        typed = source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT")
-        if not typed and file is None and setting.name in needed:
-            ctx.fail(f"Missing option '{setting.written}'.")
-        if typed or (file is None and setting.name not in needed):
-            given[setting.name] = values[setting.name]
-    base = RunConfig() if file is None else RunConfig.from_file(file)
-    return base.with_options(**given)
+    from unprior.runs.folder import find_config, stated_options
+
+    sources = {name: ctx.get_parameter_source(name) for name in values}
+    given = {name for name, source in sources.items() if source and source.name in ("COMMANDLINE", "ENVIRONMENT")}
+    base, stated = RunConfig(), given
+    if file is not None:
+        base = RunConfig.from_file(file)
+        stated = given | stated_options(file)
+    for name in values:
+        if name in needed and name not in stated:
+            also = "" if file is None else " (not in the file of --config)"
+            ctx.fail(f"Missing option '{OPTIONS[name].written}'{also}.")
+    taken = given if file is not None else set(values)
+    config = base.with_options(**{name: values[name] for name in values if name in taken})
+    earlier = find_config(config.output.folder) if keeps else None
+    if earlier is None:
+        return config
+    kept = [each.name for each in OPTIONS.values() if {each.group, each.name} & set(keeps) and each.name not in stated]
+    return config.with_options(**{name: earlier.get(name) for name in kept})

@@ -10,6 +10,7 @@ import typer
 
 from unprior.cli.console import AsJson, output, print_json, print_tables, warn
 from unprior.cli.estimate import DryRun, print_plan
+from unprior.cli.lazy import examples
 from unprior.cli.options import option, takes_config
 from unprior.cli.progress import reporting
 from unprior.errors import UnpriorError
@@ -30,13 +31,13 @@ _Models = Annotated[
 ]
 
 
+@examples(
+    "unprior run",
+    "unprior run --model Qwen/Qwen3-VL-8B-Instruct --benchmark cdh-bench --out run",
+)
 @takes_config(
     "model", "engine", "benchmark", "method", "output",
     leave_out=("model",),
-    examples=(
-        "unprior run",
-        "unprior run --model Qwen/Qwen3-VL-8B-Instruct --benchmark cdh-bench --out run",
-    ),
 )  # fmt: skip
 def run(model: _Models = None, *, config: RunConfig, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Ask a model every question of a benchmark, calibrate it on the development pairs, judge it on the rest.
@@ -79,7 +80,7 @@ def _print_finished(done: FinishedRun, *, as_json: bool) -> None:
 def _print_runs(finished: FinishedRuns, *, as_json: bool) -> None:
     """The studies of several models side by side; exit code 1 says that a model, or a part of one, is missing."""
     if finished.page is None:
-        raise UnpriorError("none of the models could be run; the reasons stand above")
+        raise UnpriorError("none of the models could be run; see the reasons above")
     if as_json:
         print_json(
             {

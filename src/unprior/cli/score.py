@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 
 from unprior.cli.console import AsJson, flag, output, print_json
 from unprior.cli.estimate import DryRun, print_plan
+from unprior.cli.lazy import examples
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
 from unprior.runs.config import RunConfig
@@ -48,16 +49,16 @@ class RayCommand(TyperCommand):
         return super().parse_args(ctx, given)
 
 
+@examples(
+    "unprior score --model Qwen/Qwen3-VL-8B-Instruct --benchmark cdh-bench --out run",
+    "unprior score --model my-model --engine openai --base-url http://localhost:8000 --benchmark mine.jsonl "
+    "--out run --dry-run",
+)
 @takes_config(
     "model", "engine", "benchmark", "output",
     needed=("model", "benchmark", "out"),
-    defaults={"batch_size": 8},
+    keeps=("batch_size",),
     texts={"out": "Folder for the store and the score table."},
-    examples=(
-        "unprior score --model Qwen/Qwen3-VL-8B-Instruct --benchmark cdh-bench --out run",
-        "unprior score --model my-model --engine openai --base-url http://localhost:8000 --benchmark mine.jsonl "
-        "--out run --dry-run",
-    ),
 )  # fmt: skip
 def score(
     *,

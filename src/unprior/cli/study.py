@@ -12,9 +12,10 @@ import typer
 from unprior.cli.console import AsJson, errors, flag, output, print_json, print_tables
 from unprior.cli.lazy import examples
 from unprior.cli.options import option
+from unprior.cli.progress import reporting
+from unprior.progress import Progress
 
 if TYPE_CHECKING:
-    from unprior.progress import Progress
     from unprior.studies.finished import FinishedStudy
     from unprior.studies.inputs import StudyInputs
 
@@ -46,12 +47,21 @@ def study(
         bool,
         flag("Preparing", "First ask the model what the studies lack: orders, forms, views, methods.", "--prepare"),
     ] = False,
-    epsilon_cs: Annotated[float, flag("Method", "The primary limit of commonsense loss.")] = 0.04,
-    wide_epsilon_cs: Annotated[float, flag("Method", "The second, wider limit.")] = 0.10,
+    epsilon_cs: Annotated[
+        float | None, flag("Method", "The primary limit of commonsense loss; by default that of the run.")
+    ] = None,
+    wide_epsilon_cs: Annotated[
+        float | None, flag("Method", "The second, wider limit; by default 0.10, or twice the first.")
+    ] = None,
+    uncertainty: Annotated[
+        bool | None, option("uncertainty", "Study the uncertainty-aware version; by default that of the run.")
+    ] = None,
     revis_data: Annotated[
         Path | None, flag("Preparing", "What REVIS learns from, to prepare with another model.")
     ] = None,
-    batch_size: Annotated[int, flag("Preparing", "Questions in one pass while preparing.", min=1)] = 16,
+    batch_size: Annotated[
+        int | None, flag("Preparing", "Questions in one pass while preparing; by default as in the run.", min=1)
+    ] = None,
     trust_remote_code: Annotated[bool, option("trust_remote_code")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -67,17 +77,13 @@ def study(
         _print_list(folders, as_json)
         return
     folder = out or (folders[0] / "study" if len(folders) == 1 else _SEVERAL)
-    with errors.status("Reading the scores …") as status:
-
-        def report(progress: Progress) -> None:
-            done = f" {progress.done:,} of {progress.total:,} done" if progress.total else ""
-            status.update(f"{progress.doing} …{done}")
-
+    with reporting() as report:
         results = compute(
             names, folders, prepare=prepare, epsilon_cs=epsilon_cs, wide_epsilon_cs=wide_epsilon_cs,
-            revis_data=revis_data, batch_size=batch_size, trust_remote_code=trust_remote_code, report=report,
+            uncertainty=uncertainty, revis_data=revis_data, batch_size=batch_size, trust_remote_code=trust_remote_code,
+            few_threads=True, report=report,
         )  # fmt: skip
-        status.update("Drawing and writing …")
+        report(Progress("Drawing and writing"))
         page = results.write(folder)
     if as_json:
         print_json([_record(folder, each) for each in results.finished])

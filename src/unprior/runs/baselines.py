@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from unprior.errors import UnpriorError, warn
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
+from unprior.runs.folder import find_config
 from unprior.runs.questions import load_questions
 
 if TYPE_CHECKING:
@@ -37,30 +38,35 @@ def run_baselines(config: RunConfig, *, few_threads: bool = False, report: Repor
     """
     from unprior.baselines.names import choose_methods
     from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods, without_answer
-    from unprior.calibration import SelectivePriorCalibrator
     from unprior.engines.load import load_engine, with_internals
     from unprior.scoring.benchmark import check_images, image_side, score_benchmark, warn_about_failures
 
     method, out, batch_size = config.method, config.output.folder, config.engine.batch_size
     options = MethodOptions.from_names(method.baselines, method.revis_data, method.revis_strength, method.cost_examples)
-    SelectivePriorCalibrator(epsilon_cs=method.epsilon_cs).check_parameters()
     config.check(needs_internals=True)
+    earlier = find_config(out)
+    names = (*(() if earlier is None else earlier.method.baselines), *method.baselines)
+    noted = config.with_options(baselines=tuple(dict.fromkeys(names)))
     benchmark = load_questions(config, report)
     check_images(benchmark)
     engine = with_internals(load_engine(**config.loading, few_threads=few_threads, report=report))
-    config.write()
+    noted.write()
     side = image_side(benchmark, engine.model_type, config.benchmark.resize)
-    scored = score_benchmark(engine, benchmark, out, resize=side, batch_size=batch_size, report=report)
+    scored = score_benchmark(
+        engine, benchmark, out, resize=side, batch_size=batch_size, allow_censored=config.engine.allow_censored,
+        report=report,
+    )  # fmt: skip
     table = scored.table("compare with")
     failures = answer_with_methods(engine, benchmark, out, options, resize=side, batch_size=batch_size, report=report)
     lost = without_answer(table, failures)
     warn_about_failures(lost, "answers", "made")
     if lost:
         raise UnpriorError(
-            f"{len(lost):,} answers are missing, so the methods cannot be compared; the reasons stand above"
+            f"{len(lost):,} answers are missing, so the methods cannot be compared; see the reasons above"
         )
     report(Progress("Comparing"))
-    compared = compare(table, out / ANSWERS, choose_methods(method.baselines).controls, method.epsilon_cs)
+    controls = choose_methods(method.baselines).controls
+    compared = compare(table, out / ANSWERS, controls, method.epsilon_cs, uncertainty=method.uncertainty)
     if (out / "report.json").exists():
         from unprior.runs.result import refresh_report
 
@@ -69,7 +75,9 @@ def run_baselines(config: RunConfig, *, few_threads: bool = False, report: Repor
     return Compared(compared, scored.summary, out / ANSWERS)
 
 
-def compare(table: ScoreTable, answers: Path, controls: Sequence[str], epsilon_cs: float) -> Methods | Changes:
+def compare(
+    table: ScoreTable, answers: Path, controls: Sequence[str], epsilon_cs: float, *, uncertainty: bool = False
+) -> Methods | Changes:
     """Compare methods with SPC on the test pairs; without development rows or pairs with the original answers alone."""
     from unprior.baselines.answers import read_answers, read_references
     from unprior.baselines.suite import fitting_answers
@@ -89,7 +97,8 @@ def compare(table: ScoreTable, answers: Path, controls: Sequence[str], epsilon_c
             return study_changes(judged, found)
         return compare_methods(judged, None, found, references=references)
     development = table.where(split="dev")
-    calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs).fit(development, split=None)
+    calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
+    calibrator.fit(development, split=None)
     warn_about_abstaining(calibrator)
     decisions = calibrator.predict(judged)
     return study_methods(decisions, calibrator, development, found, references=references, controls=controls)

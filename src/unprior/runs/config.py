@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from unprior.engines.load import CONCURRENCY, ENGINES, NEW_TOKENS, check_loading
 from unprior.errors import UnpriorError, did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 FILE = "run.toml"
 MAX_SIDE = 8192
@@ -23,8 +28,8 @@ class Flag:
     help: str
     option: str | None = None
     """Its name there, in Python; by default that of the field."""
-    min: int | None = None
-    max: int | None = None
+    min: float | None = None
+    max: float | None = None
     repeated: bool = False
     """Given once for every value, instead of once with commas between them."""
 
@@ -98,7 +103,9 @@ class BenchmarkConfig:
 class MethodConfig:
     """How the answers are calibrated, and which other methods answer."""
 
-    epsilon_cs: Annotated[float, Flag("Largest loss of commonsense accuracy to accept on a development task.")] = 0.04
+    epsilon_cs: Annotated[
+        float, Flag("Largest loss of commonsense accuracy to accept on a development task.", min=0, max=1)
+    ] = 0.04
     uncertainty: Annotated[bool, Flag("Fit the uncertainty-aware version.")] = False
     baselines: Annotated[
         tuple[str, ...], Flag("Also let these methods answer, separated by commas, or all; see `unprior baseline`.")
@@ -162,6 +169,10 @@ class RunConfig:
         """
         for option in OPTIONS.values():
             option.check(self.get(option.name))
+        if self.method.baselines:
+            from unprior.baselines.names import choose_methods
+
+            choose_methods(self.method.baselines)  # refuses names that no method has
         check_loading(**self.loading, needs_internals=needs_internals)
 
     @property
@@ -253,22 +264,52 @@ class Option:
         return get_origin(self.kind) is tuple
 
     def convert(self, value: Any) -> Any:
-        """A value as people give it; paths may be text, and several values a text with commas."""
+        """A value as people give it; paths may be text, several values a text with commas, and numbers NumPy's.
+
+        >>> OPTIONS["epsilon_cs"].convert("abc")
+        Traceback (most recent call last):
+            ...
+        unprior.errors.UnpriorError: epsilon_cs: must be a number, not "abc"; leave it out for the default, 0.04
+        """
         if self.several:
-            parts = value.split(",") if isinstance(value, str) else map(str, value or ())
-            return tuple(part.strip() for part in parts if part.strip())
+            parts = value.split(",") if isinstance(value, str) else value or ()
+            value = tuple(parts) if isinstance(parts, list | set) else parts
+            return tuple(part for each in self._typed(value) if (part := each.strip()))
         if Path in (self.kind, *get_args(self.kind)):
-            return None if value is None else Path(value)
-        return str(value) if isinstance(value, Path) else value
+            value = Path(value) if isinstance(value, str | PathLike) else value
+        elif isinstance(value, PathLike):
+            value = fspath(value)
+        elif hasattr(value, "item"):  # a number of NumPy
+            value = value.item()
+        return self._typed(value)
 
     def check(self, value: Any) -> None:
-        """Refuse a number that is out of range."""
+        """Refuse a value of another type, and a number that is out of range."""
+        self._typed(value)
         low, high = self.flag.min, self.flag.max
         if value is None or isinstance(value, str | bool | tuple | Path):
             return
         if not math.isfinite(value) or (low is not None and value < low) or (high is not None and value > high):
             limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None)
             raise UnpriorError(f"{self.written} {value}: give {' and '.join(limits) or 'a finite number'}")
+
+    def _typed(self, value: Any) -> Any:
+        from pydantic import ValidationError
+
+        from unprior._validation import describe_validation_error
+
+        try:
+            return _adapter(self.kind).validate_python({self.name: value}, strict=True)[self.name]
+        except ValidationError as error:
+            default = "" if self.default is None or self.several else f", {self.default}"
+            raise UnpriorError(f"{describe_validation_error(error)}; leave it out for the default{default}") from None
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[dict[str, Any]]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(dict[str, kind])
 
 
 def _plain(value: Any) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from unprior._files import read_whole
 from unprior.errors import UnpriorError, did_you_mean
-from unprior.runs.config import FILE, RunConfig
+from unprior.runs.config import FILE, OPTIONS, RunConfig
 
 OLD_FILE = "run.json"
 Kind = TypeVar("Kind")
@@ -30,22 +30,50 @@ def read_folder(folder: Path) -> RunConfig:
     return config.with_options(out=folder)
 
 
+def find_config(folder: Path) -> RunConfig | None:
+    """The configuration of a run folder, if there is one.
+
+    >>> find_config(Path("nowhere"))
+    """
+    return read_folder(folder) if (folder / FILE).exists() or (folder / OLD_FILE).exists() else None
+
+
+def keeping_method(config: RunConfig) -> RunConfig:
+    """The same with the method that the folder of the run notes already, for work that has nothing to do with it."""
+    earlier = find_config(config.output.folder)
+    return config if earlier is None else replace(config, method=earlier.method)
+
+
+def stated_options(path: Path) -> set[str]:
+    """Names of the options that a file says something about; a run folder stands for the file in it."""
+    if path.is_dir():
+        return {"out"} | stated_options(path / (FILE if (path / FILE).exists() else OLD_FILE))
+    if path.suffix == ".json":
+        return {each.name for each in OPTIONS.values() if each.group != "method"}
+    content = _read_toml(path)
+    return {each.name for each in OPTIONS.values() if each.field in content.get(each.group, {})}
+
+
 def read_file(path: Path) -> RunConfig:
     """A configuration in TOML; what it does not say is as by default."""
     if path.is_dir():
         return read_folder(path)
     if path.suffix == ".json":
         return _read_old(path).with_options(out=path.parent)
+    content = _read_toml(path)
+    _refuse_unknown(path, content)
+    text = json.dumps(content, default=str).encode()
+    config = _validated(RunConfig, text, path, "{reason}; correct it, or leave it out for the default")
+    return config.with_options(trust_remote_code=False)  # a file cannot allow a model's code to run
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        content = tomllib.loads(read_whole(path).decode())
+        return tomllib.loads(read_whole(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnpriorError(
             f"{path}: not a configuration in TOML ({error}); correct it, or make one with `unprior run --dry-run`"
         ) from None
-    _refuse_unknown(path, content)
-    text = json.dumps(content, default=str).encode()
-    config = _validated(RunConfig, text, path, "{reason}; correct it, or leave it out for the default")
-    return config.with_options(trust_remote_code=False)  # a file gives no leave to run code
 
 
 def _validated(kind: type[Kind], text: bytes, path: Path, message: str) -> Kind:

@@ -24,8 +24,9 @@ def prepare_inputs(
     studies: Sequence[Study],
     *,
     revis_data: Path | None = None,
-    batch_size: int = 16,
+    batch_size: int | None = None,
     trust_remote_code: bool = False,
+    few_threads: bool = False,
     report: Report = silent,
 ) -> None:
     """Compute whatever the studies need or want and the run folder lacks; what is stored already costs nothing."""
@@ -41,9 +42,10 @@ def prepare_inputs(
         raise UnpriorError(
             f"{run} holds the variant {config.benchmark.variant}; studies start from a benchmark's own questions"
         )
-    data = revis_data or config.method.revis_data
-    config = config.with_options(revis_data=data, batch_size=batch_size, trust_remote_code=trust_remote_code)
-    engine = load_engine(**config.loading, report=report)
+    given = {"revis_data": revis_data, "batch_size": batch_size}
+    changed = {name: value for name, value in given.items() if value is not None}
+    config = config.with_options(**changed, trust_remote_code=trust_remote_code)
+    engine = load_engine(**config.loading, few_threads=few_threads, report=report)
     Preparation(config, engine, report).prepare(needs)
 
 

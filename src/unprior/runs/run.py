@@ -66,7 +66,6 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     """Do a run, and tell everything about it; see :func:`run` and, for ``few_threads``, ``load_engine``."""
     from unprior.baselines.names import choose_methods
     from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods, fitting_answers, without_answer
-    from unprior.calibration import SelectivePriorCalibrator
     from unprior.calibration.show import warn_about_abstaining
     from unprior.engines.load import load_engine, with_internals
     from unprior.runs.result import RunResult, scoring_notes
@@ -75,7 +74,6 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     method, out, batch_size = config.method, config.output.folder, config.engine.batch_size
     options = MethodOptions.from_names(method.baselines, method.revis_data, method.revis_strength, method.cost_examples)
     config.check(needs_internals=bool(choose_methods(options.names).decoded))
-    SelectivePriorCalibrator(epsilon_cs=method.epsilon_cs).check_parameters()
     benchmark = load_questions(config, report)
     check_images(benchmark)
     for caution in check_questions(benchmark, method.epsilon_cs):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from unprior.progress import Report, silent
 from unprior.runs.config import RunConfig
+from unprior.runs.folder import keeping_method
 from unprior.runs.questions import load_questions
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def score_run(
     from unprior.scoring.benchmark import check_images, image_side, part_of, score_benchmark
 
     config.check()
+    noted = keeping_method(config)
     benchmark, out = load_questions(config, report), config.output.folder
     refuse_unsound_questions(benchmark)
     questions = part_of(benchmark, limit, shard)
@@ -41,13 +43,13 @@ def score_run(
     if ray is not None:
         from unprior.scoring.ray.score import score_on_cluster
 
-        config.write()
+        noted.write()
         return score_on_cluster(
             loading, ray, benchmark, out, questions=questions, views=views, resize=config.benchmark.resize,
             batch_size=batch_size, allow_censored=allow_censored, report=report,
         )  # fmt: skip
     engine = load_engine(**loading, report=report)
-    config.write()
+    noted.write()
     side = image_side(benchmark, engine.model_type, config.benchmark.resize)
     return score_benchmark(
         engine, benchmark, out, questions=questions, views=views, resize=side, batch_size=batch_size,

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from unprior.errors import UnpriorError, warn
+from unprior.errors import UnpriorError, did_you_mean, warn
 from unprior.progress import Progress, Report, silent
+from unprior.runs.config import OPTIONS, RunConfig
+from unprior.runs.folder import find_config
 from unprior.studies.finished import FinishedStudy, name_runs, run_studies
-from unprior.studies.inputs import StudyInputs
+from unprior.studies.inputs import StudyInputs, wide_limit
 from unprior.studies.registry import choose_studies
 
 if TYPE_CHECKING:
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 
 RUN = Path("unprior-run")
 """Where `unprior run` leaves its files unless told otherwise."""
+
+
+class _NoStudyError(UnpriorError, KeyError):
+    """A mistake for people, and for mappings what they expect."""
+
+    __str__ = UnpriorError.__str__
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,9 @@ class StudyResults(Mapping[str, FinishedStudy]):
     def __getitem__(self, name: str) -> FinishedStudy:
         """The study of this name."""
         found = {each.study.name: each for each in self.finished}
+        if name not in found:
+            like = did_you_mean(str(name), found)
+            raise _NoStudyError(f"no study {name!r} among these results{like}; they are {', '.join(found)}")
         return found[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -78,11 +89,13 @@ def study(
     *,
     out: str | PathLike[str] | None = None,
     prepare: bool = False,
-    epsilon_cs: float = 0.04,
-    wide_epsilon_cs: float = 0.10,
+    epsilon_cs: float | None = None,
+    wide_epsilon_cs: float | None = None,
+    uncertainty: bool | None = None,
     revis_data: Path | None = None,
-    batch_size: int = 16,
+    batch_size: int | None = None,
     trust_remote_code: bool = False,
+    few_threads: bool = False,
     report: Report = silent,
 ) -> StudyResults:
     """Compute experiments of the paper for one run, or for several with a block of rows for each.
@@ -99,10 +112,13 @@ def study(
         Folder to write the results to; without it nothing is written.
     prepare
         First ask the model of every run what the studies lack: option orders, question forms, views, other methods.
-    epsilon_cs, wide_epsilon_cs
-        The primary and the wider limit of commonsense loss.
-    revis_data, batch_size, trust_remote_code
-        For ``prepare``: what REVIS learns from, questions in one pass, and leave to run the model's own code.
+    epsilon_cs, uncertainty
+        The limit of commonsense loss and the version of SPC; by default those of the run.
+    wide_epsilon_cs
+        The second, wider limit; by default 0.10, or twice the first.
+    revis_data, batch_size, trust_remote_code, few_threads
+        For ``prepare``: what REVIS learns from, questions in one pass (by default as in the run), permission to run
+        the model's own code, and see ``load_engine``.
     report
         Told how far the studies are.
 
@@ -119,16 +135,18 @@ def study(
     """
     chosen = choose_studies([names] if isinstance(names, str) else names)
     folders = as_folders(run)
-    limits = {"epsilon": epsilon_cs, "wide_epsilon": wide_epsilon_cs}
-    inputs = [_open(folder, limits) for folder in folders]
+    settings = _settings(folders, epsilon_cs, wide_epsilon_cs, uncertainty)
+    report(Progress("Reading the scores"))
+    inputs = [_open(folder, settings) for folder in folders]
     if prepare:
         from unprior.runs.prepare import prepare_inputs
 
         for folder in folders:
             prepare_inputs(
-                folder, chosen, revis_data=revis_data, batch_size=batch_size, trust_remote_code=trust_remote_code
-            )
-        inputs = [_open(folder, limits) for folder in folders]
+                folder, chosen, revis_data=revis_data, batch_size=batch_size, trust_remote_code=trust_remote_code,
+                few_threads=few_threads, report=report,
+            )  # fmt: skip
+        inputs = [_open(folder, settings) for folder in folders]
     for problem in (problem for each in inputs for problem in each.problems):
         warn(f"left aside: {problem}")
     results = StudyResults(tuple(inputs), tuple(run_studies(chosen, inputs, report=report)))
@@ -147,6 +165,8 @@ def as_folders(run: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list
     unprior.errors.UnpriorError: a is given twice as a run; give every run once
     """
     folders = [Path(each) for each in ([run] if isinstance(run, str | PathLike) else run)]
+    if not folders:
+        raise UnpriorError("no run is given; name its folder, e.g. run='unprior-run' (command line: --run unprior-run)")
     places = [folder.resolve() for folder in folders]
     for number, place in enumerate(places):
         if place in places[:number]:
@@ -154,9 +174,33 @@ def as_folders(run: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list
     return folders
 
 
-def _open(folder: Path, limits: Mapping[str, float]) -> StudyInputs:
+def _settings(
+    folders: Sequence[Path], epsilon_cs: float | None, wide_epsilon_cs: float | None, uncertainty: bool | None
+) -> dict[str, Any]:
+    """The settings of the studies: those that are given, and else those that all runs have in common."""
+    given = {"epsilon_cs": epsilon_cs, "uncertainty": uncertainty}
+    config = RunConfig.from_options(**{name: value for name, value in given.items() if value is not None})
+    if None in given.values():
+        runs = {folder: find_config(folder) or RunConfig() for folder in folders}
+        for name in (name for name, value in given.items() if value is None):
+            found = {folder: run.get(name) for folder, run in runs.items()}
+            if len(set(found.values())) > 1:
+                told, first = ", ".join(f"{value} in {folder}" for folder, value in found.items()), found[folders[0]]
+                written = OPTIONS[name].written if name == "uncertainty" else f"{OPTIONS[name].written} {first}"
+                raise UnpriorError(
+                    f"the runs differ in {name} ({told}); choose one for all, e.g. {name}={first} "
+                    f"(command line: {written})"
+                )
+            config = config.with_options(**{name: found[folders[0]]})
+    config.check()
+    epsilon = config.method.epsilon_cs
+    wide = wide_limit(epsilon) if wide_epsilon_cs is None else OPTIONS["epsilon_cs"].convert(wide_epsilon_cs)
+    return {"epsilon": epsilon, "wide_epsilon": wide, "uncertainty": config.method.uncertainty}
+
+
+def _open(folder: Path, settings: Mapping[str, Any]) -> StudyInputs:
     """Every study is about pairs in two splits; without them there is nothing to do."""
-    inputs = StudyInputs.from_run(folder, **limits)
+    inputs = StudyInputs.from_run(folder, **settings)
     lacking = inputs.missing("scores")
     if lacking:
         raise UnpriorError(

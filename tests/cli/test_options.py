@@ -1,0 +1,66 @@
+"""Options, the file of --config, and the configuration that a folder has already."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tiny_models
+from hand_questions import write_benchmark
+from unprior.runs.config import RunConfig
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.build("llava", tmp_path_factory.mktemp("llava"))
+
+
+def test_scoring_keeps_the_method_and_the_batch_size_of_a_run(run: Callable, model: Path, tmp_path: Path) -> None:
+    questions = write_benchmark(tmp_path)
+    method = {"epsilon_cs": 0.1, "uncertainty": True, "baselines": "vcd", "cost_examples": 3}
+    RunConfig.from_options(model=str(model), benchmark=questions, out="out", batch_size=2, **method).write()
+    before = RunConfig.read("out")
+    command = ("score", "--model", model, "--benchmark", questions, "--out", "out", "--limit", 1)
+    assert run(*command).code == 0
+    assert RunConfig.read("out") == before
+    assert run(*command, "--batch-size", 1).code == 0
+    assert RunConfig.read("out") == before.with_options(batch_size=1)
+
+
+def test_other_methods_keep_the_limit_and_the_version_of_a_run(
+    run: Callable, small_world: Path, tmp_path: Path
+) -> None:
+    given = {"benchmark": small_world, "out": tmp_path, "epsilon_cs": 0.2, "uncertainty": True, "baselines": "vcd"}
+    RunConfig.from_options(**given, batch_size=7, cost_examples=1).write()
+    before = RunConfig.read(tmp_path)
+    done = run("baseline", "cfg-score", "--benchmark", small_world, "--out", tmp_path, "--json")
+    assert done.code == 0
+    assert RunConfig.read(tmp_path) == before.with_options(baselines="vcd,cfg-score")
+
+
+def test_flags_can_take_back_what_a_file_says(run: Callable, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("[method]\nuncertainty = true\n[engine]\nallow_censored = true\n")
+    shown = tomllib.loads(run("run", "--config", file, "--dry-run").out)
+    assert (shown["method"]["uncertainty"], shown["engine"]["allow_censored"]) == (True, True)
+    off = ("--no-uncertainty", "--no-allow-censored")
+    shown = tomllib.loads(run("run", "--config", file, "--dry-run", *off).out)
+    assert (shown["method"]["uncertainty"], shown["engine"]["allow_censored"]) == (False, False)
+    assert "--no-trust-remote-code" not in run("run", "--help").out
+
+
+def test_what_must_be_given_may_stand_in_the_file(run: Callable, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[model]\nname = "embedded"\n')
+    run("score", "--config", file, "--dry-run").refused("Missing option '--benchmark'", "not in the file of --config")
+    run("score", "--config", file, "--benchmark", "microworld", "--dry-run").refused("Missing option '--out'")
+    complete = run("score", "--config", file, "--benchmark", "microworld", "--out", "out", "--dry-run")
+    assert complete.code == 0
+    options = ("--model", "embedded", "--benchmark", "microworld", "--out", "out")
+    assert run("score", *options, "--dry-run").out == complete.out
+    RunConfig.from_options(out="run").write()
+    for whole in (Path("run"), Path("run", "run.toml")):
+        assert run("score", "--config", whole, "--dry-run").code == 0
