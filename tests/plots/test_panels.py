@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from matplotlib.axes import Axes
@@ -79,3 +80,13 @@ def test_given_axes_are_drawn_on() -> None:
     assert [each.get_xlim() for each in axes] == [(0.0, 1.0), (0.0, 2.0)]
     with pytest.raises(ValueError, match="2 panels; give as many axes, not 1"):
         panels.plot(axes[0])
+
+
+def test_a_panel_for_every_task() -> None:
+    def draw(result: dict[str, float], *, task: str, ax: Axes, style: FigureStyle) -> Any:
+        return drawn(result[task], [task])(ax, style)
+
+    panels = Panels.per_task(draw, {"mc": 1.0, "qa": 2.0}, ("mc", "qa"), 3, 2)
+    assert panels is not None
+    assert [axes.get_xlim() for axes in panels.figure().axes] == [(0.0, 1.0), (0.0, 2.0)]
+    assert Panels.per_task(draw, {}, (), 3, 2) is None
