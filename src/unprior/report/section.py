@@ -14,7 +14,7 @@ from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.csv import as_csv
 from unprior.tables.html import HtmlTable, from_records, from_table
-from unprior.tables.latex import as_latex
+from unprior.tables.latex import as_latex, as_latex_figure
 
 _PIXELS = 110
 """Of an inch, where the page is wide enough."""
@@ -108,12 +108,13 @@ def _sentences(result: StudyResult) -> dict[str, tuple[str, ...]]:
     return own | ({"": shared} if shared else {})
 
 
-def latex_tables(study: Study, result: StudyResult) -> str:
-    """All tables of a study for a paper; those after the first have numbered labels."""
+def latex_tables(study: Study, result: StudyResult, *, figure: bool) -> str:
+    """All tables of a study for a paper, those after the first with numbered labels; and its figure if wanted."""
     label = study.latex_label
     first = as_latex(result.table, label)
     further = [as_latex(table, f"{label}-{number}") for number, table in enumerate(result.further_tables, start=2)]
-    return "\n".join([first, *further])
+    drawn = [as_latex_figure(f"{study.name}.pdf", study.title, study.figure_label)] if figure else []
+    return "\n".join([first, *further, *drawn])
 
 
 def data_uri(kind: str, content: str | bytes) -> str:
@@ -132,7 +133,10 @@ def _file_links(study: Study, *, drawn: bool) -> tuple[Link, ...]:
 
 
 def _data_links(study: Study, result: StudyResult) -> tuple[Link, ...]:
-    contents = {"csv": ("text/csv", as_csv(result.records())), "tex": ("text/x-tex", latex_tables(study, result))}
+    contents = {
+        "csv": ("text/csv", as_csv(result.records())),
+        "tex": ("text/x-tex", latex_tables(study, result, figure=False)),
+    }
     return tuple(
         Link(_NAMES.get(kind, kind.upper()), data_uri(f"{mime};charset=utf-8", content), f"{study.name}.{kind}")
         for kind, (mime, content) in contents.items()

@@ -41,11 +41,18 @@ class Study:
     """Names of ``NEEDS`` that add to the result where they are met."""
     label: str = ""
     """The label of its table in the paper, such as ``tab:main``; by default made of the name."""
+    figure: str = ""
+    """The label of its figure in the paper, such as ``fig:rq1-matrix``; by default made of the name."""
 
     @property
     def latex_label(self) -> str:
         """The label of its table in LaTeX."""
         return self.label or f"tab:{self.name}"
+
+    @property
+    def figure_label(self) -> str:
+        """The label of its figure in LaTeX, where it has one."""
+        return self.figure or f"fig:{self.name}"
 
     def explained(self, epsilon: float = 0.04, wide_epsilon: float = 0.10, *, uncertainty: bool = False) -> str:
         """How the numbers are computed, for the version of SPC under study and its limits of commonsense loss.

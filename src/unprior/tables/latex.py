@@ -1,4 +1,4 @@
-"""Tables for a paper."""
+"""Tables and figures for a paper."""
 
 from __future__ import annotations
 
@@ -68,6 +68,29 @@ def as_latex(table: Table, label: str) -> str:
         rf"\caption{{{caption.strip()}}}",
         rf"\label{{{label}}}",
         r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_latex_figure(file: str, title: str, label: str) -> str:
+    r"""A figure for a paper, drawn in a file beside the LaTeX; needs the package graphicx.
+
+    >>> print(as_latex_figure("frontier.pdf", "Repair and retention", "fig:supp-gate-pareto"))
+    \begin{figure}[t]
+    \centering
+    \includegraphics[width=\linewidth]{frontier.pdf}
+    \caption{\textbf{Repair and retention.}}
+    \label{fig:supp-gate-pareto}
+    \end{figure}
+    <BLANKLINE>
+    """
+    lines = [
+        r"\begin{figure}[t]",
+        r"\centering",
+        rf"\includegraphics[width=\linewidth]{{{file}}}",
+        rf"\caption{{\textbf{{{escape_latex(title)}.}}}}",
+        rf"\label{{{label}}}",
+        r"\end{figure}",
     ]
     return "\n".join(lines) + "\n"
 

@@ -104,5 +104,5 @@ STUDY = Study(
     how="{method}, fitted on the development pairs, against the original answers to the test pairs; "
     "95 % percentile intervals from 10,000 resamples of pairs.",
     run=lambda inputs: study_main_comparison(inputs.decisions(), resamples=inputs.resamples, seed=inputs.seed),
-    label="tab:main",
+    label="tab:official-cdh-full",
 )

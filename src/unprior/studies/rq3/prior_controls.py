@@ -310,4 +310,5 @@ STUDY = Study(
         ties=inputs.ties,
     ),
     label="tab:supp-attribution",
+    figure="fig:evidence-chain",
 )
