@@ -65,13 +65,9 @@ class Study:
         'SPC (uncertainty-aware, ε = 0.10)'
         """
         method, wide_method = (spc_name(limit, uncertainty=uncertainty) for limit in (epsilon, wide_epsilon))
-        return self.how.format(
-            epsilon=format_limit(epsilon),
-            wide_epsilon=format_limit(wide_epsilon),
-            method=method,
-            wide_method=wide_method,
-            versions=format_list(list(dict.fromkeys((method, wide_method, spc_name(wide_epsilon, uncertainty=True))))),
-        )
+        versions = dict.fromkeys((method, wide_method, spc_name(wide_epsilon, uncertainty=True)))
+        limits = {"epsilon": format_limit(epsilon), "wide_epsilon": format_limit(wide_epsilon)}
+        return self.how.format(**limits, method=method, wide_method=wide_method, versions=format_list(list(versions)))
 
     def missing(self, inputs: StudyInputs, *, wanted: bool = False) -> tuple[str, ...]:
         """Names of needs that are not met; ``wanted`` includes those that only add to the result."""

@@ -84,15 +84,9 @@ def as_latex_figure(file: str, title: str, label: str) -> str:
     \end{figure}
     <BLANKLINE>
     """
-    lines = [
-        r"\begin{figure}[t]",
-        r"\centering",
-        rf"\includegraphics[width=\linewidth]{{{file}}}",
-        rf"\caption{{\textbf{{{escape_latex(title)}.}}}}",
-        rf"\label{{{label}}}",
-        r"\end{figure}",
-    ]
-    return "\n".join(lines) + "\n"
+    caption = rf"\caption{{\textbf{{{escape_latex(title)}.}}}}" + "\n" + rf"\label{{{label}}}"
+    drawn = rf"\includegraphics[width=\linewidth]{{{file}}}"
+    return "\n".join((r"\begin{figure}[t]", r"\centering", drawn, caption, r"\end{figure}", ""))
 
 
 def escape_latex(text: str) -> str:

@@ -66,7 +66,7 @@ class MainComparison(StudyResult):
 
         def draw(axes: Axes, style: FigureStyle) -> None:
             self.evaluation.plot(axes, style)
-            axes.set_xlabel(f"change of accuracy (points), {self.evaluation.method}")
+            axes.set_xlabel(f"change of accuracy (points)\n{self.evaluation.method}")
 
         return Panels((draw,), *figure_size(self.evaluation))
 
