@@ -58,7 +58,12 @@ def test_every_study_leaves_its_files(finished: list[FinishedStudy], folder: Pat
             assert len(list(csv.DictReader(stream))) == len(each.result.records())
         tex = (folder / f"{each.study.name}.tex").read_text()
         assert rf"\label{{{each.study.latex_label}}}" in tex
-        assert tex.count(r"\begin{table}") == tex.count(r"\label{") == 1 + len(each.result.further_tables)
+        assert tex.count(r"\begin{table}") == tex.count(r"\label{tab:") == 1 + len(each.result.further_tables)
+        figure = (
+            rf"\includegraphics[width=\linewidth]{{{each.study.name}.pdf}}",
+            rf"\label{{{each.study.figure_label}}}",
+        )
+        assert [part in tex for part in figure] == [each.result.figure() is not None] * 2
         assert tex.count(r"\\") >= len(each.result.table.rows) + 1
         drawn = [(folder / f"{each.study.name}.{kind}").exists() for kind in ("png", "pdf", "svg")]
         assert drawn == [each.result.figure() is not None] * 3
@@ -170,7 +175,7 @@ def test_latex_compiles(finished: list[FinishedStudy], folder: Path, tmp_path: P
     inputs = "\n".join(rf"\input{{{folder / name}.tex}}\clearpage" for name in names)
     document = (
         r"\documentclass{article}\usepackage{booktabs}\usepackage{graphicx}\usepackage[T1]{fontenc}"
-        rf"\begin{{document}}{inputs}\end{{document}}"
+        rf"\graphicspath{{{{{folder}/}}}}\begin{{document}}{inputs}\end{{document}}"
     )
     (tmp_path / "all.tex").write_text(document, encoding="utf-8")
     done = subprocess.run(

@@ -14,7 +14,7 @@ from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
 from unprior.tables.csv import as_csv
 from unprior.tables.html import HtmlTable, from_records, from_table
-from unprior.tables.latex import as_latex
+from unprior.tables.latex import as_latex, as_latex_figure
 
 _PIXELS = 110
 """Of an inch, where the page is wide enough."""
@@ -109,12 +109,13 @@ def sentences_by_model(result: StudyResult) -> dict[str, tuple[str, ...]]:
     return own | ({"": shared} if shared else {})
 
 
-def latex_tables(study: Study, result: StudyResult) -> str:
-    """All tables of a study for a paper; those after the first have numbered labels."""
+def latex_tables(study: Study, result: StudyResult, *, figure: bool) -> str:
+    """All tables of a study for a paper, those after the first with numbered labels; and its figure if wanted."""
     label = study.latex_label
     first = as_latex(result.table, label)
     further = [as_latex(table, f"{label}-{number}") for number, table in enumerate(result.further_tables, start=2)]
-    return "\n".join([first, *further])
+    drawn = [as_latex_figure(f"{study.name}.pdf", study.title, study.figure_label)] if figure else []
+    return "\n".join([first, *further, *drawn])
 
 
 def data_uri(kind: str, content: str | bytes) -> str:
@@ -127,6 +128,7 @@ def data_uri(kind: str, content: str | bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(raw).decode('ascii')}"
 
 
+<<<<<<< HEAD
 def _links(study: Study, result: StudyResult, *, drawn: bool, files: bool) -> tuple[Link, ...]:
     if files:
         kinds = ("csv", "json", "tex", *(("pdf", "png", "svg") if drawn else ()))
@@ -137,6 +139,25 @@ def _links(study: Study, result: StudyResult, *, drawn: bool, files: bool) -> tu
         targets = {kind: data_uri(f"{mime};charset=utf-8", content) for kind, (mime, content) in mimes.items()}
     names = {"tex": "LaTeX"}
     return tuple(Link(names.get(kind, kind.upper()), to, f"{study.name}.{kind}") for kind, to in targets.items())
+=======
+def _file_links(study: Study, *, drawn: bool) -> tuple[Link, ...]:
+    kinds = ("csv", "json", "tex", *(("pdf", "png", "svg") if drawn else ()))
+    return tuple(Link(_NAMES.get(kind, kind.upper()), f"{study.name}.{kind}", f"{study.name}.{kind}") for kind in kinds)
+
+
+def _data_links(study: Study, result: StudyResult) -> tuple[Link, ...]:
+    contents = {
+        "csv": ("text/csv", as_csv(result.records())),
+        "tex": ("text/x-tex", latex_tables(study, result, figure=False)),
+    }
+    return tuple(
+        Link(_NAMES.get(kind, kind.upper()), data_uri(f"{mime};charset=utf-8", content), f"{study.name}.{kind}")
+        for kind, (mime, content) in contents.items()
+    )
+
+
+_NAMES = {"tex": "LaTeX"}
+>>>>>>> fix-a
 
 
 def _figure(result: StudyResult) -> Figure | None:

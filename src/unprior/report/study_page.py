@@ -38,12 +38,12 @@ def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
         "sentences": list(result.sentences),
         "records": result.records(),
     }
+    figure = result.figure(LIGHT)
     contents: dict[str, bytes] = {
         "csv": as_csv(result.records()).encode(),
         "json": (json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode(),
-        "tex": latex_tables(study, result).encode(),
+        "tex": latex_tables(study, result, figure=figure is not None).encode(),
     }
-    figure = result.figure(LIGHT)
     if figure is not None:
         contents |= {"png": _drawn(figure, "png"), "pdf": _drawn(figure, "pdf"), "svg": as_svg(figure).encode()}
     for suffix, content in contents.items():

@@ -71,9 +71,9 @@ class ByModel(StudyResult):
         kept = {name: sum(p <= LEVEL for _, p in members) for name, members in families.items()}
         counts = [f"{kept[name]} of {len(members)} with {name}" for name, members in families.items()]
         if len(families) > _MAX_NAMED:
-            own, others = ([name for name in families if name.startswith("SPC") == spc] for spc in (True, False))
-            counts = [f"{kept[name]} of {len(families[name])} with {name}" for name in own[:_MAX_NAMED]]
-            rest = [*own[_MAX_NAMED:], *others]
+            own = [name for name in families if name.startswith("SPC")][:_MAX_NAMED]
+            rest = [name for name in families if name not in own]
+            counts = [f"{kept[name]} of {len(families[name])} with {name}" for name in own]
             total = sum(len(families[name]) for name in rest)
             counts.append(f"{sum(kept[name] for name in rest)} of {total} in {len(rest)} other families")
         words = f"Changes that are significant at {LEVEL:g} after Holm's adjustment over all models in the table"

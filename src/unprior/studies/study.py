@@ -41,11 +41,18 @@ class Study:
     """Names of ``NEEDS`` that add to the result where they are met."""
     label: str = ""
     """The label of its table in the paper, such as ``tab:main``; by default made of the name."""
+    figure: str = ""
+    """The label of its figure in the paper, such as ``fig:rq1-matrix``; by default made of the name."""
 
     @property
     def latex_label(self) -> str:
         """The label of its table in LaTeX."""
         return self.label or f"tab:{self.name}"
+
+    @property
+    def figure_label(self) -> str:
+        """The label of its figure in LaTeX, where it has one."""
+        return self.figure or f"fig:{self.name}"
 
     def explained(self, epsilon: float = 0.04, wide_epsilon: float = 0.10, *, uncertainty: bool = False) -> str:
         """How the numbers are computed, for the version of SPC under study and its limits of commonsense loss.
@@ -58,13 +65,9 @@ class Study:
         'SPC (uncertainty-aware, ε = 0.10)'
         """
         method, wide_method = (spc_name(limit, uncertainty=uncertainty) for limit in (epsilon, wide_epsilon))
-        return self.how.format(
-            epsilon=format_limit(epsilon),
-            wide_epsilon=format_limit(wide_epsilon),
-            method=method,
-            wide_method=wide_method,
-            versions=format_list(list(dict.fromkeys((method, wide_method, spc_name(wide_epsilon, uncertainty=True))))),
-        )
+        versions = dict.fromkeys((method, wide_method, spc_name(wide_epsilon, uncertainty=True)))
+        limits = {"epsilon": format_limit(epsilon), "wide_epsilon": format_limit(wide_epsilon)}
+        return self.how.format(**limits, method=method, wide_method=wide_method, versions=format_list(list(versions)))
 
     def missing(self, inputs: StudyInputs, *, wanted: bool = False) -> tuple[str, ...]:
         """Names of needs that are not met; ``wanted`` includes those that only add to the result."""

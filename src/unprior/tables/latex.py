@@ -1,4 +1,4 @@
-"""Tables for a paper."""
+"""Tables and figures for a paper."""
 
 from __future__ import annotations
 
@@ -70,6 +70,23 @@ def as_latex(table: Table, label: str) -> str:
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def as_latex_figure(file: str, title: str, label: str) -> str:
+    r"""A figure for a paper, drawn in a file beside the LaTeX; needs the package graphicx.
+
+    >>> print(as_latex_figure("frontier.pdf", "Repair and retention", "fig:supp-gate-pareto"))
+    \begin{figure}[t]
+    \centering
+    \includegraphics[width=\linewidth]{frontier.pdf}
+    \caption{\textbf{Repair and retention.}}
+    \label{fig:supp-gate-pareto}
+    \end{figure}
+    <BLANKLINE>
+    """
+    caption = rf"\caption{{\textbf{{{escape_latex(title)}.}}}}" + "\n" + rf"\label{{{label}}}"
+    drawn = rf"\includegraphics[width=\linewidth]{{{file}}}"
+    return "\n".join((r"\begin{figure}[t]", r"\centering", drawn, caption, r"\end{figure}", ""))
 
 
 def escape_latex(text: str) -> str:

@@ -75,7 +75,7 @@ def test_the_figure_shows_every_side() -> None:
 
 
 def test_the_name_is_that_of_the_module_and_the_label_that_of_the_paper() -> None:
-    assert (STUDY.name, STUDY.latex_label) == ("main-comparison", "tab:main")
+    assert (STUDY.name, STUDY.latex_label) == ("main-comparison", "tab:official-cdh-full")
     assert STUDY.run.__module__.rpartition(".")[2] == STUDY.name.replace("-", "_")
 
 

@@ -117,16 +117,18 @@ def trade_off_panels(
     """
 
     def height(rows: int) -> float:
-        return 1.3 + 0.27 * rows
+        return (1.45 if method else 1.3) + 0.27 * rows
 
     def draw(results: Sequence[tuple[str, Sequence[TradeOff]]], *, task: str, ax: Axes, style: FigureStyle) -> None:
         rows = [(name, result) for name, of_tasks in results for result in of_tasks if result.task == task]
         draw_changes(ax, style, task, rows, range(len(rows)))
         if method:
-            ax.set_xlabel(f"change of accuracy (points), {method}")
+            ax.set_xlabel(f"change of accuracy (points)\n{method}")
         for label in ax.get_yticklabels():
             label.set_fontweight("bold" if label.get_text() in bold else "normal")
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.5 / (height(len(rows)) - 1.0)), ncols=2)
+        ax.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -(0.65 if method else 0.5) / (height(len(rows)) - 1.0)), ncols=2
+        )
 
     tasks = sorted({result.task for _, of_tasks in results for result in of_tasks})
     return Panels.per_task(draw, results, tasks, 4.8, height(len(results)), same_scale=True)

@@ -262,7 +262,7 @@ def _cell(part: ScoreTable, task: str) -> AttractionCell:
 
 STUDY = Study(
     name="attraction",
-    label="tab:rq1-matrix",
+    figure="fig:rq1-matrix",
     question="rq1",
     title="Prior attraction by subcategory",
     asks="When the model is wrong about a counterfactual image, does it say what it would say without the image?",

@@ -66,7 +66,7 @@ class MainComparison(StudyResult):
 
         def draw(axes: Axes, style: FigureStyle) -> None:
             self.evaluation.plot(axes, style)
-            axes.set_xlabel(f"change of accuracy (points), {self.evaluation.method}")
+            axes.set_xlabel(f"change of accuracy (points)\n{self.evaluation.method}")
 
         return Panels((draw,), *figure_size(self.evaluation))
 
@@ -104,5 +104,5 @@ STUDY = Study(
     how="{method}, fitted on the development pairs, against the original answers to the test pairs; "
     "95 % percentile intervals from 10,000 resamples of pairs.",
     run=lambda inputs: study_main_comparison(inputs.decisions(), resamples=inputs.resamples, seed=inputs.seed),
-    label="tab:main",
+    label="tab:official-cdh-full",
 )

@@ -114,12 +114,13 @@ class Frontier(StudyResult):
                 for points in zip(*by_task, strict=True)
             )
             sections += [Section(label, rows)] if rows else []
+        bold = [spc_name(self.epsilon, uncertainty=version) for version in (self.uncertainty, not self.uncertainty)]
         return Table(
             "Repair and retention by permitted loss",
             ("Choice", *(f"{task.upper()} ΔCF/ΔCS" for task in self.tasks)),
             tuple(sections),
             f"Points of accuracy on the test pairs. Everything is fitted on the development pairs and selected on them "
-            f"for every ε. Bold: {format_list(self._versions)}.",
+            f"for every ε. Bold: {format_list(bold)}.",
         )
 
     @property
@@ -142,13 +143,8 @@ class Frontier(StudyResult):
             for task in self.tasks
             for one, other in zip(self._marked(task, "spc"), self._marked(task, "fixed_selected"), strict=True)
         ]
-        sentences.append(f"{self._versions[0]} gives {format_list(words)}.")
+        sentences.append(f"{spc_name(self.epsilon, uncertainty=self.uncertainty)} gives {format_list(words)}.")
         return tuple(sentences)
-
-    @property
-    def _versions(self) -> list[str]:
-        """Both versions of SPC with the marked ε."""
-        return [spc_name(self.epsilon, uncertainty=version) for version in (self.uncertainty, not self.uncertainty)]
 
     def _marked(self, task: str, method: str) -> tuple[FrontierPoint, ...]:
         return tuple(point for point in self.of(task, method) if point.epsilon == self.epsilon)

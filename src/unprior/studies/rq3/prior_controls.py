@@ -205,7 +205,7 @@ class PriorControls(StudyResult):
 
         Boxes span the middle half of the resamples, whiskers the middle 95 %.
         """
-        return Panels.per_task(PriorControls._draw, self, self.tasks, 5.2, 3.1, same_scale=True)
+        return Panels.per_task(PriorControls._draw, self, self.tasks, 5.2, 3.25, same_scale=True)
 
     def _draw(self, *, task: str, ax: Axes, style: FigureStyle) -> None:
         ax.axvline(0, color=style.quiet, linewidth=0.8)
@@ -220,7 +220,7 @@ class PriorControls(StudyResult):
             ax.vlines(middle, place - 0.275, place + 0.275, color=colour, linewidth=2.2, zorder=4)
         ax.set_yticks(range(len(CONTROLS)), (CONTROLS | {"spc": _spc(self.epsilons[0])}).values())
         ax.set(ylim=(len(CONTROLS) - 0.4, -0.6), title=task_name(task))
-        ax.set_xlabel(f"ΔCF: repair (points), {_spc(self.epsilons[0])}")
+        ax.set_xlabel(f"ΔCF: repair (points)\n{_spc(self.epsilons[0])}")
         ax.tick_params(axis="y", length=0)
         ax.grid(visible=False, axis="y")
 
@@ -310,4 +310,5 @@ STUDY = Study(
         ties=inputs.ties,
     ),
     label="tab:supp-attribution",
+    figure="fig:evidence-chain",
 )

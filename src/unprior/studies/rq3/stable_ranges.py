@@ -252,5 +252,5 @@ STUDY = Study(
     "λ* is the selected fixed strength of the same development pairs.",
     needs=("scores",),
     run=fitted_ranges,
-    label="tab:lambda-intervals",
+    figure="fig:lambda-intervals",
 )

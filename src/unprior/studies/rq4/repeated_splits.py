@@ -178,6 +178,7 @@ STUDY = Study(
     "the paper), SPC (uncertainty-aware, ε = {epsilon}) is fitted on these and tested on all others. The standard "
     "deviation is that of a sample (n − 1).",
     label="tab:repeated-split-summary",
+    figure="fig:repeated-splits",
     needs=("scores",),
     run=lambda inputs: study_repeated_splits(inputs.table, epsilon=inputs.epsilon),
 )
