@@ -128,36 +128,16 @@ def data_uri(kind: str, content: str | bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(raw).decode('ascii')}"
 
 
-<<<<<<< HEAD
 def _links(study: Study, result: StudyResult, *, drawn: bool, files: bool) -> tuple[Link, ...]:
     if files:
         kinds = ("csv", "json", "tex", *(("pdf", "png", "svg") if drawn else ()))
         targets = {kind: f"{study.name}.{kind}" for kind in kinds}
     else:
-        csv, tex = as_csv(result.records()), latex_tables(study, result)
+        csv, tex = as_csv(result.records()), latex_tables(study, result, figure=False)
         mimes = {"csv": ("text/csv", csv), "tex": ("text/x-tex", tex)}
         targets = {kind: data_uri(f"{mime};charset=utf-8", content) for kind, (mime, content) in mimes.items()}
     names = {"tex": "LaTeX"}
     return tuple(Link(names.get(kind, kind.upper()), to, f"{study.name}.{kind}") for kind, to in targets.items())
-=======
-def _file_links(study: Study, *, drawn: bool) -> tuple[Link, ...]:
-    kinds = ("csv", "json", "tex", *(("pdf", "png", "svg") if drawn else ()))
-    return tuple(Link(_NAMES.get(kind, kind.upper()), f"{study.name}.{kind}", f"{study.name}.{kind}") for kind in kinds)
-
-
-def _data_links(study: Study, result: StudyResult) -> tuple[Link, ...]:
-    contents = {
-        "csv": ("text/csv", as_csv(result.records())),
-        "tex": ("text/x-tex", latex_tables(study, result, figure=False)),
-    }
-    return tuple(
-        Link(_NAMES.get(kind, kind.upper()), data_uri(f"{mime};charset=utf-8", content), f"{study.name}.{kind}")
-        for kind, (mime, content) in contents.items()
-    )
-
-
-_NAMES = {"tex": "LaTeX"}
->>>>>>> fix-a
 
 
 def _figure(result: StudyResult) -> Figure | None:
