@@ -122,7 +122,7 @@ def ask(
     if isinstance(calibrator, str | PathLike):
         from unprior.calibration import SelectivePriorCalibrator
 
-        calibrator = SelectivePriorCalibrator.load(calibrator)
+        calibrator = SelectivePriorCalibrator.load(Path(calibrator))
     shown, side = read_image(Path(image), calibrator, resize)
     return ask_about(
         engine, shown, question, options=options, calibrator=calibrator, side=side, force=force,
