@@ -200,7 +200,7 @@ def test_check_finds_unreadable_images(run: Callable, tmp_path: Path) -> None:
     checked = run("data", "check", "cdh-bench", tmp_path)
     assert "Unreadable images (1):" in checked.out
     assert "not a readable image" in checked.out
-    assert "Not whole." in checked.out
+    assert "Incomplete." in checked.out
 
 
 def test_check_writes_nothing(run: Callable, tmp_path: Path) -> None:

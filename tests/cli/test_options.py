@@ -64,3 +64,10 @@ def test_what_must_be_given_may_stand_in_the_file(run: Callable, tmp_path: Path)
     RunConfig.from_options(out="run").write()
     for whole in (Path("run"), Path("run", "run.toml")):
         assert run("score", "--config", whole, "--dry-run").code == 0
+
+
+def test_a_file_cannot_allow_code_to_run(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("[model]\ntrust_remote_code = true\n")
+    shown = run("run", "--config", tmp_path / "mine.toml", "--dry-run")
+    assert tomllib.loads(shown.out)["model"]["trust_remote_code"] is False
+    assert "give --trust-remote-code" in " ".join(shown.err.split())

@@ -7,7 +7,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import tiny_models
 import unprior
@@ -269,3 +271,9 @@ def test_presence_questions_are_the_other_benchmark_of_the_default(
     text = (folder / "study" / "external.json").read_text()
     assert "microworld-presence" in text
     assert "NoLan" in text
+
+
+def test_a_table_of_several_models_is_not_pooled(run: Callable, two_runs: tuple[Path, Path], tmp_path: Path) -> None:
+    tables = [parquet.read_table(folder / "scores.parquet") for folder in two_runs]
+    parquet.write_table(pa.concat_tables(tables), tmp_path / "scores.parquet")
+    run("study", "components", "--run", tmp_path).refused("holds several models (model-0, model-1)")

@@ -58,6 +58,8 @@ def test_files_of_inputs_are_noted_by_their_full_paths(tmp_path: Path, monkeypat
         ('[engine]\nbatch_size = "x"', ['engine.batch_size: must be a whole number, not "x"', "leave it out"]),
         ("[benchmark]\nresize = 1.5", ["benchmark.resize: must be a whole number"]),
         ("[model", ["not a configuration in TOML", "unprior run --dry-run"]),
+        ("[engine]\nbatch_size = " + "1" * 5000, ["not a configuration in TOML"]),
+        ("[engine]\nbatch_size = 0x" + "f" * 5000, ["not a configuration in TOML"]),
         ("a = " + "[" * 20_000, ["not a configuration in TOML"]),
     ],
 )
@@ -136,3 +138,18 @@ def test_a_limit_in_a_file_is_checked(tmp_path: Path) -> None:
     (tmp_path / "wide.toml").write_text("[method]\nepsilon_cs = 3\n")
     with pytest.raises(UnpriorError, match=r"--epsilon-cs 3\.0: give at least 0 and at most 1"):
         plan_run(RunConfig.from_file(tmp_path / "wide.toml"))
+
+
+@pytest.mark.parametrize("name", ["batch_size", "epsilon_cs", "revis_strength"])
+def test_a_number_of_400_digits_is_refused(name: str, tmp_path: Path) -> None:
+    group = OPTIONS[name].group
+    (tmp_path / "long.toml").write_text(f"[{group}]\n{name} = {'1' * 400}\n")
+    with pytest.raises(UnpriorError, match=name.replace("_", ".")):
+        RunConfig.from_file(tmp_path / "long.toml").check()
+    with pytest.raises(UnpriorError, match=name.replace("_", ".")):
+        RunConfig.from_options(**{name: 10**400}).check()
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    (tmp_path / "marked.toml").write_text("[method]\nepsilon_cs = 0.5\n", encoding="utf-8-sig")
+    assert RunConfig.from_file(tmp_path / "marked.toml").method.epsilon_cs == 0.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -121,3 +122,50 @@ def test_flags_override_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_an_unknown_option_is_named() -> None:
     with pytest.raises(UnpriorError, match="no such option of a run"):
         run(modle="embedded")
+
+
+def test_a_dry_run_of_several_models_names_their_folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str
+) -> None:
+    command = ["run", "--out", str(tmp_path / "out\n\x1b"), "--model", "embedded", "--model", model, "--dry-run"]
+    with pytest.raises(SystemExit, match="0"):
+        main(command)
+    shown = capsys.readouterr().out
+    first, second = (tomllib.loads("#" + each) for each in shown.split("# ────")[1:])
+    assert (first["model"]["name"], second["model"]["name"]) == ("embedded", model)
+    assert first["output"]["folder"] == str(tmp_path / "out\n\x1b" / "embedded")
+    assert "\x1b" not in shown
+    with pytest.raises(SystemExit, match="0"):
+        main([*command, "--json"])
+    records = json.loads(capsys.readouterr().out)
+    assert [each["config"]["output"]["folder"] for each in records] == [
+        first["output"]["folder"],
+        second["output"]["folder"],
+    ]
+
+
+def test_one_call_runs_one_model(tmp_path: Path) -> None:
+    with pytest.raises(UnpriorError, match="run_models"):
+        run(model=["a", "b"], out=tmp_path)
+    with pytest.raises(UnpriorError, match="give a list of names"):
+        run_models([], out=tmp_path)
+
+
+def test_the_folder_of_another_model_is_left_alone(tmp_path: Path) -> None:
+    RunConfig.from_options(model="other", out=tmp_path / "embedded").write()
+    with pytest.warns(UnpriorWarning, match="holds a run of other"):
+        finished = run_models(["embedded"], out=tmp_path)
+    assert list(finished.failures) == ["embedded"]
+    assert RunConfig.read(tmp_path / "embedded").model.name == "other"
+
+
+def test_a_run_that_fails_leaves_the_record_of_an_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise UnpriorError("no scores today")
+
+    monkeypatch.setattr("unprior.scoring.benchmark.score_benchmark", fail)
+    RunConfig.from_options(out=tmp_path / "old", epsilon_cs=0.3).write()
+    for folder, epsilon in (("old", 0.3), ("new", 0.2)):
+        with pytest.raises(UnpriorError, match="no scores today"):
+            run(out=tmp_path / folder, epsilon_cs=0.2)
+        assert RunConfig.read(tmp_path / folder).method.epsilon_cs == epsilon

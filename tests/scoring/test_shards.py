@@ -100,7 +100,7 @@ def test_a_job_that_kills_its_worker_fails_alone_after_a_while(tmp_path: Path) -
     assert len(asked) == 7
     with ScoreStore(tmp_path / "store.sqlite") as store:
         assert shards.ingest(name, store) == (3, 1)
-        assert "the worker died of it" in str(store.get(["deadly"])["deadly"].failure)
+        assert "the worker crashed on it" in str(store.get(["deadly"])["deadly"].failure)
         shards.merge(store)
     assert {path.name for path in tmp_path.iterdir()} == {"store.sqlite"}
 

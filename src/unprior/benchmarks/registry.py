@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib import import_module
+from numbers import Integral
+from os import PathLike
 from pathlib import Path
 
 from unprior.benchmarks.data_dir import data_directory
@@ -33,6 +35,8 @@ def _entry(place: str) -> Entry:
 
 
 BENCHMARKS: dict[str, Entry] = {entry.card.name: entry for entry in map(_entry, _ENTRIES)}
+MAX_SEED = 999
+"""Of the seeds of a drawn benchmark, from 0."""
 STANDARD = "standard"
 """The name of a benchmark's own questions among its variants."""
 
@@ -50,12 +54,12 @@ def find_entry(name: str) -> Entry:
 
 
 def load_benchmark(
-    name: str,
-    folder: Path | None = None,
+    name: str | PathLike[str],
+    folder: str | PathLike[str] | None = None,
     seed: int = 0,
     *,
     variant: str | None = None,
-    data_dir: Path | None = None,
+    data_dir: str | PathLike[str] | None = None,
     report: Report | None = None,
 ) -> Benchmark:
     """A benchmark by its name, or a file of questions by its path.
@@ -75,6 +79,9 @@ def load_benchmark(
     report
         Told how far the preparation is.
     """
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed <= MAX_SEED:
+        raise UnpriorError(f"seed={seed!r} (command line: --seed): give a whole number from 0 to {MAX_SEED}")
+    name, data_dir = str(name), None if data_dir is None else Path(data_dir)
     if variant == STANDARD:
         variant = None
     if f"{name}-{variant}" in BENCHMARKS:  # a variant that needs more than the questions is a benchmark of its own
@@ -97,7 +104,8 @@ def load_benchmark(
     if entry is None:
         benchmark = read_questions(Path(name))
     else:
-        place = folder if entry.drawn and folder is not None else data_directory(data_dir) / _folder(name, entry, seed)
+        own = data_directory(data_dir) / _folder(name, entry, seed)
+        place = Path(folder) if entry.drawn and folder is not None else own
         benchmark = entry.load(place, seed, report=report)
     if change is None:
         return benchmark

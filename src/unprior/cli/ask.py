@@ -42,6 +42,7 @@ def ask(
     from unprior.engines.load import load_engine
     from unprior.runs.ask import ask_about, check_options, read_image
 
+    config.check()
     fitted = None
     if calibrator is not None:
         from unprior.calibration import SelectivePriorCalibrator

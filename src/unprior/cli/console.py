@@ -89,7 +89,11 @@ SkipInvalid = Annotated[
 
 def print_json(record: Any) -> None:
     """Print one JSON document to standard output, whatever the width of the terminal."""
-    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
+    print_quoted(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_quoted(text: str) -> None:
+    """Print JSON or TOML to standard output, with an escape for every character that would do something there."""
     print(_NOT_ESCAPED_BY_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 

@@ -114,7 +114,7 @@ def print_check(entry: Entry | None, result: CheckResult) -> None:
             output.print(f"  {_pairs(flaw.pairs)}: {flaw.what}; {flaw.treatment}", soft_wrap=True)
     images = len(result.benchmark.images())
     opened = "its image opens" if images == 1 else f"all {images:,} images open"
-    output.print(f"Everything is there, and {opened}." if result.sound else "Not whole.")
+    output.print(f"Everything is there, and {opened}." if result.sound else "Incomplete.")
 
 
 @contextmanager

@@ -44,11 +44,11 @@ def doctor(
     from unprior.images import open_image
 
     config.check()
-    picture = None if image is None else open_image(image)
+    shown = None if image is None else open_image(image)
     with reporting() as report:
         engine = load_engine(**config.loading, few_threads=True, report=report)
         examination = examine(
-            engine, picture, question, report=lambda done, count: report(Progress("Probing", done, count))
+            engine, shown, question, report=lambda done, count: report(Progress("Probing", done, count))
         )
     if as_json:
         print_json(examination.record())

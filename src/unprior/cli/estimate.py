@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-from unprior.cli.console import flag, output, print_json
+from unprior.cli.console import flag, output, print_json, print_quoted, visible
 
 if TYPE_CHECKING:
     from unprior.runs.config import RunConfig
@@ -32,25 +32,41 @@ _LINES = {
 }
 
 
-def print_plan(config: RunConfig, *, as_json: bool, views: Sequence[str] = (), limit: int | None = None,
+def print_plan(*configs: RunConfig, as_json: bool, views: Sequence[str] = (), limit: int | None = None,
                shard: str | None = None) -> None:  # fmt: skip
-    """Show what a command would do, and do nothing; a person gets a file for ``--config`` with remarks in it."""
+    """Show what a command would do, and do nothing; a person gets a file for ``--config`` with remarks in it.
+
+    Those of several models follow each other; as JSON they are one list.
+    """
     from unprior.cli.progress import reporting
     from unprior.runs.score import plan_run
 
     with reporting() as report:
-        plan = plan_run(config, views=views, limit=limit, shard=shard, report=report)
+        plans = [plan_run(each, views=views, limit=limit, shard=shard, report=report) for each in configs]
     if as_json:
-        cost = {} if plan.cost is None else cost_record(plan.cost, plan.stored_examples or 0)
-        print_json({"config": config.as_dict(), "stored_results": plan.stored_results, **cost})
+        records = [
+            {"config": config.as_dict(), "stored_results": plan.stored_results}
+            | ({} if plan.cost is None else cost_record(plan.cost, plan.stored_examples or 0))
+            for config, plan in zip(configs, plans, strict=True)
+        ]
+        print_json(records[0] if len(records) == 1 else records)
         return
-    print(config.to_toml())
-    results = "1 result is" if plan.stored_results == 1 else f"{plan.stored_results:,} results are"
-    print(f"# {results} stored in {config.output.folder}.")
-    if plan.cost is not None:
-        with output.capture() as shown:
-            print_estimate(plan.cost, plan.stored_examples or 0)
-        print("\n".join(f"# {line}".rstrip() for line in shown.get().splitlines()))
+    for config, plan in zip(configs, plans, strict=True):
+        if len(configs) > 1:
+            _remark(f"──── The configuration of {config.model.name}, a file of its own ────")
+        print_quoted(config.to_toml())
+        results = "1 result is" if plan.stored_results == 1 else f"{plan.stored_results:,} results are"
+        _remark(f"{results} stored in {config.output.folder}.")
+        if plan.cost is not None:
+            with output.capture() as shown:
+                print_estimate(plan.cost, plan.stored_examples or 0)
+            for line in shown.get().splitlines():
+                _remark(line)
+
+
+def _remark(text: str) -> None:
+    """A comment of the file, in one line."""
+    print(f"# {visible(text)}".replace("\n", "\\n").rstrip())
 
 
 def print_estimate(cost: RunCost, stored: int) -> None:

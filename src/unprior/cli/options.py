@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from unprior.cli.console import flag
+from unprior.cli.console import flag, warn
 from unprior.runs.config import OPTIONS, Option, RunConfig
 
 CONFIG = "config_file"
@@ -29,7 +29,7 @@ def option(name: str, text: str | None = None) -> Any:
     setting = OPTIONS[name]
     ranged = setting.flag.min is not None and setting.kind is not float  # the configuration says what ε is
     limits = {"min": setting.flag.min, "max": setting.flag.max} if ranged else {}
-    # A flag can take back what a file says; leave to run code is never in a file.
+    # A flag can take back what a file says; permission to run code is never taken from one.
     off = f"/--no-{setting.written[2:]}" if setting.kind is bool and name != "trust_remote_code" else ""
     return flag(setting.group.capitalize(), text or setting.flag.help, setting.written + off, **limits)
 
@@ -100,8 +100,10 @@ def _effective(
     given = {name for name, source in sources.items() if source and source.name in ("COMMANDLINE", "ENVIRONMENT")}
     base, stated = RunConfig(), given
     if file is not None:
-        base = RunConfig.from_file(file)
-        stated = given | stated_options(file)
+        base, said = RunConfig.from_file(file), stated_options(file)
+        stated = given | set(said)
+        if said.get("trust_remote_code") and "trust_remote_code" not in given:
+            warn(f"{file} says that the model's code may run, which a file cannot allow; give --trust-remote-code")
     for name in values:
         if name in needed and name not in stated:
             also = "" if file is None else " (not in the file of --config)"

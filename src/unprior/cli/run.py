@@ -45,12 +45,13 @@ def run(model: _Models = None, *, config: RunConfig, dry_run: DryRun = False, as
     Without options: the embedded model on the microworld, no download needed. The same command again computes only
     what is missing.
     """
-    from unprior.runs.run import finish_run, run_models
+    from unprior.runs.run import configs_of_models, finish_run, run_models
 
     models = list(dict.fromkeys(model or [config.model.name]))
     if dry_run:
-        for each in models:
-            print_plan(config.with_options(model=each), as_json=as_json)
+        several = len(models) > 1
+        configs = configs_of_models(models, config) if several else [config.with_options(model=models[0])]
+        print_plan(*configs, as_json=as_json)
         return
     if len(models) > 1:
         with reporting() as report:

@@ -86,6 +86,7 @@ def load_engine(
     check_loading(
         model, engine=engine, revision=revision, trust_remote_code=trust_remote_code, dtype=dtype, device=device,
         device_map=device_map, attention=attention, base_urls=base_urls, tensor_parallel=tensor_parallel, folder=folder,
+        max_new_tokens=max_new_tokens, concurrency=concurrency,
     )  # fmt: skip
     if engine == "openai":
         return _find_server(model, base_urls, concurrency, max_new_tokens, report)
@@ -130,6 +131,8 @@ def check_loading(
     base_urls: Sequence[str] = (),
     tensor_parallel: int = 1,
     folder: str | None = None,
+    max_new_tokens: int = NEW_TOKENS,
+    concurrency: int = CONCURRENCY,
     needs_internals: bool = False,
     **_: object,
 ) -> None:
@@ -140,6 +143,10 @@ def check_loading(
     if engine not in ENGINES:
         like = did_you_mean(engine, ENGINES)
         raise UnpriorError(f"--engine {engine}: no such engine{like}; choose one of {', '.join(ENGINES)}")
+    for name, value in {"max_new_tokens": max_new_tokens, "concurrency": concurrency}.items():
+        if value < 1:
+            option = name.replace("_", "-")
+            raise UnpriorError(f"{name}={value} (command line: --{option} {value}): give at least 1")
     if (engine == "openai") != bool(base_urls):
         raise UnpriorError("--engine openai and --base-url go together, e.g. --base-url http://localhost:8000")
     if tensor_parallel > 1 and engine != "vllm":

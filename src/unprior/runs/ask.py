@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from unprior.errors import UnpriorError, UnpriorNote, warn
 from unprior.images import open_image
 from unprior.images import resize as to_square
 from unprior.prompts import YES_NO, is_cut_off, parse_answer
+from unprior.runs.config import OPTIONS
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -84,11 +86,11 @@ def read_image(
 
 def ask(
     engine: Engine,
-    image: str | Path,
+    image: str | PathLike[str],
     question: str,
     *,
     options: Sequence[str] | None = None,
-    calibrator: SelectivePriorCalibrator | None = None,
+    calibrator: SelectivePriorCalibrator | str | PathLike[str] | None = None,
     resize: int | None = None,
     force: bool = False,
     allow_censored: bool = False,
@@ -104,7 +106,7 @@ def ask(
     options
         Answers to choose from; without, yes or no.
     calibrator
-        A calibrator of this model; without one the answer stays as it is.
+        A calibrator of this model, or its file; without one the answer stays as it is.
     resize
         Side of the square that the image is brought to; 0 leaves it, None takes the size of the calibrator's images.
     force
@@ -112,7 +114,16 @@ def ask(
     allow_censored
         Take bounds for candidates outside the top tokens that a server shows.
     """
-    shown, side = read_image(image, calibrator, resize)
+    if not isinstance(image, str | PathLike):
+        raise UnpriorError(f"image: give the path of an image file, not {type(image).__name__}; see also ask_about")
+    if resize is not None:
+        setting = OPTIONS["resize"]
+        setting.check(setting.convert(resize))
+    if isinstance(calibrator, str | PathLike):
+        from unprior.calibration import SelectivePriorCalibrator
+
+        calibrator = SelectivePriorCalibrator.load(Path(calibrator))
+    shown, side = read_image(Path(image), calibrator, resize)
     return ask_about(
         engine, shown, question, options=options, calibrator=calibrator, side=side, force=force,
         allow_censored=allow_censored, name=str(image),
@@ -133,6 +144,8 @@ def ask_about(
     calibrator_name: str = "the calibrator",
 ) -> Answer:
     """Ask about an image that was read already, see :func:`ask` and :func:`read_image`; names are for messages."""
+    if not isinstance(question, str) or not question.strip():
+        raise UnpriorError(f"question: give a text, not {question!r}")
     labels = YES_NO if options is None else tuple(_LETTERS[: len(check_options(options))])
     if calibrator is not None:
         from unprior.scoring.plan import engine_provenance
@@ -176,8 +189,13 @@ def ask_about(
 
 def check_options(options: Sequence[str]) -> Sequence[str]:
     """Refuse options that are not different answers, or too many to name by letters."""
-    if not 2 <= len(options) <= len(_LETTERS) or len(set(options)) < len(options):
-        raise UnpriorError(f"--options {'|'.join(options)!r}: give 2 to 26 different answers separated by |")
+    texts = isinstance(options, list | tuple) and all(isinstance(each, str) for each in options)
+    if not texts or not 2 <= len(options) <= len(_LETTERS) or len(set(options)) < len(options):
+        shown = "|".join(options) if texts else ""
+        raise UnpriorError(
+            f"options={options!r} (command line: --options {shown!r}): give 2 to 26 different answers, as a list "
+            f"of texts (in one text of the command line separated by |)"
+        )
     return options
 
 

@@ -50,7 +50,7 @@ def run_baselines(config: RunConfig, *, few_threads: bool = False, report: Repor
     benchmark = load_questions(config, report)
     check_images(benchmark)
     engine = with_internals(load_engine(**config.loading, few_threads=few_threads, report=report))
-    noted.write()
+    noted.write(early=True)
     side = image_side(benchmark, engine.model_type, config.benchmark.resize)
     scored = score_benchmark(
         engine, benchmark, out, resize=side, batch_size=batch_size, allow_censored=config.engine.allow_censored,
@@ -64,6 +64,7 @@ def run_baselines(config: RunConfig, *, few_threads: bool = False, report: Repor
         raise UnpriorError(
             f"{len(lost):,} answers are missing, so the methods cannot be compared; see the reasons above"
         )
+    noted.write()
     report(Progress("Comparing"))
     controls = choose_methods(method.baselines).controls
     compared = compare(table, out / ANSWERS, controls, method.epsilon_cs, uncertainty=method.uncertainty)

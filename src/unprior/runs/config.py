@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 FILE = "run.toml"
 MAX_SIDE = 8192
 """Larger squares take gigabytes for every image."""
+LARGEST = 2**31 - 1
+"""Of whole numbers without a limit of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +210,14 @@ class RunConfig:
 
         return tomli_w.dumps(self.as_dict())
 
-    def write(self) -> None:
-        """Leave the configuration in the folder of the run."""
+    def write(self, *, early: bool = False) -> None:
+        """Leave the configuration in the folder of the run; ``early``, before it succeeded, only in a new folder."""
         from unprior._files import replacing
         from unprior.runs.folder import OLD_FILE
 
         folder = self.output.folder
+        if early and any((folder / name).exists() for name in (FILE, OLD_FILE)):
+            return
         with replacing(folder / FILE) as temporary:
             temporary.write_text(self.located().to_toml(), encoding="utf-8")
         (folder / OLD_FILE).unlink(missing_ok=True)  # of version 0.1.0, which this file replaces
@@ -227,7 +231,7 @@ class RunConfig:
 
     @classmethod
     def from_file(cls, path: str | Path) -> RunConfig:
-        """Read a configuration; a run folder stands for the file in it. A file gives no leave to run a model's code."""
+        """Read a configuration; a run folder stands for the file in it. It cannot allow a model's code to run."""
         from unprior.runs.folder import read_file
 
         return read_file(Path(path))
@@ -289,9 +293,13 @@ class Option:
         low, high = self.flag.min, self.flag.max
         if value is None or isinstance(value, str | bool | tuple | Path):
             return
-        if not math.isfinite(value) or (low is not None and value < low) or (high is not None and value > high):
-            limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None)
-            raise UnpriorError(f"{self.written} {value}: give {' and '.join(limits) or 'a finite number'}")
+        high = LARGEST if high is None and isinstance(value, int) else high
+        finite = isinstance(value, int) or math.isfinite(value)
+        if not finite or (low is not None and value < low) or (high is not None and value > high):
+            upper = None if high == LARGEST and value < LARGEST else high
+            limits = [f"at least {low}"] * (low is not None) + [f"at most {upper}"] * (upper is not None)
+            shown = value if -LARGEST <= value <= LARGEST or not finite else "out of range"
+            raise UnpriorError(f"{self.written} {shown}: give {' and '.join(limits) or 'a finite number'}")
 
     def _typed(self, value: Any) -> Any:
         from pydantic import ValidationError

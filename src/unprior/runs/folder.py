@@ -44,14 +44,16 @@ def keeping_method(config: RunConfig) -> RunConfig:
     return config if earlier is None else replace(config, method=earlier.method)
 
 
-def stated_options(path: Path) -> set[str]:
-    """Names of the options that a file says something about; a run folder stands for the file in it."""
+def stated_options(path: Path) -> dict[str, Any]:
+    """The options that a file says something about, and what; a run folder stands for the file in it."""
     if path.is_dir():
-        return {"out"} | stated_options(path / (FILE if (path / FILE).exists() else OLD_FILE))
+        return {"out": path} | stated_options(path / (FILE if (path / FILE).exists() else OLD_FILE))
     if path.suffix == ".json":
-        return {each.name for each in OPTIONS.values() if each.group != "method"}
+        config = read_file(path)
+        return {each.name: config.get(each.name) for each in OPTIONS.values() if each.group != "method"}
     content = _read_toml(path)
-    return {each.name for each in OPTIONS.values() if each.field in content.get(each.group, {})}
+    groups = ((each, content.get(each.group, {})) for each in OPTIONS.values())
+    return {each.name: group[each.field] for each, group in groups if each.field in group}
 
 
 def read_file(path: Path) -> RunConfig:
@@ -69,8 +71,10 @@ def read_file(path: Path) -> RunConfig:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(read_whole(path).decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        content = tomllib.loads(read_whole(path).decode("utf-8-sig"))
+        json.dumps(content, default=str)  # numbers may be too long for that, too
+        return content
+    except (ValueError, RecursionError) as error:  # also of a number with thousands of digits
         raise UnpriorError(
             f"{path}: not a configuration in TOML ({error}); correct it, or make one with `unprior run --dry-run`"
         ) from None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from unprior.errors import UnpriorError, warn
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
+from unprior.runs.folder import find_config
 from unprior.runs.questions import check_questions, load_questions
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def run(config: RunConfig | None = None, *, report: Report = silent, **options: 
         ...
     unprior.errors.UnpriorError: epsilon: no such option of a run (did you mean epsilon_cs?)
     """
+    if isinstance(options.get("model"), list | tuple):
+        raise UnpriorError("model: run takes one model; unprior.runs.run.run_models runs several, side by side")
     return finish_run((config or RunConfig()).with_options(**options), report=report).result
 
 
@@ -79,7 +82,7 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     for caution in check_questions(benchmark, method.epsilon_cs):
         warn(caution)
     engine = load_engine(**config.loading, few_threads=few_threads, report=report)
-    config.write()
+    config.write(early=True)
     side = image_side(benchmark, engine.model_type, config.benchmark.resize)
     scored = score_benchmark(
         engine, benchmark, out, resize=side, batch_size=batch_size, allow_censored=config.engine.allow_censored,
@@ -102,6 +105,7 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     report(Progress("Writing the report"))
     notes = scoring_notes(scored.summary, table, len(lost))
     result.write(out, benchmark, note=" ".join(notes) or None)
+    config.write()
     return FinishedRun(config, result, scored.summary, lost, (*notes, *result.notes))
 
 
@@ -118,16 +122,41 @@ class FinishedRuns:
 
 
 def run_models(
-    models: Sequence[str], config: RunConfig, *, few_threads: bool = False, report: Report = silent
+    models: Sequence[str],
+    config: RunConfig | None = None,
+    *,
+    few_threads: bool = False,
+    report: Report = silent,
+    **options: Any,
 ) -> FinishedRuns:
     """Run several models alike, each in a folder of its own, and write their studies side by side.
 
     A model that cannot be run is named in a warning, and the others go on.
+
+    Parameters
+    ----------
+    models
+        Names of models, as ``model`` of :func:`run`.
+    config, options
+        What determines the runs, see :func:`run`; every model gets a folder below ``out``.
+    few_threads, report
+        See :func:`unprior.engines.load.load_engine` and :func:`run`.
+
+    >>> run_models("embedded")
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: models: give a list of names, such as ['embedded']
     """
-    base, done, failures = config.output.folder, [], {}
-    for model, folder in zip(models, _folders(models), strict=True):
-        own = config.with_options(model=model, out=base / folder)
+    if isinstance(models, str) or not models:
+        raise UnpriorError(f"models: give a list of names, such as {[models or 'embedded']}")
+    config = (config or RunConfig()).with_options(**options)
+    base, method, done, failures = config.output.folder, config.method, [], {}
+    for own in configs_of_models(models, config):
+        model = own.model.name
         try:
+            earlier = find_config(own.output.folder)
+            if earlier is not None and earlier.model.name != model:
+                raise UnpriorError(f"{own.output.folder} holds a run of {earlier.model.name}; choose another --out")
             done.append(finish_run(own, few_threads=few_threads, report=report))
         except UnpriorError as error:
             failures[model] = str(error)
@@ -139,7 +168,6 @@ def run_models(
     from unprior.studies.inputs import StudyInputs, wide_limit
     from unprior.studies.registry import PRESETS, STUDIES
 
-    method = config.method
     limits = {"epsilon": method.epsilon_cs, "wide_epsilon": wide_limit(method.epsilon_cs)}
     folders = [each.config.output.folder for each in done]
     inputs = [StudyInputs.from_run(each, **limits, uncertainty=method.uncertainty) for each in folders]
@@ -149,15 +177,24 @@ def run_models(
     return FinishedRuns(tuple(done), failures, studies, page)
 
 
+def configs_of_models(models: Sequence[str], config: RunConfig) -> list[RunConfig]:
+    """The configuration of every model, whose folder below that of all is named after it."""
+    named = zip(models, _folders(models), strict=True)
+    return [config.with_options(model=model, out=config.output.folder / folder) for model, folder in named]
+
+
 def _folders(models: Sequence[str]) -> list[str]:
-    """A folder for each model, named after it.
+    """A folder for each model, named after it; on some disks a and A are the same.
 
     >>> _folders(["Qwen/Qwen3-VL-8B-Instruct", "models/mine", "models/mine/", "embedded"])
     ['Qwen-Qwen3-VL-8B-Instruct', 'models-mine', 'models-mine-2', 'embedded']
+    >>> _folders(["llava-2", "llava", "LLaVA", "llava"])
+    ['llava-2', 'llava', 'LLaVA-3', 'llava-4']
     """
     folders: list[str] = []
     for model in models:
-        slug = re.sub(r"[^\w.-]+", "-", model).strip("-.") or "model"
-        same = sum(re.fullmatch(re.escape(slug) + r"(-\d+)?", other) is not None for other in folders)
-        folders.append(f"{slug}-{same + 1}" if same else slug)
+        slug = re.sub(r"[^\w.-]+", "-", str(model)).strip("-.") or "model"
+        taken = {folder.casefold() for folder in folders}
+        names = (slug, *(f"{slug}-{number}" for number in range(2, len(models) + 2)))
+        folders.append(next(name for name in names if name.casefold() not in taken))
     return folders

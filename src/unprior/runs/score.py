@@ -43,18 +43,22 @@ def score_run(
     if ray is not None:
         from unprior.scoring.ray.score import score_on_cluster
 
-        noted.write()
-        return score_on_cluster(
+        noted.write(early=True)
+        scored = score_on_cluster(
             loading, ray, benchmark, out, questions=questions, views=views, resize=config.benchmark.resize,
             batch_size=batch_size, allow_censored=allow_censored, report=report,
         )  # fmt: skip
+        noted.write()
+        return scored
     engine = load_engine(**loading, report=report)
-    noted.write()
+    noted.write(early=True)
     side = image_side(benchmark, engine.model_type, config.benchmark.resize)
-    return score_benchmark(
+    scored = score_benchmark(
         engine, benchmark, out, questions=questions, views=views, resize=side, batch_size=batch_size,
         allow_censored=allow_censored, report=report,
     )  # fmt: skip
+    noted.write()
+    return scored
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,6 +201,12 @@ def _settings(
 def _open(folder: Path, settings: Mapping[str, Any]) -> StudyInputs:
     """Every study is about pairs in two splits; without them there is nothing to do."""
     inputs = StudyInputs.from_run(folder, **settings)
+    models = sorted(str(name) for name in inputs.table.values_of("model"))
+    if len(models) > 1:
+        raise UnpriorError(
+            f"{folder}: the score table holds several models ({', '.join(models)}); make a folder with the scores of "
+            f"each, and give them as several runs"
+        )
     lacking = inputs.missing("scores")
     if lacking:
         raise UnpriorError(

@@ -26,7 +26,7 @@ from unprior.scoring.store import ScoreStore, StoredResult
 _TRIES = ".tries"
 _LOCK = "lock"
 _MAX_DEATHS = 2
-_DEADLY = "the worker died of it more than once, perhaps for lack of memory; look at the picture, or use fewer workers"
+_DEADLY = "the worker crashed on it more than once, perhaps for lack of memory; check the image, or use fewer workers"
 _JOB = pa.schema(
     [
         ("key", pa.string()),
