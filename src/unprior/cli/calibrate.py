@@ -239,7 +239,8 @@ def _print_fit(calibrator: SelectivePriorCalibrator, out: Path) -> None:
     version, limit = "uncertainty-aware" if calibrator.uncertainty else "standard", format_limit(calibrator.epsilon_cs)
     output.print(
         f"Fitted SPC ({version}, ε = {limit}) on {calibrator.development_rows_:,} rows "
-        f"(loss {calibrator.loss_:.4f}, gradient {calibrator.gradient_norm_:.1e}); {selection.feasible:,} of {selection.searched:,} settings feasible → {out}",
+        f"(loss {calibrator.loss_:.4f}, gradient {calibrator.gradient_norm_:.1e}); "
+        f"{selection.feasible:,} of {selection.searched:,} settings feasible → {out}",
         soft_wrap=True,
     )
     if settings is None:
