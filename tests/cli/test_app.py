@@ -120,7 +120,7 @@ def test_the_installed_command_runs_the_pipeline(run_command: Callable) -> None:
     assert made.out == "1,200 rows of 300 pairs (280 dev, 920 test) → scores.parquet\n"
     fitted = run_command("fit", "scores.parquet", "--out", "cal.json")
     assert fitted.code == 0
-    assert "Fitted standard SPC on 280 rows" in fitted.out
+    assert "Fitted SPC (standard, ε = 0.04) on 280 rows" in fitted.out
     applied = run_command("apply", "cal.json", "scores.parquet", "--out", "decisions.jsonl")
     assert applied.code == 0
     assert re.search(r"^\d+ of 1,200 answers revised → decisions\.jsonl$", applied.out, re.MULTILINE)

@@ -67,7 +67,7 @@ def test_pipeline_agrees_with_the_python_api(run: Callable, ending: str, uncerta
 def test_fit_for_people(run: Callable, files: Any) -> None:
     result = run("fit", files.scores, "--out", "cal.json")
     assert (result.code, result.err) == (0, "")
-    assert "Fitted standard SPC on 280 rows (loss " in result.out
+    assert "Fitted SPC (standard, ε = 0.04) on 280 rows (loss " in result.out
     assert "of 80 settings feasible → cal.json\n" in result.out
     settings = SelectivePriorCalibrator.load("cal.json").settings_
     seen = [" ".join(line.split()) for line in result.out.splitlines()]
@@ -75,7 +75,7 @@ def test_fit_for_people(run: Callable, files: Any) -> None:
     assert f"max strength {settings.max_strength:.4g}" in seen
     assert f"min margin {settings.min_margin:.4g}" in seen
     uncertain = run("fit", files.scores, "--out", "cal.json", "--uncertainty")
-    assert "Fitted uncertainty-aware SPC on 280 rows" in uncertain.out
+    assert "Fitted SPC (uncertainty-aware, ε = 0.04) on 280 rows" in uncertain.out
     assert "of 8,640 settings feasible" in uncertain.out
     assert "conflict" in uncertain.out
 

@@ -123,7 +123,7 @@ def test_get_downloads_resumes_and_checks(run: Callable, hub: Files, tmp_path: P
     assert json.loads((folder / "download.json").read_text())["sources"][0]["commit"] == "c0ffee"
     asked = len(hub.asked)
     again = run("data", "get", "cdh-bench")
-    assert "4 questions about 2 pictures" in again.out
+    assert "4 questions about 2 images" in again.out
     assert len(hub.asked) == asked + 3, "only the list is asked for"
     # The counts are not those of the whole benchmark, and a changed file is noticed.
     (folder / "data" / "images" / "Color" / "Pair_201" / "commonsense.png").write_bytes(picture("green"))

@@ -235,13 +235,15 @@ def _fit_record(calibrator: SelectivePriorCalibrator, out: Path) -> dict[str, An
 
 
 def _print_fit(calibrator: SelectivePriorCalibrator, out: Path) -> None:
+    from unprior.tables.format import format_limit
     from unprior.tables.terminal import plain_table
 
     selection, settings = calibrator.selection_, calibrator.settings_
-    version = "uncertainty-aware" if calibrator.uncertainty else "standard"
+    version, limit = "uncertainty-aware" if calibrator.uncertainty else "standard", format_limit(calibrator.epsilon_cs)
     output.print(
-        f"Fitted {version} SPC on {calibrator.development_rows_:,} rows (loss {calibrator.loss_:.4f}, gradient "
-        f"{calibrator.gradient_norm_:.1e}); {selection.feasible:,} of {selection.searched:,} settings feasible → {out}",
+        f"Fitted SPC ({version}, ε = {limit}) on {calibrator.development_rows_:,} rows "
+        f"(loss {calibrator.loss_:.4f}, gradient {calibrator.gradient_norm_:.1e}); "
+        f"{selection.feasible:,} of {selection.searched:,} settings feasible → {out}",
         soft_wrap=True,
     )
     if settings is None:

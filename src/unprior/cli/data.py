@@ -127,9 +127,9 @@ def get(
              "out": str(questions)}
         )  # fmt: skip
         return
-    output.print(f"{len(benchmark):,} questions about {images:,} pictures → {questions}", soft_wrap=True)
+    output.print(f"{len(benchmark):,} questions about {images:,} images → {questions}", soft_wrap=True)
     if missing:
-        warn(f"{missing:,} of {images:,} pictures are still missing; `unprior data check {name} {folder}` names them")
+        warn(f"{missing:,} of {images:,} images are still missing; `unprior data check {name} {folder}` names them")
         return
     first = benchmark.examples[0]
     options = "" if first.texts is None else f" --options {'|'.join(first.texts)!r}"

@@ -36,7 +36,7 @@ class RunCost:
     requests: float = 0
     """Successful ones; faults come on top."""
     prompt_tokens: float = 0
-    """Tokens of all prompts, pictures included."""
+    """Tokens of all prompts, images included."""
     cached_tokens: float = 0
     """Those among them that the server has read before and keeps."""
     generated_tokens: float = 0
@@ -72,10 +72,10 @@ def predict(
     resized: bool = False,
     servers: int = 1,
 ) -> RunCost:
-    """What scoring a benchmark takes when nothing is stored yet; pictures are told apart by their paths.
+    """What scoring a benchmark takes when nothing is stored yet; images are told apart by their paths.
 
     ``resized``: images are brought to one size, so blank ones are the same for all. Of several ``servers`` only the one
-    that has read a picture has it in its cache.
+    that has read a image has it in its cache.
     """
     layout, total = layout or PromptLayout(), RunCost()
     seen: set[object] = set()
@@ -91,9 +91,9 @@ def predict(
         tree = sizes.tree(candidates)
         if new(scoring[-SAME_END:], candidates):
             total += _encoding(sizes, scoring, tree)
-        picture = sizes.lead_tokens + sizes.image_tokens
+        image = sizes.lead_tokens + sizes.image_tokens
         if new("image", text, candidates, example.image):
-            known = 0.0 if new(example.image) else sizes.cached(picture) / servers
+            known = 0.0 if new(example.image) else sizes.cached(image) / servers
             total += _original(sizes, text, max(known, sizes.cached(sizes.lead_tokens)))
             read = sizes.tokens(text, image=True) - sizes.tail_tokens
             total += _scores(sizes, scoring, tree, sizes.image_bytes, read)
@@ -103,8 +103,8 @@ def predict(
             if not new("view", view, text, candidates, own):
                 continue
             shown = {"text": 0.0, "mean": sizes.image_bytes}.get(view, sizes.blank_bytes)
-            known = sizes.lead_tokens if view == "text" else picture
-            if not new(view, text, candidates):  # the same blank picture again
+            known = sizes.lead_tokens if view == "text" else image
+            if not new(view, text, candidates):  # the same blank image again
                 known = sizes.tokens(scoring, image=True)
             total += _scores(sizes, scoring, tree, shown, known)
             total += _stored(len(candidates))
