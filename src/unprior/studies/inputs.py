@@ -78,7 +78,7 @@ class StudyInputs:
 
     def __post_init__(self) -> None:
         """Refuse limits that are not two different shares of accuracy."""
-        if not 0.0 <= self.epsilon < self.wide_epsilon <= 1.0:
+        if not (0.0 <= self.epsilon < self.wide_epsilon <= 1.0 or self.epsilon == self.wide_epsilon == 1.0):
             raise UnpriorError(
                 f"the limits are ε = {self.epsilon:g} (--epsilon-cs) and {self.wide_epsilon:g} (--wide-epsilon-cs); "
                 f"they are shares of accuracy between 0 and 1, the second larger than the first"
