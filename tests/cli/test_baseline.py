@@ -44,7 +44,7 @@ def test_all_methods_stand_beside_spc(compared: tuple[Path, str]) -> None:
     out, printed = compared
     for label in ("Focus on Vision", "VCD", "MFCD", "PAI", "REVIS", "NoLan", "Fixed λ = 0.8", "Learned rule", "SPC"):
         assert label in printed
-    assert "Forward passes" in printed
+    assert "Cost of one example" in printed
     rows = parquet.read_table(out / "baselines.parquet").to_pylist()
     tests = 14 * 4  # a pair of every subcategory, two images, two tasks
     assert [sum(row["method"] == name for row in rows) for name in DECODED] == [tests] * len(DECODED)
@@ -169,8 +169,8 @@ def test_mistakes_are_told_before_anything_is_computed(run: Callable, tmp_path: 
     for strength in ("nan", "inf", "-1"):
         run("baseline", "revis", *common, "--revis-strength", strength).refused("--revis-strength")
     run("baseline", "all", *common, "--revis-data", tmp_path / "nosuch.jsonl").refused("nosuch.jsonl", "no such file")
-    run("baseline", "nolan", *common, "--epsilon-cs", -1).refused("epsilon_cs")
-    run("run", *common, "--epsilon-cs", -1).refused("epsilon_cs")
+    run("baseline", "nolan", *common, "--epsilon-cs", -1).refused("--epsilon-cs -1.0: give at least 0 and at most 1")
+    run("run", *common, "--epsilon-cs", -1).refused("--epsilon-cs -1.0: give at least 0 and at most 1")
     assert not (tmp_path / "out").exists()
 
 
