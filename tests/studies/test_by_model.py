@@ -14,7 +14,7 @@ from made_up_methods import made_up
 from unprior import UnpriorError, holm, synthesize
 from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies.by_model import ByModel
-from unprior.studies.finished import run_studies
+from unprior.studies.finished import name_runs, run_studies
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.registry import STUDIES, choose_studies
 from unprior.studies.result import StudyResult
@@ -191,3 +191,15 @@ def test_a_study_that_fails_for_one_model_names_it() -> None:
     assert finished.lacks == "synthetic (2): counting: nothing to count"
     (alone,) = run_studies([study], [inputs(1)])
     assert (alone.result, alone.lacks) == (None, "counting: nothing to count")
+
+
+def test_a_model_that_is_called_like_another_run_keeps_its_own_rows() -> None:
+    runs = [
+        StudyInputs(synthesize(seed=seed).with_columns(model=model), folder=Path(folder))
+        for seed, (model, folder) in enumerate([("X", "one"), ("X", "two"), ("X (one)", "three")])
+    ]
+    names = name_runs(runs)
+    assert names == ["X (one), run 1", "X (two), run 2", "X (one), run 3"]
+    (finished,) = run_studies(choose_studies(["attraction"]), runs)
+    assert isinstance(finished.result, ByModel)
+    assert list(finished.result.results) == names

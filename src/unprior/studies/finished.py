@@ -89,12 +89,17 @@ def run_studies(
 def name_runs(runs: Sequence[StudyInputs]) -> list[str]:
     """A different name for every run: its model, and its folder where two have the same model."""
     models = [inputs.model or "?" for inputs in runs]
-    folders = [str(number) if inputs.folder is None else inputs.folder.name for number, inputs in enumerate(runs, 1)]
+    folders = [
+        str(number) if inputs.folder is None else inputs.folder.resolve().name for number, inputs in enumerate(runs, 1)
+    ]
     same_model, same_name = Counter(models), Counter(folders)
-    return [
+    names = [
         model if same_model[model] == 1 else f"{model} ({folder if same_name[folder] == 1 else inputs.folder})"
         for model, folder, inputs in zip(models, folders, runs, strict=True)
     ]
+    if len(set(names)) < len(names):  # a model may be called like another one with its folder
+        names = [f"{name}, run {number}" for number, name in enumerate(names, 1)]
+    return names
 
 
 def _lacks(study: Study, needs: Sequence[str], inputs: StudyInputs) -> str:
