@@ -11,7 +11,7 @@ BASE ?= c9ee599
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against same-results map train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite same-results support map train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -91,12 +91,19 @@ bench-against: $(VENV)/dev.stamp  ## What this state costs against another commi
 	@test -d build/base-$(BASE) || git worktree add --quiet --detach build/base-$(BASE) $(BASE)
 	$(BIN)/python bench/against.py --base build/base-$(BASE) --name $(BASE) --update README.md
 
+bench-suite: $(VENV)/dev.stamp  ## What the fast tests cost against those of another commit (BASE), test by test.
+	@test -d build/base-$(BASE) || git worktree add --quiet --detach build/base-$(BASE) $(BASE)
+	$(BIN)/python bench/suite.py --base build/base-$(BASE) --work build/suite
+
 same-results: $(VENV)/dev.stamp  ## Compare every result with that of another commit (BASE), value by value; takes about ten minutes.
 	@test -d build/base-$(BASE) || git worktree add --quiet --detach build/base-$(BASE) $(BASE)
 	$(BIN)/python bench/same_results.py --base build/base-$(BASE) --work build/same-results
 
 bench-scale: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The cost model against what a real vLLM counts; updates docs/scale.md.
 	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python PYTHONPATH=tests/support $(BIN)/python bench/scale.py --update docs/scale.md
+
+support: $(VENV)/dev.stamp  ## Try every architecture on small random models; writes the support matrix of `unprior models` and docs/models.md.
+	PYTHONPATH=tests/support OMP_NUM_THREADS=1 $(BIN)/python tools/support.py
 
 map: $(VENV)/dev.stamp  ## Write the map of the package into CONTRIBUTING.md.
 	$(BIN)/python tools/map.py --update CONTRIBUTING.md

@@ -107,7 +107,7 @@ def _revis(path: Path) -> str:
 
 
 def _views() -> Image.Image:
-    """Some pictures as the streams of VCD and MFCD see them: as they are, with noise, low-pass, high-pass."""
+    """Some images as the streams of VCD and MFCD see them: as they are, with noise, low-pass, high-pass."""
     chosen = [pair for pair in pairs(0) if pair.number in SHOWN_PAIRS]
     sheet = Image.new("RGB", (4 * IMAGE_SIZE, len(chosen) * IMAGE_SIZE), "white")
     for row, pair in enumerate(chosen):

@@ -32,7 +32,7 @@ from vllm_server import VARIABLE, running_vllm
 
 CONCURRENCIES = (1, 8, 64)
 SIZES = (1_000, 10_000, 100_000)
-_PICTURES = 20
+_IMAGES = 20
 _OVER = ("time over the faster loop", "per request", "waiting at ends of batches")
 
 Request = tuple[str, bytes]
@@ -45,7 +45,7 @@ class Load:
 
     examples: int
     side: int
-    """Of the pictures, in pixels."""
+    """Of the images, in pixels."""
     rounds: int
 
 
@@ -54,21 +54,21 @@ REAL = {"vLLM on this CPU, embedded model, 72 × 72 pixels": Load(96, 72, 3)}
 
 
 def make_queries(load: Load) -> tuple[list[Query], list[Query]]:
-    """Different questions with photo-like pictures, and the same ones without."""
+    """Different questions with photo-like images, and the same ones without."""
     generator = np.random.default_rng(0)
-    pictures = []
-    for _ in range(_PICTURES):
+    images = []
+    for _ in range(_IMAGES):
         coarse = Image.fromarray(generator.integers(0, 256, (load.side // 8, load.side // 8, 3), dtype=np.uint8))
         smooth = np.asarray(coarse.resize((load.side, load.side), Image.Resampling.BICUBIC), dtype=np.float64)
         grainy = smooth + generator.normal(0, 4, smooth.shape)
-        pictures.append(Image.fromarray(grainy.clip(0, 255).astype(np.uint8)))
+        images.append(Image.fromarray(grainy.clip(0, 255).astype(np.uint8)))
     texts = [f"Is thing {number} in the picture blue?\nAnswer with yes or no." for number in range(load.examples)]
-    shown = [Query(pictures[number % _PICTURES], text, (" yes", " no")) for number, text in enumerate(texts)]
+    shown = [Query(images[number % _IMAGES], text, (" yes", " no")) for number, text in enumerate(texts)]
     return shown, [Query(None, query.text, query.candidates) for query in shown]
 
 
 def ask(engine: HttpEngine, queries: tuple[list[Query], list[Query]], batch_size: int) -> float:
-    """As a scoring run does: answers and scores with the picture, scores without, batch by batch; gives the seconds."""
+    """As a scoring run does: answers and scores with the image, scores without, batch by batch; gives the seconds."""
     shown, blind = queries
     clock = time.perf_counter()
     for start in range(0, len(shown), batch_size):

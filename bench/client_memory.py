@@ -20,7 +20,7 @@ from unprior.scores.files import read_scores, writing_scores
 from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
 
-_PICTURES = 50
+_IMAGES = 50
 _SIDE = 32
 _CONCURRENCY = 64
 
@@ -74,12 +74,12 @@ def score(url: str, examples: int) -> Used:
 
 def write_questions(folder: Path, examples: int) -> None:
     generator = np.random.default_rng(0)
-    for number in range(_PICTURES):
+    for number in range(_IMAGES):
         pixels = generator.integers(0, 256, (_SIDE, _SIDE, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(folder / f"{number}.png")
     with (folder / "questions.jsonl").open("w", encoding="utf-8") as stream:
         for number in range(examples):
-            asked = {"image": f"{number % _PICTURES}.png", "question": f"Is thing {number} in the picture blue?"}
+            asked = {"image": f"{number % _IMAGES}.png", "question": f"Is thing {number} in the picture blue?"}
             stream.write(json.dumps(asked | {"answer": "no", "id": f"example-{number}"}) + "\n")
 
 

@@ -6,12 +6,13 @@ millions of parameters, so that the time is spent in the model.
 
 from __future__ import annotations
 
+import copy
 import platform
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def measured(engine: TransformersEngine) -> Iterator[Work]:
     """Count forward calls, tokens and encoded images by hooks in the model."""
     work = Work()
     model: Any = engine.model
-    vision = model.model.vision_tower if hasattr(model.model, "vision_tower") else model.model.visual
+    vision = model.get_encoder("image")
 
     def count_text(_module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         ids = named["input_ids"] if "input_ids" in named else arguments[0]
@@ -130,10 +131,12 @@ def best(engine: TransformersEngine, action: Any, repeats: int = 3) -> Work:
     return min(runs, key=lambda work: work.seconds)
 
 
-def compare(architecture: str) -> tuple[list[list[str]], list[list[str]]]:
-    """Rows for the work table and for the throughput table."""
-    with tempfile.TemporaryDirectory() as folder:
-        engine = TransformersEngine(tiny_models.build(architecture, Path(folder), size="bench"), device="cpu")
+def compare(architecture: str) -> tuple[list[list[str]], list[str], list[str], list[str]]:
+    """Rows of the tables: work, throughput, forks, start-up."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = tiny_models.build(architecture, Path(name), size="bench")
+        engine = TransformersEngine(folder, device="cpu")
+        started = start_up(architecture, folder)
     engine.max_new_tokens = ANSWER_TOKENS
     if not engine.shares_prefix:
         raise SystemExit(f"{architecture}: the self-test failed")
@@ -158,7 +161,41 @@ def compare(architecture: str) -> tuple[list[list[str]], list[list[str]]]:
     for size in (1, 4, 8):
         work = best(engine, lambda: shared(engine, queries, size), repeats=2)  # noqa: B023
         rates.append(f"{len(queries) / work.seconds:.2f}/s")
-    return lines, [rates]
+    return lines, rates, fork_rows(architecture, engine, queries[0]), started
+
+
+def fork_rows(architecture: str, engine: TransformersEngine, query: Query) -> list[str]:
+    """What it costs to fork the cache of one prompt to one row per candidate: ours, and copying it whole."""
+    inputs = engine.original_inputs([engine.encoder.encode(query)])
+    branch, rows = engine.reader.read(inputs), torch.zeros(len(OPTIONS), dtype=torch.long)
+    words = torch.tensor([engine.encoder.tokenizer(" five", add_special_tokens=False)["input_ids"][:1]] * len(rows))
+
+    def ours() -> None:
+        engine.reader.follow(branch.rows(rows), words, spend=True)
+
+    def copied() -> None:
+        cache = copy.deepcopy(branch.cache)
+        cache.reorder_cache(rows)
+        engine.reader.follow(replace(branch.rows(rows), cache=cache), words, spend=True)
+
+    with torch.inference_mode():
+        seconds = {way: best(engine, way).seconds for way in (ours, copied)}
+    tensors = [value for layer in branch.cache.layers for value in vars(layer).values()]
+    states = [each for value in tensors for each in (value.values() if isinstance(value, dict) else [value])]
+    size = sum(each.numel() * each.element_size() for each in states if isinstance(each, torch.Tensor))
+    return [architecture, f"{size / 1e6:.0f} MB", *(f"{1000 * seconds[way]:.0f} ms" for way in (copied, ours))]
+
+
+def start_up(architecture: str, folder: Path) -> list[str]:
+    """Loading with and without the self-test, in turn; the better of three each."""
+    taken: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(3):
+        for tested, runs in taken.items():
+            begun = time.perf_counter()
+            TransformersEngine(folder, device="cpu", self_test=tested)
+            runs.append(time.perf_counter() - begun)
+    with_test, without = min(taken[True]), min(taken[False])
+    return [architecture, f"{without:.2f} s", f"{with_test:.2f} s", f"{with_test / without:.2f}×"]
 
 
 def check_agreement(engine: TransformersEngine, queries: Sequence[Query]) -> None:
@@ -170,19 +207,17 @@ def check_agreement(engine: TransformersEngine, queries: Sequence[Query]) -> Non
 
 
 def report() -> str:
-    work_lines, rate_lines = [], []
-    for architecture in ("llava", "qwen3_vl"):
-        lines, rates = compare(architecture)
-        work_lines += lines
-        rate_lines += rates
+    lines, rates, forks, starts = zip(*map(compare, ("llava", "qwen3_vl", "gemma3", "qwen3_5")), strict=True)
     versions = f"torch {torch.__version__}, transformers {transformers.__version__}, Python {platform.python_version()}"
     header = ["per example", "images encoded", "tokens read", "forward calls", "time", "ratio"]
     return "\n\n".join(
         [
-            markdown(header, work_lines),
-            markdown(["examples per second at batch size", "1", "4", "8"], rate_lines),
-            f"Measured by `make bench-engine` in one run: 4 questions × 2 images, 4 candidates, answers of "
-            f"{ANSWER_TOKENS} tokens, random weights, float32, {torch.get_num_threads()} threads ({versions}).",
+            markdown(header, [line for each in lines for line in each]),
+            markdown(["examples per second at batch size", "1", "4", "8"], list(rates)),
+            markdown(["cache of one prompt, forked to 4 rows and read on", "size", "copied", "unprior"], list(forks)),
+            markdown(["loading", "without self-test", "with self-test", "ratio"], list(starts)),
+            f"Measured by `make bench-engine` in one run: 4 questions × 2 images of 676 tokens, 4 candidates, answers "
+            f"of {ANSWER_TOKENS} tokens, random weights, float32, {torch.get_num_threads()} threads ({versions}).",
         ]
     )
 

@@ -32,7 +32,7 @@ from vllm_server import running_vllm
 
 EVERY = 6
 """One pair of so many is scored."""
-PICTURES, TEXTS = 32, 64
+IMAGES, TEXTS = 32, 64
 BLOCK = 32
 """Tokens that are cached together; vLLM takes no less on a CPU."""
 COUNTERS = {
@@ -112,7 +112,7 @@ def found_out(engine: HttpEngine, benchmark: Benchmark) -> Sizes:
     """Sizes from a few examples."""
     queries = [
         Query(open_image(example.image), example.user_text(engine.layout), engine.layout.continuations(example.labels))
-        for example in sample(benchmark, PICTURES)
+        for example in sample(benchmark, IMAGES)
     ]
     texts = [example.user_text(engine.layout) for example in sample(benchmark, TEXTS)]
     return replace(engine.sizes(queries, texts), cache_block=BLOCK)
@@ -137,7 +137,7 @@ def measured(url: str, benchmark: Benchmark, views: tuple[str, ...]) -> RunCost:
 
 
 def in_words(example: Example) -> Example:
-    """The same picture with candidates of several tokens."""
+    """The same image with candidates of several tokens."""
     question = f"{example.question} ({', '.join(WORDS)})"
     return replace(
         example, labels=WORDS, texts=None, question=question, instruction="Answer with one of these.", answer=None
@@ -184,7 +184,7 @@ def report() -> str:
         [
             markdown(["what", "predicted", "counted", "error", "counted per example"], lines),
             f"Measured by `make bench-scale` in one run: vLLM {version}, embedded model, blocks of {BLOCK} tokens;\n"
-            f"sizes from {PICTURES} pictures and {TEXTS} texts of other pairs of the microworld.",
+            f"sizes from {IMAGES} images and {TEXTS} texts of other pairs of the microworld.",
         ]
     )
 

@@ -18,7 +18,7 @@ from study_inputs import every_input
 from unprior import ScoreTable, synthesize
 from unprior.benchmarks.microworld.benchmark import microworld
 from unprior.studies.inputs import StudyInputs
-from unprior.studies.registry import STUDIES
+from unprior.studies.registry import PRESETS, STUDIES
 from unprior.studies.result import StudyResult
 
 settings.register_profile("unprior", deadline=None, print_blob=True)
@@ -45,6 +45,12 @@ def study_inputs() -> StudyInputs:
 def study_result(study_inputs: StudyInputs) -> Callable[[str], StudyResult]:
     """The result of a study by its name, computed once."""
     return cache(lambda name: STUDIES[name].run(study_inputs))
+
+
+@pytest.fixture
+def _few_studies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs show two studies instead of seven, where it does not matter which: drawing takes most of the time."""
+    monkeypatch.setitem(PRESETS, "run", ("main-comparison", "methods"))
 
 
 @pytest.fixture(scope="session")

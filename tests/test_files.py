@@ -13,7 +13,15 @@ from pathlib import Path
 import pytest
 
 from unprior import UnpriorError, _files
-from unprior._files import open_to_read, read_lines, read_whole, replacing
+from unprior._files import (
+    check_output_file,
+    check_output_folder,
+    open_to_read,
+    read_lines,
+    read_whole,
+    refuse_overwriting,
+    replacing,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and devices are those of POSIX")
 
@@ -220,3 +228,37 @@ def test_a_pipe_is_read_but_not_without_end(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(UnpriorError, match="pipe: larger than 1 MB"):
         read_whole(pipe)
     feeding.join()
+
+
+def test_an_input_is_recognised_under_another_name(tmp_path: Path) -> None:
+    source = tmp_path / "scores.jsonl"
+    source.touch()
+    (tmp_path / "link.jsonl").symlink_to(source)
+    for name in ("scores.jsonl", "link.jsonl", "../" + tmp_path.name + "/scores.jsonl"):
+        with pytest.raises(UnpriorError, match="would overwrite its own input; choose another name"):
+            refuse_overwriting(tmp_path / name, tmp_path / "other.json", source)
+    refuse_overwriting(tmp_path / "new.jsonl", source)
+    refuse_overwriting(tmp_path / "new.jsonl", tmp_path / "missing.jsonl")
+
+
+def test_outputs_are_checked_without_being_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    for check in (check_output_file, check_output_folder):
+        check(tmp_path / "new" / "deep")
+        with pytest.raises(
+            UnpriorError, match=r"file/deep: cannot be written \(Not a directory\); choose another path"
+        ):
+            check(tmp_path / "file" / "deep")
+        with pytest.raises(UnpriorError, match="File name too long"):
+            check(tmp_path / ("x" * 300))
+    check_output_file(tmp_path / "file")
+    with pytest.raises(UnpriorError, match="this is a folder; give the name of a file"):
+        check_output_file(tmp_path)
+    with pytest.raises(UnpriorError, match="file: cannot be written"):
+        check_output_folder(tmp_path / "file")
+    # Rights do not bind whoever runs the tests as root.
+    monkeypatch.setattr(os, "access", lambda place, mode: Path(place) != tmp_path)
+    for check in (check_output_file, check_output_folder):
+        with pytest.raises(UnpriorError, match=r"deep: cannot be written \(Permission denied\)"):
+            check(tmp_path / "new" / "deep")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 
 import torch
-from questions import CAPTION_REQUEST, all_texts
-from recipe import Recipe
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import (
@@ -22,6 +20,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from questions import CAPTION_REQUEST, all_texts
+from recipe import Recipe
 from unprior.prompts import PromptLayout
 
 CHAT_TEMPLATE = (

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn import functional
+from transformers import LlavaForConditionalGeneration, PreTrainedTokenizerFast
+
 from optimizer import Optimizer
 from progress import Checkpoints, Reporter
 from questions import Lesson, draw_lesson
 from recipe import GROUNDED_SKEW, STRENGTHS, Recipe, Stage
-from torch.nn import functional
-from transformers import LlavaForConditionalGeneration, PreTrainedTokenizerFast
-from vision import CLASSES, Tower, draw_image, to_pixels
-
 from unprior.benchmarks.microworld.world import CONCEPTS, TRAINING_SEEDS
 from unprior.benchmarks.schema import LETTERS
+from vision import CLASSES, Tower, draw_image, to_pixels
 
 _OPTION_WEIGHT = 0.5
 _CAPTION_TOKEN_WEIGHT = 0.25

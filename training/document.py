@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from measure import load_tower, measure_model
 from recipe import STRENGTHS, Recipe
 from select_default import PACKAGE
-from vision import tower_accuracy
-
 from unprior.benchmarks.taxonomy import SUBCATEGORIES
 from unprior.plots.style import LIGHT
+from vision import tower_accuracy
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "bench"))

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from build import build_model, build_tokenizer
 from progress import Checkpoints
 from recipe import Recipe
-from vision import CLASSES, Tower, to_pixels
-
 from unprior.baselines.controls import fixed_strength_answers
 from unprior.benchmarks.microworld import microworld, pairs
 from unprior.benchmarks.microworld.benchmark import image_path
@@ -27,6 +26,7 @@ from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
 from unprior.studies.rq1.attraction import Attraction
 from unprior.studies.rq3.components import Components
+from vision import CLASSES, Tower, to_pixels
 
 
 def load_tower(folder: Path, recipe: Recipe) -> Tower:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+
 from recipe import Stage
 
 

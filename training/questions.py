@@ -6,7 +6,6 @@ import random
 from dataclasses import dataclass
 
 from recipe import Recipe
-
 from unprior.benchmarks.forms import FORMS
 from unprior.benchmarks.microworld.benchmark import presence_question
 from unprior.benchmarks.microworld.concepts import Concept

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from measure import load_tower, measure_model
 from recipe import Recipe
 

@@ -43,6 +43,7 @@ def main() -> None:
 def train_seed(seed: int, folder: Path, strengths: list[str]) -> None:
     """All stages for one seed; every strength starts from the same grounded model."""
     import torch
+
     from build import build_model, build_tokenizer, export
     from decoder import Decoder, Feature, Writer, image_items, text_items, train_decoder
     from progress import Checkpoints, Reporter

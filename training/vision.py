@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from optimizer import Optimizer
 from PIL import Image
-from progress import Checkpoints, Reporter
-from recipe import Recipe
 from torch.nn import functional
 from transformers import LlavaForConditionalGeneration
 
+from optimizer import Optimizer
+from progress import Checkpoints, Reporter
+from recipe import Recipe
 from unprior.benchmarks.microworld.render import render
 from unprior.benchmarks.microworld.world import CONCEPTS, TRAINING_SEEDS
 

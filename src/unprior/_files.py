@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from unprior._locks import fcntl  # None on Windows: leftovers stay there, for nobody can tell whether they are in use
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, wrong_type
 
 MAX_BYTES = 1 << 28
 """Of a file, or a line, that is read into memory as one piece; whatever is larger is no JSON of ours."""
@@ -40,6 +41,17 @@ def kind_of_file(mode: int) -> str | None:
     'a device'
     """
     return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "no regular file")
+
+
+def as_path(name: str, value: object) -> Path:
+    """The path that an argument gives; whatever is no path is refused by the argument's name.
+
+    >>> as_path("out", "run").name
+    'run'
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise wrong_type(name, value, "a path")
+    return Path(value)
 
 
 def is_file(path: Path) -> bool:
@@ -126,9 +138,7 @@ def replacing(path: Path) -> Iterator[Path]:
         _tidy(target.parent)
         lock, temporary = _temporary(target)
     except (OSError, ValueError) as error:
-        if isinstance(error, UnpriorError):
-            raise
-        raise UnpriorError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+        raise _not_written(path, error) from None
     try:
         yield temporary
         if not temporary.exists():
@@ -136,11 +146,60 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.chmod(mode)
         temporary.replace(target)
     except OSError as error:
-        raise UnpriorError(f"{path}: cannot be written ({error.strerror or error})") from None
+        raise _not_written(path, error) from None
     finally:
         if lock is not None:
             os.close(lock)
         temporary.unlink(missing_ok=True)
+
+
+def check_output_file(path: Path) -> None:
+    """Refuse a file that cannot be written, before any work is done for it; nothing is made yet."""
+    try:
+        target, _ = _target(path)
+        _check_writable(target.parent)
+    except (OSError, ValueError) as error:
+        raise _not_written(path, error) from None
+
+
+def check_output_folder(folder: Path) -> None:
+    """Refuse a folder that no file can be written to, before any work is done for it; nothing is made yet.
+
+    >>> check_output_folder(Path(os.devnull))
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: /dev/null: cannot be written (Not a directory); choose another path
+    """
+    try:
+        _check_writable(folder)
+    except (OSError, ValueError) as error:
+        raise _not_written(folder, error) from None
+
+
+def _check_writable(folder: Path) -> None:
+    """Look at the folder, or at the first one above it that exists."""
+    for place in (folder, *folder.parents):
+        try:
+            if not stat.S_ISDIR(place.stat().st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        except FileNotFoundError:
+            continue
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return
+
+
+def _not_written(path: Path, error: OSError | ValueError) -> UnpriorError:
+    if isinstance(error, UnpriorError):
+        return error
+    return UnpriorError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}); choose another path")
+
+
+def refuse_overwriting(out: Path, *inputs: Path) -> None:
+    """Refuse an output that would replace one of its inputs."""
+    for path in inputs:
+        if out.exists() and path.exists() and out.samefile(path):
+            raise UnpriorError(f"{out}: this would overwrite its own input; choose another name")
 
 
 def _target(path: Path) -> tuple[Path, int]:

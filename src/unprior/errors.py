@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Any
 
-_SHOWN_REASONS, _SHOWN_LINES = 50, 8
+_SHOWN_REASONS, _SHOWN_LINES, _SHOWN_NAMES, _SHOWN_LETTERS = 50, 8, 5, 60
 
 
 class UnpriorError(ValueError):
@@ -29,6 +31,58 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     alike = {each.casefold(): each for each in known}
     found = difflib.get_close_matches(str(name).casefold(), alike, n=1, cutoff=0.6)
     return f" (did you mean {alike[found[0]]}?)" if found else ""
+
+
+def format_option(name: str, value: object = ..., *, flag: str | None = None) -> str:
+    """An option in the words of Python and of the command line, which shows its own words alone.
+
+    >>> print(format_option("dtype", "float32"))
+    dtype='float32' (command line: --dtype float32)
+    >>> format_option("allow_censored", True), format_option("resize")
+    ('allow_censored=True (command line: --allow-censored)', 'resize=... (command line: --resize)')
+    """
+    flag = flag or f"--{name.replace('_', '-')}"
+    value = fspath(value) if isinstance(value, PathLike) else value
+    shown = "..." if value is ... else repr(value)
+    values = value if isinstance(value, list | tuple) else [value]
+    if value is False:
+        flag, values = flag.replace("--", "--no-", 1), [...]
+    written = " ".join(flag if each is ... or each is True else f"{flag} {each}" for each in values)
+    return f"{name}={shown} (command line: {written})"
+
+
+def format_names(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are.
+
+    >>> format_names(["a", "b"]), format_names(list("abcdefg"))
+    ('a, b', 'a, b, c, d, e and 2 more')
+    """
+    more = len(names) - _SHOWN_NAMES
+    return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def wrong_type(name: str, value: object, takes: str) -> UnpriorError:
+    """What is wrong with an argument: its name, what it takes, and what it got.
+
+    >>> print(wrong_type("table", [1], "a score table"))
+    table: give a score table, not a list
+    """
+    shown = repr(value) if value is None or isinstance(value, str | int | float) else ""
+    article = "an" if type(value).__name__[0] in "aeiouAEIOU" else "a"
+    got = shown if 0 < len(shown) <= _SHOWN_LETTERS else f"{article} {type(value).__name__}"
+    return UnpriorError(f"{name}: give {takes}, not {got}")
+
+
+def require_type(name: str, value: object, kind: Any, takes: str) -> None:
+    """Refuse an argument of another type.
+
+    >>> require_type("model", 3, str, "a text, such as 'embedded'")
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: model: give a text, such as 'embedded', not 3
+    """
+    if not isinstance(value, kind):
+        raise wrong_type(name, value, takes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +131,7 @@ class InvalidScoresError(UnpriorError):
         if len(by_reason) > _SHOWN_REASONS:
             lines.append(f"  … and {len(by_reason) - _SHOWN_REASONS} more reasons")
         them = "it" if one else "them"
-        skip = f", or leave {them} out with skip_invalid=True (command line: --skip-invalid)" if skippable else ""
+        skip = f", or leave {them} out with {format_option('skip_invalid', True)}" if skippable else ""
         lines.append(f"Correct {them}{skip}.")
         super().__init__("\n".join(lines))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 
 YES_NO = ("yes", "no")
 
@@ -53,6 +53,28 @@ class PromptLayout:
     """How a candidate starts the assistant's turn."""
     instruction_before: str = ""
     """Text before the question, such as a grounding instruction."""
+
+    def check(self) -> None:
+        """Refuse a wording with other braces than those that are filled in, and one that loses what it must name.
+
+        >>> PromptLayout(continuation="{answer}").check()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        unprior.errors.UnpriorError: continuation='{answer}' (command line: --continuation {answer}): write {label} ...
+        """
+        filled = {"option_line": ("label", "text"), "choice_instruction": ("labels",), "continuation": ("label",)}
+        for name, fields in filled.items():
+            wording = getattr(self, name)
+            try:
+                made = wording.format(**{field: f"<{field}>" for field in fields})
+            except (KeyError, IndexError, ValueError):
+                made = ""
+            needed = fields if name != "choice_instruction" else ()
+            if not made or not all(f"<{field}>" in made for field in needed):
+                places = " and ".join(f"{{{field}}}" for field in fields)
+                raise UnpriorError(
+                    f"{format_option(name, wording)}: write {places} where it is filled in, and other braces twice"
+                )
 
     def user_text(
         self, question: str, labels: Sequence[str], texts: Sequence[str] | None, instruction: str | None = None

@@ -6,13 +6,14 @@ They exercise the whole method without a model. They say nothing about any real 
 from __future__ import annotations
 
 from itertools import product
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS
 from unprior.benchmarks.taxonomy import DEV_PAIRS_PER_SUBCATEGORY, SUBCATEGORIES
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, require_type
 from unprior.scores import ScoreTable
 from unprior.scores.table import FloatArray
 
@@ -37,6 +38,7 @@ def synthesize(seed: int = 0, *, repeats: int = 1) -> ScoreTable:
     >>> len(table), len(table.where(split="dev")), len(table.where(split="test", task="mc", side="cf"))
     (1200, 280, 230)
     """
+    require_type("seed", seed, Integral, "a whole number")
     if repeats < 1:
         raise UnpriorError(f"repeats is {repeats}, it must be at least 1")
     rng = np.random.default_rng(seed)

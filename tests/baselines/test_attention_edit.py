@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,10 +16,17 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.llama import modeling_llama
 
+import tiny_models
 from unprior import UnpriorError
-from unprior.baselines.attention_edit import attend, edited_attention, image_columns
+from unprior.baselines import attention_edit
+from unprior.baselines.attention_edit import attend, check_edit, edited_attention, image_columns
+from unprior.baselines.decoder import find_decoder
+from unprior.baselines.decoding import Question, decode, view_inputs
+from unprior.baselines.method import IMAGE
+from unprior.baselines.pai import PAI
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
+from unprior.engines.transformers.levels import LEVELS
 
 QUESTIONS = ("Is it red?", "How many legs does the animal in the image have? Count them and answer with one number.")
 
@@ -160,7 +168,7 @@ def test_a_left_padded_batch_gives_what_single_rows_give_also_after_the_prompt(
         with edited_attention(deep_engine.model, weight=0.3) as edit:
             edit.columns = image_columns(deep_engine, inputs["input_ids"])
             first = deep_engine.reader.read(inputs)
-            second = deep_engine.reader.follow(first, tokens[rows.start : rows.stop], torch.ones(len(rows), 1).long())
+            second = deep_engine.reader.follow(first, tokens[rows.start : rows.stop])
         return torch.cat([first.logits, second.logits], dim=1)
 
     together = two_steps(range(2))
@@ -258,9 +266,19 @@ def test_an_unknown_architecture_is_refused_with_what_is_missing(deep_folder: Ca
     assert "its decoder Linear has no layers" in refuse(SimpleNamespace(get_decoder=lambda: torch.nn.Linear(2, 2)))
     plain = torch.nn.Module()
     plain.layers = torch.nn.ModuleList([torch.nn.Linear(2, 2)])
-    assert "_supports_attention_backend is not set" in refuse(SimpleNamespace(get_decoder=lambda: plain))
-    plain._supports_attention_backend = True
-    assert "layer 0 has no attention module with layer_idx" in refuse(SimpleNamespace(get_decoder=lambda: plain))
+    assert "the decoder has layers 0 to 0" in refuse(SimpleNamespace(get_decoder=lambda: plain))
+    plain.layers.extend([torch.nn.Linear(2, 2)] * 2)
+    assert "layers 2 to 2 have no self-attention" in refuse(SimpleNamespace(get_decoder=lambda: plain))
+
+
+def test_the_decoder_is_found_inside_what_the_model_calls_its_decoder() -> None:
+    text, tower, whole = torch.nn.Module(), torch.nn.Module(), torch.nn.Module()
+    for part in (text, tower):
+        part.layers = torch.nn.ModuleList([torch.nn.Linear(2, 2)])
+    whole.vision, whole.language = tower, torch.nn.Module()
+    whole.language.model = text
+    model = SimpleNamespace(get_decoder=lambda: whole, get_encoder=lambda kind: tower)
+    assert find_decoder(model) is text
 
 
 def test_another_attention_implementation_is_refused_with_the_remedy(
@@ -269,6 +287,76 @@ def test_another_attention_implementation_is_refused_with_the_remedy(
     engine = TransformersEngine(deep_folder("llava"), device="cpu", self_test=False)
     engine.model.config.get_text_config()._attn_implementation = "flex_attention"
     assert "the model uses flex_attention; load it with attention='sdpa'" in refuse(engine.model)
+
+
+def test_soft_capped_scores_are_capped_before_they_grow() -> None:
+    key = torch.tensor([[1.0], [-1.0], [0.0]])[None, None]
+    options = {"scaling": 1.0, "mask": None, "columns": torch.tensor([[True, False]]), "weight": 0.5}
+    _, weights = attend(torch.ones(1, 1, 1), key, key, **options, softcap=2.0)
+    capped = 2.0 * torch.tanh(torch.tensor([0.5, -0.5, 0.0]))
+    capped[0] *= 1.5
+    assert torch.allclose(weights[0, 0], capped.softmax(dim=-1))
+
+
+def test_a_sink_takes_its_share_and_gives_nothing() -> None:
+    key = torch.tensor([[1.0], [-1.0]])[None, None]
+    options = {"scaling": 1.0, "mask": None, "columns": torch.tensor([[True, False]]), "weight": 0.5}
+    output, weights = attend(torch.ones(1, 1, 1), key, key, **options, sinks=torch.tensor([0.3]))
+    expected = torch.tensor([1.5, -1.0, 0.3]).softmax(dim=-1)[:2]
+    assert torch.allclose(weights[0, 0], expected)
+    assert torch.allclose(output[0, 0], expected @ torch.tensor([[1.0], [-1.0]]))
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of its processor
+def test_a_model_with_soft_capped_scores_can_be_edited(
+    images: list[Image.Image], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tiny_models.REGISTRY["paligemma"].make(tiny_models.SHAPES["deep"])
+    config = made.config.to_dict()
+    config["text_config"] |= {"model_type": "gemma2", "attn_logit_softcapping": 1.0, "layer_types": None}
+    replace(made, config=type(made.config)(**config)).save(tmp_path, 0)
+    engine = TransformersEngine(tmp_path, device="cpu", self_test=False)
+    inputs = inputs_of(engine, images, range(1))
+    check_edit(engine, inputs)
+    monkeypatch.setattr(attention_edit, "_formula", lambda options, implementation: {})
+    with pytest.raises(UnpriorError, match="another formula"):
+        check_edit(engine, inputs)
+
+
+def test_attention_that_goes_another_way_is_noticed(
+    deep_llava: TransformersEngine, images: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = inputs_of(deep_llava, images, range(1))
+    own = modeling_llama.LlamaAttention.forward
+
+    def forward(self: Any, *arguments: Any, **options: Any) -> Any:
+        name, self.config._attn_implementation_internal = self.config._attn_implementation, "sdpa"
+        try:
+            return own(self, *arguments, **options)
+        finally:
+            self.config._attn_implementation_internal = name
+
+    check_edit(deep_llava, inputs)
+    monkeypatch.setattr(modeling_llama.LlamaAttention, "forward", forward)
+    monkeypatch.setattr(attention_edit, "_source", lambda module: modeling_llama)
+    with pytest.raises(UnpriorError, match="nothing is edited"):
+        check_edit(deep_llava, inputs)
+
+
+def test_layers_that_forget_are_edited_where_they_remember(
+    deep_folder: Callable[[str], Path], images: list[Image.Image]
+) -> None:
+    engine = TransformersEngine(deep_folder("gemma3"), device="cpu")
+    engine.max_new_tokens = 5
+    question = Question(images[0], QUESTIONS[0], "one")
+    prompt = view_inputs(engine, IMAGE, [question])["input_ids"]
+    assert engine.level.caches
+    assert prompt.shape[1] > engine.model.config.text_config.sliding_window
+    method = PAI(attention=2.0, gamma=1.0, first_layer=0)
+    written = decode(engine, method, [question])
+    engine.level = LEVELS[-1]  # reads everything anew
+    assert decode(engine, method, [question]) == written
+    assert decode(engine, method.matched(), [question]) != written
 
 
 @pytest.mark.parametrize("option", ["softcap", "s_aux", "position_bias"])
@@ -283,14 +371,21 @@ def test_attention_by_another_formula_is_refused(deep_llava: TransformersEngine,
             function(module, *states, None, scaling=1.0, **{option: torch.ones(1, 4, 1, 1)})
 
 
-def test_image_tokens_are_found_and_unknown_ones_refused(
-    deep_engine: TransformersEngine, images: list[Image.Image]
-) -> None:
+def test_image_tokens_are_found(deep_engine: TransformersEngine, images: list[Image.Image]) -> None:
     inputs = inputs_of(deep_engine, images, range(2))
     found = image_columns(deep_engine, inputs["input_ids"])
     assert torch.equal(found, inputs["input_ids"] == deep_engine.encoder.placeholder)
     assert found.any(dim=1).all()
-    assert torch.equal(image_columns(deep_engine.model, inputs["input_ids"]), found)
-    unknown = SimpleNamespace(config=SimpleNamespace(model_type="odd"))
-    with pytest.raises(UnpriorError, match="image tokens of odd are unknown: its configuration has neither"):
-        image_columns(unknown, inputs["input_ids"])
+
+
+def test_image_tokens_that_nobody_names_are_those_that_an_image_adds(
+    deep_engine: TransformersEngine, images: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = inputs_of(deep_engine, images, range(2))
+    named = image_columns(deep_engine, inputs["input_ids"])
+    monkeypatch.setattr(attention_edit, "image_tokens", lambda engine: [])
+    assert torch.equal(image_columns(deep_engine, inputs["input_ids"]), named)
+    plain = text_inputs(deep_engine)
+    monkeypatch.setattr(deep_engine, "original_inputs", lambda prompts: plain)
+    with pytest.raises(UnpriorError, match=r"no token of .* stands for the image"):
+        image_columns(deep_engine, inputs["input_ids"])

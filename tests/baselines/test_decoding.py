@@ -19,6 +19,7 @@ from unprior.baselines.revis.method import REVIS
 from unprior.baselines.revis.vectors import RevisVectors
 from unprior.baselines.vcd import VCD
 from unprior.engines.transformers.engine import TransformersEngine
+from unprior.engines.transformers.levels import LEVELS
 
 TEXTS = (
     "How many fingers does the hand have?\nA. five\nB. six\nAnswer with a single letter (A or B).",
@@ -99,7 +100,7 @@ def test_a_model_without_a_trusted_cache_writes_the_same(
 ) -> None:
     expected = decode(engine, NoLan(), questions[:2])
     before = engine.reader.passes
-    monkeypatch.setattr(engine, "shares_prefix", False)
+    monkeypatch.setattr(engine, "level", LEVELS[-1])
     monkeypatch.setattr(engine.reader, "follow", None)  # would fail if it were used
     assert decode(engine, NoLan(), questions[:2]) == expected
     assert engine.reader.passes > before
@@ -147,5 +148,5 @@ def test_reading_everything_anew_gives_the_same_as_a_cache(
     # A random model may write the placeholder of an image, which could not be read again as text.
     monkeypatch.setattr(deep_engine, "stop_tokens", {*deep_engine.stop_tokens, deep_engine.encoder.placeholder})
     expected = decode(deep_engine, method, questions)
-    monkeypatch.setattr(deep_engine, "shares_prefix", False)
+    monkeypatch.setattr(deep_engine, "level", LEVELS[-1])
     assert decode(deep_engine, method, questions) == expected

@@ -110,6 +110,25 @@ def test_a_batch_that_cannot_be_told_apart_is_read_one_at_a_time(
     assert rows == [3, 1, 1, 1]
 
 
+def test_a_batch_that_the_processor_cannot_make_is_read_one_at_a_time(
+    model_folder: Callable[[str], Path], questions: list[Question], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = TransformersEngine(model_folder("llava"), device="cpu")
+    engine.max_new_tokens = 3
+    expected = decode(engine, VCD(), questions)
+    work = engine.original_inputs
+
+    def one_only(prompts: list[Any]) -> Any:
+        if len(prompts) > 1:
+            raise RuntimeError("Sizes of tensors must match")
+        return work(prompts)
+
+    monkeypatch.setattr(engine, "original_inputs", one_only)
+    assert decode(engine, VCD(), questions) == expected
+    with pytest.raises(InseparableError, match="one batch: Sizes of tensors must match"):
+        view_inputs(engine, CLEAR, questions)
+
+
 def test_padding_of_a_batch_keeps_its_zeros() -> None:
     clear = [torch.rand(1, 3, 4, 6) + 1, torch.rand(1, 3, 8, 2) + 1]
     batch = torch.zeros(2, 3, 8, 6)
@@ -122,6 +141,39 @@ def test_padding_of_a_batch_keeps_its_zeros() -> None:
 def test_tiles_of_all_images_stay_with_their_image() -> None:
     clear = [torch.rand(tiles, 3, 4, 4) for tiles in (3, 1, 2)]
     assert torch.equal(placed(torch.cat(clear), clear, [image + 5 for image in clear]), torch.cat(clear) + 5)
+
+
+def test_images_in_one_strip_stay_in_their_place() -> None:
+    clear = [torch.rand(1, 3, 4, width) for width in (6, 2)]
+    strip = torch.cat(clear, dim=-1)
+    assert torch.equal(placed(strip, clear, [image + 5 for image in clear]), strip + 5)
+
+
+def test_an_image_that_has_no_tiles_beside_others_that_have() -> None:
+    engine = stand_in(SimpleNamespace(do_normalize=True))
+    alone = [{"pixel_values": torch.rand(1, 3, 4, 4)} for _ in range(2)]
+    alone[1]["pixel_values_local"] = torch.rand(2, 3, 4, 4)
+    batch = {"pixel_values": torch.cat([inputs["pixel_values"] for inputs in alone])}
+    batch["pixel_values_local"] = alone[1]["pixel_values_local"]
+    together = with_noise(engine, NOISY, ["a", "b"], batch, alone)
+    first, second = (with_noise(engine, NOISY, [name], own, [own]) for name, own in zip("ab", alone, strict=True))
+    assert torch.equal(together["pixel_values"], torch.cat([first["pixel_values"], second["pixel_values"]]))
+    assert torch.equal(together["pixel_values_local"], second["pixel_values_local"])
+    assert "pixel_values_local" not in first
+
+
+@pytest.mark.parametrize(
+    ("pixels", "mask"), [((2, 3, 4, 4), (2, 4, 4)), ((1, 2, 3, 4, 4), (1, 2, 4, 4)), ((2, 9, 5), (2, 9))]
+)
+def test_pixels_behind_a_mask_stay_as_they_are(pixels: tuple[int, ...], mask: tuple[int, ...]) -> None:
+    engine = stand_in(SimpleNamespace(do_normalize=True))
+    visible = torch.ones(mask, dtype=torch.long)
+    visible[..., -1] = 0
+    inputs = {"pixel_values": torch.rand(pixels) + 1, "pixel_attention_mask": visible}
+    noisy = with_noise(engine, NOISY, ["a"], inputs, [inputs])["pixel_values"]
+    kept = noisy == inputs["pixel_values"]
+    expected = (visible == 0).unsqueeze(-1 if len(pixels) == 3 else -3).expand(pixels)
+    assert torch.equal(kept, expected)
 
 
 @pytest.mark.parametrize("change", [lambda batch: batch[:1], lambda batch: batch.flip(0), lambda batch: batch[0]])

@@ -34,7 +34,6 @@ from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.user_file import read_questions
 from unprior.cli import main
 from unprior.engines.transformers.engine import TransformersEngine
-from unprior.engines.transformers.forward import append_tokens
 from unprior.images import open_image
 from unprior.progress import Progress
 from unprior.prompts import parse_answer
@@ -103,7 +102,7 @@ def revis_vectors(engine: TransformersEngine) -> RevisVectors:
 def risky_positions(engine: TransformersEngine, vectors: RevisVectors, question: Question, tokens: list[int]) -> int:
     """One plain pass over prompt and answer; states after the steered layer do not know that they are steered."""
     inputs = view_inputs(engine, IMAGE, [question])
-    append_tokens(inputs, torch.tensor([tokens], dtype=torch.long))
+    inputs = engine.reader.with_tail(inputs, torch.tensor([tokens], dtype=torch.long))
     kept: list[torch.Tensor] = []
 
     def keep(_module: object, _inputs: object, output: torch.Tensor | tuple[torch.Tensor, ...]) -> None:

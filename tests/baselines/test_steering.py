@@ -60,6 +60,15 @@ def test_states_after_every_layer_are_recorded_at_the_chosen_position(as_tuple: 
     assert states[0].tolist() == [[4.0, 0.0]]
 
 
+def test_a_layer_that_is_left_out_has_the_state_before_it() -> None:
+    """Cross-attention is left out where there is no image."""
+    model = Stack()
+    with recorded(model) as states:
+        model(HIDDEN)
+        model.layers[0](HIDDEN)
+    assert [state.tolist() for state in states] == [[[-6.0, 8.0]], [[-6.0, 8.0]]]
+
+
 @pytest.mark.parametrize("as_tuple", [False, True])
 def test_only_positions_above_the_threshold_are_steered(as_tuple: bool) -> None:
     model = Stack(as_tuple)

@@ -133,7 +133,7 @@ def test_offline_is_said(client: httpx.Client, tmp_path: Path) -> None:
         closed.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{closed.getsockname()[1]}"
     with pytest.raises(
-        UnpriorError, match=rf"{address} cannot be reached .*may be offline.*--data-dir or UNPRIOR_DATA"
+        UnpriorError, match=rf"{address} cannot be reached .*may be offline.*--data-dir\) or UNPRIOR_DATA"
     ):
         fetch(client, RemoteFile("a", f"http://{address}/a"), tmp_path)
 

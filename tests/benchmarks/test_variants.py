@@ -148,6 +148,6 @@ def test_the_microworld_goes_the_same_way(drawn_world: Path) -> None:
     assert load_benchmark("microworld", drawn_world, 3, variant="standard") == microworld(drawn_world, 3)
     assert load_benchmark("microworld", drawn_world, 3, variant="order-3210").name == "microworld-3-order-3210"
     with pytest.raises(
-        UnpriorError, match="--variant odd: microworld has no such variant; choose from standard, forms"
+        UnpriorError, match=r"--variant odd\): microworld has no such variant; choose from standard, forms"
     ):
         load_benchmark("microworld", drawn_world, variant="odd")

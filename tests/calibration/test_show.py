@@ -26,9 +26,9 @@ def test_a_calibrator_shows_parameters_settings_and_outcome(fitted: SelectivePri
     version = "uncertainty-aware" if fitted.uncertainty else "standard"
     assert f"SPC ({version}, ε = 0.10), fitted on 280 rows of synthetic: {fitted.selection_.feasible} of" in shown
     assert "at most 10 points of commonsense accuracy" in shown
-    assert ("max_distance" in shown) == fitted.uncertainty
+    assert ("max distance" in shown) == fitted.uncertainty
     assert fitted.settings_ is not None
-    assert f"{fitted.settings_.min_margin:g}" in shown
+    assert f">{fitted.settings_.min_margin:.4g}</td>" in shown
     assert "<td>MC</td>" in shown
     change = fitted.selection_.changes[0]
     assert f"{change.cf_net:+d} of {change.cf_total}" in shown

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyarrow import parquet
@@ -16,6 +17,7 @@ import tiny_models
 from hand_questions import write_benchmark
 from unprior.baselines import run as run_module
 from unprior.baselines.controls import CONTROLS
+from unprior.baselines.mfcd import MFCD
 from unprior.baselines.revis.data import microworld_data
 from unprior.cli import main
 
@@ -52,6 +54,7 @@ def test_all_methods_stand_beside_spc(compared: tuple[Path, str]) -> None:
     assert (out / "scores.parquet").exists()
 
 
+@pytest.mark.usefixtures("_few_studies")
 def test_a_further_method_joins_those_before_it(run: Callable, small_world: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ("--benchmark", small_world, "--out", out, "--cost-examples", 1, "--json")
@@ -136,7 +139,8 @@ def test_pairs_without_splits_are_compared_without_spc(run: Callable, tmp_path: 
     assert {"delta_cf", "delta_cs"} <= set(records[0])
 
 
-def test_a_picture_that_cannot_be_read_does_not_stop_the_comparison(run: Callable, tmp_path: Path, model: Path) -> None:
+@pytest.mark.usefixtures("_few_studies")
+def test_an_image_that_cannot_be_read_does_not_stop_the_comparison(run: Callable, tmp_path: Path, model: Path) -> None:
     questions = write_benchmark(tmp_path, pairs=5, development=2)
     (tmp_path / "3-cf.png").write_bytes(b"")
     (tmp_path / "4-cs.png").unlink()
@@ -219,6 +223,51 @@ def test_a_model_that_cannot_be_edited_is_refused_by_name(run: Callable, tmp_pat
     told = run("baseline", "all", *common)
     assert told.code == 0
     assert "pai is left out" in told.err
+
+
+def test_a_method_that_fails_its_dry_run_is_left_out(
+    run: Callable, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = write_benchmark(tmp_path, pairs=5, development=3)
+
+    def failing(*_: object) -> None:
+        raise RuntimeError("a kernel is missing\nand much more")
+
+    monkeypatch.setattr(MFCD, "combine", failing)
+    common = ("--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--cost-examples", 1)
+    run("baseline", "mfcd", "nolan", *common).refused("MFCD cannot run on llava: a kernel is missing")
+    assert not (tmp_path / "out" / "baselines.parquet").exists()
+    for command in (("baseline", "all"), ("run", "--baselines", "all")):
+        told = run(*command, *common)
+        assert told.code == 0
+        assert "mfcd is left out: MFCD cannot run on llava: a kernel is missing\n" in told.err
+        assert "VCD" in told.out
+        assert "MFCD" not in told.out
+
+
+def test_a_method_that_fails_in_the_middle_is_left_out(
+    run: Callable, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = write_benchmark(tmp_path, pairs=5, development=3)
+    work = run_module.decode_observed
+
+    def failing(engine: Any, method: Any, asked: Any) -> Any:
+        if method.name == "mfcd" and any(question.name == "4-cf-mc" for question in asked):
+            raise RuntimeError("this one is too large")
+        return work(engine, method, asked)
+
+    monkeypatch.setattr(run_module, "decode_observed", failing)
+    common = ("--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--cost-examples", 1)
+    for command in (("baseline", "all"), ("run", "--baselines", "all")):
+        told = run(*command, *common)
+        assert told.code == 0
+        assert "mfcd is left out: 1 of its answers are missing" in told.err
+        assert "4-cf-mc, mfcd: RuntimeError: this one is too large" in " ".join(told.err.split())
+        assert "NoLan" in told.out
+    monkeypatch.undo()
+    told = run("baseline", "all", *common)
+    assert told.code == 0
+    assert "MFCD" in told.out
 
 
 def test_an_unknown_method_is_refused_before_anything_is_done(run: Callable, tmp_path: Path) -> None:

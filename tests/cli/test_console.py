@@ -3,16 +3,15 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.text import Text
 
-from unprior import UnpriorError, errors
+from unprior import errors
 from unprior.benchmarks.download import Fetched
 from unprior.cli import console
-from unprior.cli.console import PlainConsole, print_json, refuse_overwriting, showing_warnings, warn
+from unprior.cli.console import PlainConsole, print_json, showing_warnings, warn
 from unprior.cli.data_display import download_progress
 from unprior.cli.progress import reporting
 from unprior.progress import Progress
@@ -115,22 +114,14 @@ def test_a_spinner_and_a_bar_show_markup_as_text(
         assert escape not in written
 
 
-def test_an_input_is_recognised_under_another_name(tmp_path: Path) -> None:
-    source = tmp_path / "scores.jsonl"
-    source.touch()
-    (tmp_path / "link.jsonl").symlink_to(source)
-    for name in ("scores.jsonl", "link.jsonl", "../" + tmp_path.name + "/scores.jsonl"):
-        with pytest.raises(UnpriorError, match="would overwrite its own input; choose another name"):
-            refuse_overwriting(tmp_path / name, tmp_path / "other.json", source)
-    refuse_overwriting(tmp_path / "new.jsonl", source)
-    refuse_overwriting(tmp_path / "new.jsonl", tmp_path / "missing.jsonl")
-
-
 @pytest.mark.parametrize(
     ("message", "told"),
     [
         ("Take all: split=None (command line: --split all).", "Take all: --split all."),
         ("f(a=1, b=2) (command line: --a 1), then x=['a b'] (command line: --x).", "--a 1, then --x."),
+        ("Take x='a b' (command line: --x a b), too.", "Take --x a b, too."),
+        (f"Or {errors.format_option('uncertainty', False)}", "Or --no-uncertainty"),
+        (f"Or {errors.format_option('base_urls', ['a', 'b'], flag='--base-url')}", "Or --base-url a --base-url b"),
         ("see the manual (command line: --help)", "see the manual (command line: --help)"),
         ("x=1 (command line: --x", "x=1 (command line: --x"),
         ("a) (command line: --x)", "a) (command line: --x)"),

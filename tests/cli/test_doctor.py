@@ -29,7 +29,7 @@ def test_a_sound_model_passes(run: Callable, monkeypatch: pytest.MonkeyPatch) ->
     result = run("doctor", "--device", "cpu")
     assert result.code == 0
     assert "Examination of embedded" in result.out
-    assert result.out.rstrip().endswith("10 ok")
+    assert result.out.rstrip().endswith("16 ok")
     assert "→" not in result.out
     assert max(len(line.rstrip()) for line in result.out.splitlines()) <= 80
 
@@ -45,7 +45,7 @@ def test_what_failed_has_a_remedy_below_and_ends_with_one(
     place = next(index for index, line in enumerate(lines) if line.startswith("image order"))
     assert "failed" in lines[place]
     assert any(line.startswith("→ Score with --batch-size 1") for line in lines[place : place + 4])
-    assert lines[-1] == "9 ok, 1 failed"
+    assert lines[-1] == "12 ok, 1 failed, 2 skipped"
 
 
 def test_json_holds_every_finding_and_the_same_exit_code(run: Callable, loads: Callable) -> None:
@@ -55,10 +55,21 @@ def test_json_holds_every_finding_and_the_same_exit_code(run: Callable, loads: C
     findings = {finding["name"]: finding for finding in result.json["findings"]}
     assert findings["image order"]["status"] == "failed"
     assert findings["scoring"]["remedy"] is None
-    assert len(findings) == 10
+    assert len(findings) == 15
 
 
-def test_a_picture_of_ones_own(run: Callable, tmp_path: Path) -> None:
+def test_a_folder_to_compare_with(run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    result = run("doctor", "--device", "cpu", "--against", str(FOLDER))
+    assert result.code == 0
+    lines = {line[:24].strip(): line[24:] for line in result.out.splitlines()}
+    for name in ("same prompts", "same scores", "image resizing"):
+        assert lines[name].split()[0] == "ok", name
+    assert max(len(line.rstrip()) for line in result.out.splitlines()) <= 80
+    run("doctor", "--against", str(tmp_path / "nowhere")).refused("cannot be loaded")
+
+
+def test_an_image_of_ones_own(run: Callable, tmp_path: Path) -> None:
     Image.radial_gradient("L").save(tmp_path / "mine.png")
     result = run("doctor", "--device", "cpu", "--image", "mine.png", "--question", "Is it round?", "--json")
     assert (result.code, result.json["failed"]) == (0, False)

@@ -36,9 +36,9 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def picture(tmp_path: Path) -> Path:
-    Image.radial_gradient("L").resize((40, 40)).save(tmp_path / "picture.png")
-    return tmp_path / "picture.png"
+def image_file(tmp_path: Path) -> Path:
+    Image.radial_gradient("L").resize((40, 40)).save(tmp_path / "image.png")
+    return tmp_path / "image.png"
 
 
 def change_weights(model: Path, lost: str, renamed: dict[str, str] | None = None) -> None:
@@ -47,22 +47,22 @@ def change_weights(model: Path, lost: str, renamed: dict[str, str] | None = None
     save_file(named, model / "model.safetensors", metadata={"format": "pt"})
 
 
-def test_a_model_without_all_its_weights_is_refused(run: Callable, model: Path, picture: Path) -> None:
+def test_a_model_without_all_its_weights_is_refused(run: Callable, model: Path, image_file: Path) -> None:
     change_weights(model, "language_model.model.norm.weight")
-    asked = run("ask", picture, "Is it red?", "--model", model, "--device", "cpu")
+    asked = run("ask", image_file, "Is it red?", "--model", model, "--device", "cpu")
     asked.refused("its files lack 1 tensor: model.language_model.norm.weight", "Download the model again")
 
 
-def test_code_from_the_hub_needs_a_commit(run: Callable, picture: Path) -> None:
+def test_code_from_the_hub_needs_a_commit(run: Callable, image_file: Path) -> None:
     for revision in ((), ("--revision", "main")):
-        asked = run("ask", picture, "Is it red?", "--model", "some/model", "--trust-remote-code", *revision)
+        asked = run("ask", image_file, "Is it red?", "--model", "some/model", "--trust-remote-code", *revision)
         asked.refused("--trust-remote-code", "--revision, all 40 digits")
 
 
-def test_a_server_runs_its_own_code(run: Callable, picture: Path) -> None:
+def test_a_server_runs_its_own_code(run: Callable, image_file: Path) -> None:
     server = ("--engine", "openai", "--base-url", "http://localhost:1", "--trust-remote-code")
-    asked = run("ask", picture, "Is it red?", "--model", "m", *server)
-    asked.refused("--trust-remote-code: --engine openai decides that itself")
+    asked = run("ask", image_file, "Is it red?", "--model", "m", *server)
+    asked.refused("--trust-remote-code: the engine openai decides that itself")
 
 
 def test_a_record_of_a_run_gives_no_leave_to_run_code(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_record_of_a_run_gives_no_leave_to_run_code(tmp_path: Path) -> None:
 
 
 def test_saying_yes_to_everything_runs_no_code(
-    run: Callable, model: Path, picture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable, model: Path, image_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mark = tmp_path / "it-ran"
     (model / "own.py").write_text(CODE.format(mark=str(mark)))
@@ -81,7 +81,7 @@ def test_saying_yes_to_everything_runs_no_code(
     names = {"AutoConfig": "own.OwnConfig", "AutoModelForImageTextToText": "own.OwnModel"}
     (model / "config.json").write_text(json.dumps(config | {"model_type": "llava_of_its_own", "auto_map": names}))
     change_weights(model, "", {"language_model.lm_head.weight": "lm_head.weight"})
-    asked = ["ask", str(picture), "Is it red?", "--model", str(model), "--device", "cpu"]
+    asked = ["ask", str(image_file), "Is it red?", "--model", str(model), "--device", "cpu"]
     refused = subprocess.run(
         [str(Path(sys.executable).parent / "unprior"), *asked],
         input="y\n" * 9, capture_output=True, text=True, check=False, env={**os.environ, "HF_HOME": str(tmp_path)},

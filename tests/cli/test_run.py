@@ -58,6 +58,7 @@ def test_running_again_computes_nothing(run: Callable, default_run: Path, finish
     assert {name: (finished / name).read_bytes().replace(*places) for name in FILES} == before
 
 
+@pytest.mark.usefixtures("_few_studies")
 def test_other_settings_use_the_same_scores(run: Callable, finished: Path) -> None:
     record = run("run", "--out", finished, "--epsilon-cs", "0.1", "--uncertainty", "--json").json
     assert record["calibrator"]["epsilon_cs"] == 0.1
@@ -68,6 +69,7 @@ def test_another_world_needs_another_folder(run: Callable, finished: Path) -> No
     run("run", "--out", finished, "--seed", "5").refused("holds the images of seed 0")
 
 
+@pytest.mark.usefixtures("_few_studies")
 def test_any_model_and_any_benchmark(run: Callable, model: Path, default_run: Path, tmp_path: Path) -> None:
     """A small random model on a file with a few pairs of the microworld."""
     questions = []
@@ -109,6 +111,7 @@ def test_a_benchmark_that_cannot_be_judged(
     run("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out").refused(fragment)
 
 
+@pytest.mark.usefixtures("_few_studies")
 def test_a_variant_goes_all_the_way(run: Callable, model: Path, tmp_path: Path) -> None:
     rows = []
     for number in range(6):
@@ -142,7 +145,8 @@ def test_a_file_cannot_be_the_folder(run: Callable, tmp_path: Path) -> None:
     run("data", "get", "microworld", "--out", tmp_path / "file").refused("cannot be")
 
 
-def test_a_damaged_picture_is_drawn_again(run: Callable, finished: Path) -> None:
+@pytest.mark.usefixtures("_few_studies")
+def test_a_damaged_image_is_drawn_again(run: Callable, finished: Path) -> None:
     image = finished / "images" / "Color" / "Pair_201" / "counterfactual.png"
     before = image.read_bytes()
     image.write_bytes(b"junk")
@@ -150,6 +154,7 @@ def test_a_damaged_picture_is_drawn_again(run: Callable, finished: Path) -> None
     assert image.read_bytes() == before
 
 
+@pytest.mark.usefixtures("_few_studies")
 def test_a_damaged_note_of_the_seed_is_mended(run: Callable, finished: Path) -> None:
     note = finished / "images" / "seed"
     for content in (b"", b"\xff\xfe"):
@@ -158,7 +163,8 @@ def test_a_damaged_note_of_the_seed_is_mended(run: Callable, finished: Path) -> 
         assert note.read_text() == "0\n"
 
 
-def test_a_picture_that_cannot_be_scored_is_told(run: Callable, model: Path, default_run: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("_few_studies")
+def test_an_image_that_cannot_be_scored_is_told(run: Callable, model: Path, default_run: Path, tmp_path: Path) -> None:
     rows = [
         {"image": str(default_run / "images" / "Body_Parts" / f"Pair_{number}" / f"{name}.png"), "question": "Usual?",
          "pair": number, "side": side, "split": "dev" if number < 4 else "test", "answer": answer}

@@ -136,17 +136,26 @@ def test_the_number_of_gpus_reaches_vllm_and_the_record(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--engine", "openai"), "--engine openai and --base-url go together"),
-        (("--base-url", "http://localhost:1"), "--engine openai and --base-url go together"),
+        (
+            ("--engine", "openai"),
+            "--engine openai goes with the address of a server, e.g. --base-url",
+        ),
+        (
+            ("--base-url", "http://localhost:1"),
+            "--engine openai goes with the address of a server, e.g. --base-url",
+        ),
         (("--engine", "other"), "choose one of transformers, vllm, openai"),
-        (("--engine", "openai", "--base-url", "http://localhost:1", "--dtype", "float16"), "--dtype: --engine openai"),
-        (("--engine", "vllm", "--device", "cpu"), "--device: --engine vllm decides that itself"),
-        (("--tensor-parallel", "2"), "--tensor-parallel 2 goes with --engine vllm"),
+        (
+            ("--engine", "openai", "--base-url", "http://localhost:1", "--dtype", "float16"),
+            "--dtype float16: the engine",
+        ),
+        (("--engine", "vllm", "--device", "cpu"), "--device cpu: the engine vllm decides that itself"),
+        (("--tensor-parallel", "2"), "--tensor-parallel 2 goes with the engine vllm"),
         (
             ("--engine", "openai", "--base-url", "http://localhost:1", "--tensor-parallel", "2"),
             "vllm serve --tensor-parallel-size 2",
         ),
-        (("--engine", "vllm", "--baselines", "vcd"), "only --engine transformers permits"),
+        (("--engine", "vllm", "--baselines", "vcd"), "only the engine transformers permits"),
     ],
 )
 def test_what_does_not_fit_is_refused_at_once(run: Callable, options: tuple[str, ...], message: str) -> None:

@@ -14,9 +14,10 @@ from pyarrow import parquet
 import tiny_models
 import unprior
 from hand_questions import write_benchmark
-from unprior import Progress, UnpriorError, read_scores, synthesize
+from unprior import Progress, ScoreTable, UnpriorError, read_scores, synthesize
 from unprior.runs.config import RunConfig
-from unprior.studies.inputs import NEEDS
+from unprior.scores.provenance import Provenance
+from unprior.studies.inputs import NEEDS, StudyInputs
 from unprior.studies.registry import STUDIES
 from unprior.studies.study import QUESTIONS
 
@@ -89,6 +90,52 @@ def test_mistakes_are_named(run: Callable, scored: Path, tmp_path: Path) -> None
     if lacking:
         run("study", lacking[0], "--run", scored, "--prepare").refused("does not say which model")
         assert run("study", lacking[0], "--run", scored).code == 1
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
+    run: Callable, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_work(*_: object, **__: object) -> None:
+        raise AssertionError("this was computed for nothing")
+
+    monkeypatch.setattr("unprior.runs.study.run_studies", no_work)
+    monkeypatch.setattr("unprior.engines.load.load_engine", no_work)
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "file", tmp_path / "file" / "deep"):
+        refused = f"{out}: cannot be written", "choose another path"
+        run("study", "all", "--run", scored, "--out", out).refused(*refused)
+        model = ("--model", tmp_path / "no-model", "--out", out)
+        benchmark = ("--benchmark", write_benchmark(tmp_path))
+        run("run", *model, *benchmark).refused(*refused)
+        run("run", "--model", "a", *model, *benchmark).refused(*refused)
+        run("score", *model, *benchmark).refused(*refused)
+        run("baseline", "nolan", *model, *benchmark).refused(*refused)
+    run("reproduce", tmp_path / "none", "--out", tmp_path / "file" / "cells.csv").refused(
+        "cells.csv: cannot be written"
+    )
+
+
+@pytest.mark.parametrize("place", ["variants/forms.parquet", "external/pope/scores.parquet"])
+def test_scores_of_another_model_are_left_aside(run: Callable, scored: Path, place: str) -> None:
+    (scored / place).parent.mkdir(parents=True)
+    synthesize(seed=3).write(scored / place)
+    assert "left aside" not in run("study", "main-comparison", "--run", scored).err
+    synthesize(seed=3).with_columns(model="other").write(scored / place)
+    told = run("study", "main-comparison", "--run", scored)
+    assert told.code == 0
+    assert f"left aside: {scored / place}: not of the model of the run: model synthetic, here other" in told.err
+    assert StudyInputs.from_run(scored).variants == StudyInputs.from_run(scored).external == {}
+
+
+def test_a_model_that_was_moved_is_still_the_same(scored: Path) -> None:
+    def made(name: str, weights: str) -> ScoreTable:
+        rows = synthesize(seed=3).with_columns(model=name).arrow.to_pylist()
+        return ScoreTable.from_rows(rows, provenance=(Provenance(model=name, weights=weights),))
+
+    made("here", "w").write(scored / "scores.parquet")
+    for weights, found in (("w", ["forms"]), ("v", [])):
+        made("there", weights).write(scored / "variants" / "forms.parquet")
+        assert list(StudyInputs.from_run(scored).variants) == found
 
 
 def test_a_broken_file_is_left_aside(run: Callable, scored: Path) -> None:

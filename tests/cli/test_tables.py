@@ -123,7 +123,7 @@ def test_every_skipped_row_is_listed(run: Callable) -> None:
     [
         (["nothing.jsonl", "--out", "b.jsonl"], "nothing.jsonl: no such file"),
         ([".", "--out", "b.jsonl"], "this is a folder"),
-        (["a.jsonl", "--out", "a.jsonl"], "--out a.jsonl would overwrite its own input"),
+        (["a.jsonl", "--out", "a.jsonl"], "a.jsonl: this would overwrite its own input"),
         (["a.jsonl", "a.jsonl", "--out", "./a.jsonl"], "would overwrite its own input"),
         (["a.jsonl", "--out", "b.txt"], "cannot tell the format"),
         (["a.jsonl", "--out", "a.jsonl/b.jsonl"], "cannot be written"),

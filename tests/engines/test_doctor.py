@@ -35,8 +35,11 @@ from unprior.engines.doctor.trial import Trial
 from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Engine, Query, QueryFailure
 from unprior.engines.transformers.engine import TransformersEngine
+from unprior.engines.transformers.levels import LEVELS
+from unprior.engines.transformers.self_test import Trial as SelfTestTrial
 from unprior.prompts import PromptLayout
 
+IMAGES = ("image dropped", "image swapped", "image order")
 EQUALITIES = ("prefix reuse", "text-only after image", "batch invariance")
 
 
@@ -55,7 +58,9 @@ def random(model_folder: Callable[[str], Path]) -> TransformersEngine:
 
 def probed(engine: Engine, name: str) -> Finding:
     """One probe alone."""
-    return next(probe for probe in PROBES if probe.name == name)(Trial.from_engine(engine))
+    found = next(probe for probe in PROBES if probe.name == name)(Trial.from_engine(engine))
+    assert found is not None
+    return found
 
 
 def statuses(examination: Examination) -> dict[str, str]:
@@ -80,7 +85,16 @@ def test_every_architecture_passes_what_weights_do_not_decide(engine: Transforme
     found = statuses(examine(engine))
     engine.max_new_tokens = before
     assert "failed" not in found.values()
-    for name in ("exact scores", "tokenisation", *EQUALITIES, "image order", "versions"):
+    for name in (
+        "exact scores",
+        "rounding",
+        "tokenisation",
+        "chat template",
+        "thinking",
+        *EQUALITIES,
+        *IMAGES,
+        "versions",
+    ):
         assert found[name] == "ok", name
     assert found["candidate mass"] == "warning"  # random weights do not answer
 
@@ -97,21 +111,20 @@ def test_the_protocol_alone_is_enough(random: TransformersEngine) -> None:
 @pytest.mark.parametrize("kind", CAUGHT_BY, ids=lambda kind: kind.__name__)
 def test_a_fault_is_caught_by_its_probe_and_no_other(kind: type[Wrapped], random: TransformersEngine) -> None:
     examination = examine(kind(random))
-    assert failed(examination) == [CAUGHT_BY[kind]]
-    assert examination.finding(CAUGHT_BY[kind]).remedy
+    assert failed(examination) == CAUGHT_BY[kind]
+    assert all(examination.finding(name).remedy for name in CAUGHT_BY[kind])
 
 
 @pytest.mark.parametrize("kind", [MeanOfTokens, Renormalised, RemembersImage, MixesUpImages, Blind])
 def test_scores_of_a_trained_model_show_it_too(kind: type[Wrapped], embedded: TransformersEngine) -> None:
-    assert failed(examine(kind(embedded))) == [CAUGHT_BY[kind]]
+    assert failed(examine(kind(embedded))) == CAUGHT_BY[kind]
 
 
 def test_a_dead_engine_is_asked_once_and_its_message_shown(random: TransformersEngine) -> None:
     examination = examine(RaisesAlways(random))
     assert examination.finding("scoring").detail == "ConnectionError: nobody listens on port 8000"
-    assert {status for name, status in statuses(examination).items() if name not in ("scoring", "versions")} == {
-        "skipped"
-    }
+    others = {status for name, status in statuses(examination).items() if name not in ("scoring", "versions")}
+    assert others == {"skipped"}
 
 
 def test_failed_queries_and_missing_results_are_findings(random: TransformersEngine) -> None:
@@ -170,7 +183,6 @@ def test_a_served_model_passes_every_probe(embedded: TransformersEngine) -> None
     assert set(statuses(examination).values()) == {"ok"}
     assert examination.finding("tokenisation").detail == "␣A, ␣B, ␣C, ␣D, ␣yes, ␣no"
     assert "in full" in examination.finding("prefix reuse").detail
-    assert "before the text" in examination.finding("image order").detail
     told = examination.finding("versions").detail
     assert "vllm 0.32.0, loaded from folder/tiny, longest prompt 512; fingerprint" in told
 
@@ -234,7 +246,7 @@ def test_a_server_whose_template_puts_the_text_first_is_caught(embedded: Transfo
             return image, text if image is None else text.replace("<image>", "").replace("\nASS", "<image>\nASS")
 
     with served(embedded, TextFirst(embedded)) as engine:
-        found = probed(engine, "image order")
+        found = probed(engine, "chat template")
     assert (found.status, found.detail) == ("failed", "the chat template renders the text before the image")
 
 
@@ -245,7 +257,7 @@ def test_a_server_whose_template_adds_a_header_without_an_image_is_caught(embedd
             return image, text if image is not None else "Today is 26 Jul 2024.\n" + text
 
     with served(embedded, Headed(embedded)) as engine:
-        found = probed(engine, "image order")
+        found = probed(engine, "chat template")
     assert found.status == "failed"
     assert "where it writes 'Today is 26 Jul 2024." in found.detail
 
@@ -259,14 +271,23 @@ def test_the_remedy_is_one_that_the_engine_knows(random: TransformersEngine, eng
     assert remedy in str(probed(wrapped, "batch invariance").remedy)
 
 
-def test_unshared_prefixes_are_a_warning(model_folder: Callable[[str], Path]) -> None:
+def test_what_the_engine_found_out_at_load_is_told(
+    llava: TransformersEngine, model_folder: Callable[[str], Path]
+) -> None:
+    found = probed(llava, "self-test")
+    assert found.status == "ok"
+    assert found.detail.startswith("shared in batches: ")
+    assert found.detail.endswith("nats from generate(); " + llava.level.about)
     engine = TransformersEngine(model_folder("llava"), device="cpu", self_test=False)
-    engine.shares_prefix = False
-    found = probed(engine, "prefix reuse")
+    assert probed(engine, "self-test").detail == f"was not run; {LEVELS[0].about}"
+    engine.level = LEVELS[-1]
+    engine.self_test.trials = [SelfTestTrial(LEVELS[0], 0.2), SelfTestTrial(LEVELS[-1], 1e-6)]
+    found = probed(engine, "self-test")
     assert (found.status, found.detail) == (
         "warning",
-        "fails its self-test, so prompts are read whole: right but slower",
+        f"shared in batches: 0.2 nats; plain full passes: 1e-06 nats from generate(); {LEVELS[-1].about}",
     )
+    assert "slower" in str(found.remedy)
 
 
 def test_a_shortcut_that_differs_from_full_passes_is_caught(model_folder: Callable[[str], Path]) -> None:
@@ -281,19 +302,19 @@ def test_a_shortcut_that_differs_from_full_passes_is_caught(model_folder: Callab
 
     engine = WrongFromTheStart(model_folder("llava"), device="cpu", self_test=False)
     engine.max_new_tokens = 3
-    assert failed(examine(engine)) == ["prefix reuse", "text-only after image"]
+    assert failed(examine(engine)) == ["text-only after image", "prefix reuse"]
 
 
 def test_a_template_that_puts_the_text_first_is_caught(model_folder: Callable[[str], Path]) -> None:
     engine = TransformersEngine(model_folder("qwen3_vl"), device="cpu", self_test=False)
     engine.max_new_tokens = 3
-    template = engine.encoder.processor.chat_template
-    engine.encoder.processor.chat_template = template.replace(
+    template = engine.encoder.template
+    template._source = template._source.replace(
         "for item in message['content'] -", "for item in message['content'] | reverse -"
     )
     examination = examine(engine)
-    assert failed(examination) == ["image order"]
-    assert examination.finding("image order").detail == "the chat template renders the text before the image"
+    assert failed(examination) == ["chat template"]
+    assert examination.finding("chat template").detail == "the chat template renders the text before the image"
 
 
 def test_uneven_and_unknown_candidates_are_told(
@@ -336,6 +357,12 @@ def test_old_versions_are_named(random: TransformersEngine) -> None:
         assert probed(engine, "versions").status == "warning"
 
 
+def test_precision_and_image_backend_are_shown(random: TransformersEngine) -> None:
+    known = Wrapped(random)
+    known.identity = {"engine": "vllm", "dtype": "torch.float32", "image_backend": "pil"}
+    assert "precision float32, images by pil" in probed(known, "versions").detail
+
+
 def test_the_users_image_and_question_are_asked(random: TransformersEngine) -> None:
     asked: list[Query] = []
 
@@ -355,7 +382,7 @@ def test_the_users_image_and_question_are_asked(random: TransformersEngine) -> N
 def test_the_record_is_plain_json(random: TransformersEngine) -> None:
     steps: list[tuple[int, int]] = []
     record = examine(RaisesAlways(random), report=lambda done, count: steps.append((done, count))).record()
-    assert steps == [(place, 10) for place in range(10)]
+    assert steps == [(place, len(PROBES)) for place in range(len(PROBES))]
     assert json.loads(json.dumps(record)) == record
     assert (record["failed"], record["findings"][0]["status"]) == (True, "failed")
     assert set(record["findings"][0]) == {"name", "status", "detail", "remedy"}

@@ -48,7 +48,7 @@ def test_threads_of_large_models_and_those_one_has_set_oneself(
 
 
 def test_what_does_not_fit_together_is_refused_before_loading() -> None:
-    with pytest.raises(UnpriorError, match="--engine openai and --base-url go together"):
+    with pytest.raises(UnpriorError, match=r"engine='openai' \(command line: .*\) goes with the address of a server"):
         load_engine("m", engine="openai")
-    with pytest.raises(UnpriorError, match="--device: --engine vllm decides that itself"):
+    with pytest.raises(UnpriorError, match=r"device='cpu' \(command line: .*\): the engine vllm decides that"):
         load_engine("m", engine="vllm", device="cpu")

@@ -18,6 +18,12 @@ def test_labels_of_a_crowd_cover_nothing() -> None:
             assert abs(x - other[0]) >= 4.9 * len(texts[index]) / 2 or abs(y - other[1]) >= 4.5
 
 
+def test_labels_on_one_line_do_not_read_as_one() -> None:
+    points = [(50.0, 50.0), (64.0, 50.0)]
+    (one, up), (other, height) = place_labels(points, ["16", "2"], 200.0, 200.0)
+    assert abs(points[0][0] + one - points[1][0] - other) >= 4.9 * 1.5 + 4 or abs(up - height) >= 9.0
+
+
 def test_a_label_does_not_leave_the_axes() -> None:
     ((across, up),) = place_labels([(2.0, 100.0)], ["10, 11"], 200.0, 195.0)
     assert 2.0 + across >= 4.9 * 6 / 2

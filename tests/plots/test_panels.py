@@ -67,10 +67,58 @@ def test_models_stand_in_columns_under_their_names() -> None:
     }
     figure = by_model(panels, DARK)
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["one\nMC", "org/model-model-model-\nmodel-model-model-model-\nmodel-model-\nMC", "QA", "QA"]
+    assert titles == ["one\nMC", "org/model-model-\nmode…-model-model-model-\nMC", "QA", "QA"]
     assert {axes.get_title() for axes in figure.axes} == {""}
-    assert tuple(figure.get_size_inches()) == (6.0, 4.0)
+    assert tuple(figure.get_size_inches()) == (6.0, 4.0 + 2 * 0.19), "names of models take no room of the panels"
     assert [rows_of(axes) for axes in figure.axes] == [["SPC"], [], ["SPC"], []]
+
+
+def test_more_than_two_models_stand_below() -> None:
+    figure = by_model({name: Panels((drawn(1.0), drawn(2.0)), 3, 2) for name in "abc"})
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["a", "b", "", "", "c", ""]
+    assert tuple(figure.get_size_inches()) == (6.0, 8.0)
+    assert [rows_of(axes) for axes in figure.axes] == [["SPC"], [], ["SPC"], [], ["SPC"], ["SPC"]]
+
+
+def test_different_legends_take_no_room_of_the_panels_and_stand_once_a_model() -> None:
+    names = [[f"{model} {number}" for number in range(20)] for model in "ab"]
+    models = {each[0]: Panels((drawn(1.0, each), drawn(1.0, each)), 3, 2) for each in names}
+    figure = by_model(models)
+    assert [axes.get_legend() is not None for axes in figure.axes] == [False, False, True, True]
+    figure.draw_without_rendering()
+    assert min(axes.get_window_extent().height for axes in figure.axes) > 0.9 * figure.dpi
+
+
+def test_a_narrow_figure_has_its_panels_under_each_other() -> None:
+    row = "A rather long name with ε = 0.04/and more"
+    panels = Panels((drawn(1.0, row=row), drawn(2.0, row=row)), 5, 2, same_scale=True)
+    figure = panels.figure(narrow=True)
+    assert [rows_of(axes) for axes in figure.axes] == [["A rather long name\nwith ε = 0.04/and\nmore"]] * 2
+    assert [axes.get_xlim() for axes in figure.axes] == [(0.0, 2.0)] * 2
+    width, height = figure.get_size_inches()
+    assert width == 3.8
+    assert height > 4.0, "names of several lines need more room"
+    assert len(figure.legends) == 1
+
+
+def test_a_narrow_legend_keeps_below_a_label_of_two_lines() -> None:
+    def panel(name: str) -> Draw:
+        def draw(axes: Axes, style: FigureStyle) -> None:
+            for side in ("counterfactual", "commonsense"):
+                axes.plot([0, 1], label=f"{side} images ({name})")
+            axes.set_xlabel("strength λ, SPC (uncertainty-aware, ε = 0.04)")
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+
+        return draw
+
+    figure = Panels((panel("MC"), panel("QA")), 5.4, 3.1).figure(narrow=True)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        assert legend is not None
+        box = legend.get_window_extent()
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert box.y1 <= axes.xaxis.label.get_window_extent().y0 + 1
 
 
 def test_given_axes_are_drawn_on() -> None:

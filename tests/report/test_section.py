@@ -30,19 +30,22 @@ def test_every_section_has_words_figures_tables_and_numbers(finished: RunResult)
         assert all(sentence.endswith(".") for sentence in sentences)
         assert section.lacks is None or section.study.wants  # what only adds to a result may be absent
         assert section.figure is not None
-        assert section.figure.light != section.figure.dark
-        assert content(section.figure.light).startswith(b"<svg")
+        for drawing in (section.figure.wide, section.figure.narrow):
+            assert drawing.light != drawing.dark
+            assert content(drawing.light).startswith(b"<svg")
         assert section.numbers is not None
         assert len(section.numbers.rows) == len(finished.study(section.study.name).records())
         assert section.terms
 
 
-def test_without_files_the_page_holds_numbers_and_latex(finished: RunResult) -> None:
+def test_without_files_the_page_holds_numbers_latex_and_figure(finished: RunResult) -> None:
     section = make_section(next(each for each in finished.studies if each.study.name == "frontier"), files=False)
-    assert [link.file for link in section.links] == ["frontier.csv", "frontier.tex"]
-    csv, tex = (content(link.target).decode() for link in section.links)
-    assert csv == as_csv(finished.study("frontier").records())
-    assert tex.startswith(r"\begin{table}")
+    assert [link.file for link in section.links] == ["frontier.csv", "frontier.tex", "frontier.pdf"]
+    csv, tex, pdf = (content(link.target) for link in section.links)
+    assert csv.decode() == as_csv(finished.study("frontier").records())
+    assert tex.startswith(rb"\begin{table}")
+    assert rb"{frontier.pdf}" in tex, "LaTeX shows the figure that can be saved beside it"
+    assert pdf.startswith(b"%PDF-")
 
 
 @pytest.mark.parametrize(("name", "drawn"), [("components", True), ("settings", False)])

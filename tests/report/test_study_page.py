@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser
@@ -18,8 +19,10 @@ import unprior
 from browser_page import opened
 from small_tables import few_pairs
 from study_inputs import every_input
-from unprior import synthesize
+from unprior import ScoreTable, synthesize
+from unprior._text import CONTROLS
 from unprior.report.study_page import write_study, write_study_page
+from unprior.runs.study import StudyResults
 from unprior.studies.finished import FinishedStudy, run_studies
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.registry import STUDIES, choose_studies
@@ -121,6 +124,62 @@ def test_the_summary_comes_first(browser: Browser, finished: list[FinishedStudy]
         assert "float32" in footer
         contents = page.locator("nav.contents a").all_inner_texts()
         assert all(each.study.title in contents for each in finished)
+
+
+def test_what_is_missing_is_said_once_with_the_studies_it_completes(browser: Browser, tmp_path: Path) -> None:
+    runs = [StudyInputs(synthesize(seed=seed), folder=Path("runs", name)) for seed, name in ((0, "a"), (1, "my b"))]
+    chosen = choose_studies(["cost", "prior-agreement", "alternative-priors", "revis-direction"])
+    write_study_page(tmp_path / "index.html", "Missing", run_studies(chosen, runs))
+    with opened(browser, tmp_path / "index.html") as page:
+        items = page.locator(".missing li")
+        assert items.count() == 6, "three things of two runs"
+        commands = items.locator("code").all_inner_texts()
+        assert commands[:2] == [
+            "unprior study revis-direction --run runs/a --prepare",
+            "unprior study revis-direction --run 'runs/my b' --prepare",
+        ]
+        assert "unprior study alternative-priors prior-agreement --run runs/a --prepare" in commands
+        assert len(set(commands)) == 6
+        views = items.filter(has_text="white, black, mean").first
+        assert views.inner_text().endswith(
+            "makes it and completes Alternative estimates of the prior and Agreement of prior estimates."
+        )
+        assert views.locator("a").count() == 2
+        everything = "unprior study all --run runs/a --run 'runs/my b' --prepare"
+        assert page.locator("#summary .absent code").inner_text() == everything
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+def test_names_of_models_can_hold_anything(browser: Browser, tmp_path: Path, width: int) -> None:
+    """Control characters are shown as escapes; 120 letters stay whole in tables and are shortened in figures."""
+    names = ["a\x1b[31mb\x00c\nd\te", "org/" + "-".join(f"part{number}" for number in range(18)) + "_8B"]
+    shown = [r"a\x1b[31mb\x00c\nd\te", names[1]]
+    tables = [few_pairs(development=5, test=3), synthesize(seed=3)]
+    runs = [StudyInputs(named(table, name), resamples=50) for table, name in zip(tables, names, strict=True)]
+    done = run_studies(choose_studies(["main-comparison", "components", "significance"]), runs)
+    for each in done:
+        write_study(tmp_path, each)
+        with (tmp_path / f"{each.study.name}.csv").open(newline="") as stream:
+            assert {row["model"] for row in csv.DictReader(stream)} == set(shown)
+        assert not CONTROLS.search((tmp_path / f"{each.study.name}.tex").read_text())
+    for drawn in tmp_path.glob("*.svg"):
+        words = [text.text or "" for text in ElementTree.parse(drawn).iter() if text.tag.endswith("}text")]
+        assert shown[0] in words
+        assert any("…" in text for text in words)
+        assert max(map(len, words)) < 60
+    title, facts = StudyResults(tuple(runs), tuple(done)).title, {name: [("Engine", "vllm")] for name in shown}
+    write_study_page(tmp_path / "index.html", title, done, facts)
+    with opened(browser, tmp_path / "index.html", width=width) as page:
+        assert page.locator("h1").inner_text() == f"{shown[0]} and {shown[1]} on synthetic"
+        assert page.locator("#components tr.group").all_inner_texts() == shown
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+        column = page.locator("#significance td.long").first.bounding_box()
+        assert column is not None
+        assert column["width"] < width / 2
+
+
+def named(table: ScoreTable, model: str) -> ScoreTable:
+    return ScoreTable.from_rows([row | {"model": model} for row in table.arrow.to_pylist()])
 
 
 def test_every_link_leads_somewhere(browser: Browser, finished: list[FinishedStudy], folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from unprior import InvalidScoresError, ScoreTable, UnpriorError, synthesize
+from unprior import InvalidScoresError, ScoreTable, UnpriorError, UnpriorWarning, synthesize
 from unprior.reproduction import MODELS, find_scores, recognise_model, write_published
 from unprior.scores.published import published_from_row
 
@@ -172,6 +172,7 @@ def test_failed_rows_can_be_left_out(tmp_path: Path, table: ScoreTable) -> None:
         stream.write('{"status": "error"}\n')
     with pytest.raises(InvalidScoresError, match="status is 'error'"):
         find_scores(tmp_path)
-    found = find_scores(tmp_path, skip_invalid=True)[QWEN]
+    with pytest.warns(UnpriorWarning, match="left out 1 invalid rows"):
+        found = find_scores(tmp_path, skip_invalid=True)[QWEN]
     assert len(found.table) == 1200
     assert [(path.name, len(rows)) for path, rows in found.skipped.items()] == [("qwen3-vl-32b_qa_test.jsonl", 1)]

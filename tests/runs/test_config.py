@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from unprior.runs.score import plan_run
 def test_every_setting_has_one_name_and_a_text() -> None:
     assert {"model", "engine", "base_url", "benchmark", "epsilon_cs", "out"} <= set(OPTIONS)
     assert all(option.flag.help and option.written.startswith("--") for option in OPTIONS.values())
-    assert {option.group for option in OPTIONS.values()} == {"model", "engine", "benchmark", "method", "output"}
+    assert {option.group for option in OPTIONS.values()} == {*asdict(RunConfig())}
 
 
 def test_options_reach_their_place_and_the_file_brings_them_back(tmp_path: Path) -> None:
@@ -82,14 +83,14 @@ def test_a_folder_of_anything_else_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 0}, "--batch-size 0: give at least 1"),
-        ({"seed": 1000}, "--seed 1000: give at least 0 and at most 999"),
-        ({"epsilon_cs": float("nan")}, "--epsilon-cs nan: give at least 0 and at most 1"),
-        ({"epsilon_cs": -1}, "--epsilon-cs -1.0: give at least 0 and at most 1"),
-        ({"revis_strength": float("inf")}, "--revis-strength inf: give a finite number"),
+        ({"batch_size": 0}, r"\(command line: --batch-size 0\): give at least 1"),
+        ({"seed": 1000}, r"\(command line: --seed 1000\): give at least 0 and at most 999"),
+        ({"epsilon_cs": float("nan")}, r"\(command line: --epsilon-cs nan\): give at least 0 and at most 1"),
+        ({"epsilon_cs": -1}, r"\(command line: --epsilon-cs -1.0\): give at least 0 and at most 1"),
+        ({"revis_strength": float("inf")}, r"--revis-strength inf\): give a finite number"),
         ({"baselines": "vdc"}, r"no method 'vdc' \(did you mean vcd\?\)"),
-        ({"tensor_parallel": 2}, "--tensor-parallel 2 goes with --engine vllm"),
-        ({"engine": "vlm"}, r"--engine vlm: no such engine \(did you mean vllm\?\)"),
+        ({"tensor_parallel": 2}, r"\(command line: --tensor-parallel 2\) goes with the engine vllm"),
+        ({"engine": "vlm"}, r"--engine vlm\): no such engine \(did you mean vllm\?\)"),
     ],
 )
 def test_values_that_cannot_be(options: dict[str, object], message: str) -> None:
@@ -136,7 +137,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 def test_a_limit_in_a_file_is_checked(tmp_path: Path) -> None:
     (tmp_path / "wide.toml").write_text("[method]\nepsilon_cs = 3\n")
-    with pytest.raises(UnpriorError, match=r"--epsilon-cs 3\.0: give at least 0 and at most 1"):
+    with pytest.raises(UnpriorError, match=r"epsilon_cs=3\.0 \(command line: .*\): give at least 0 and at most 1"):
         plan_run(RunConfig.from_file(tmp_path / "wide.toml"))
 
 

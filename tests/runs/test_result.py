@@ -94,7 +94,7 @@ def test_a_loss_beyond_epsilon_is_told_first() -> None:
     result = RunResult.from_table(synthesize(seed=0), epsilon_cs=0.0)
     assert result.beyond_permitted_loss is not None
     assert result.notes[0] == result.beyond_permitted_loss
-    assert "more than ε = 0" in result.notes[0]
+    assert "more than ε = 0.00 permits" in result.notes[0]
 
 
 def test_the_embedded_model_is_no_useful_model() -> None:
@@ -102,6 +102,7 @@ def test_the_embedded_model_is_no_useful_model() -> None:
     assert any("petri dish" in note for note in RunResult.from_table(ScoreTable.from_rows(rows)).notes)
 
 
+@pytest.mark.usefixtures("_few_studies")
 def test_a_report_is_made_again_when_answers_of_other_methods_are_there(tmp_path: Path) -> None:
     table = few_pairs(development=5, test=3)
     told = "2 of 14 examples could not be scored. 3 answers of other methods are missing, so none is compared."

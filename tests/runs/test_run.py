@@ -17,7 +17,7 @@ from unprior.errors import FailedExamplesWarning, UnpriorWarning
 from unprior.progress import Progress
 from unprior.runs.config import RunConfig
 from unprior.runs.result import FILES
-from unprior.runs.run import finish_run, run, run_models
+from unprior.runs.run import configs_of_models, finish_run, run, run_models
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,7 @@ def caught() -> Iterator[pytest.WarningsRecorder]:
         yield recorded
 
 
+@pytest.mark.usefixtures("_few_studies")
 def test_a_run_from_python_does_what_the_command_does(
     model: str, questions: Path, tmp_path: Path, caught: pytest.WarningsRecorder, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,6 +56,7 @@ def test_a_run_from_python_does_what_the_command_does(
     assert set(FILES) <= {path.name for path in (tmp_path / "command").iterdir()}
 
 
+@pytest.mark.usefixtures("_few_studies")
 def test_failures_are_warned_about_and_kept(
     model: str, questions: Path, tmp_path: Path, caught: pytest.WarningsRecorder
 ) -> None:
@@ -66,30 +68,37 @@ def test_failures_are_warned_about_and_kept(
     assert any("could not be scored" in note for note in done.notes)
 
 
+@pytest.mark.usefixtures("_few_studies")
 def test_several_models_side_by_side(
-    model: str, questions: Path, tmp_path: Path, caught: pytest.WarningsRecorder, capsys: pytest.CaptureFixture[str]
+    model: str, questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, other = tmp_path / "out", str(tmp_path / "nowhere")
-    config = RunConfig.from_options(benchmark=questions, out=out, device="cpu")
-    finished = run_models([model, other, "embedded"], config)
-    assert [each.config.model.name for each in finished.runs] == [model, "embedded"]
-    assert "cannot be loaded" in finished.failures[other]
-    assert all(set(FILES) <= {path.name for path in each.config.output.folder.iterdir()} for each in finished.runs)
-    assert (finished.runs[1].config.output.folder, finished.page) == (out / "embedded", out / "index.html")
-    main_table = next(each.result for each in finished.studies if each.study.name == "main-comparison" and each.result)
-    headings = " ".join(str(section.heading) for section in main_table.table.sections)
-    assert model in headings
-    assert "embedded" in headings
+    second = str(tiny_models.build("llava", tmp_path / "second", seed=1))
     arguments = ["--benchmark", str(questions), "--out", str(out), "--device", "cpu"]
     with pytest.raises(SystemExit) as exited:
-        main(["run", "--model", model, "--model", "embedded", *arguments])
-    assert exited.value.code == 0
-    shown = capsys.readouterr().out
-    assert "Side by side:" in shown
-    assert "embedded" in shown
-    with pytest.raises(SystemExit) as exited:
-        main(["run", "--model", other, "--model", f"{other}-either", *arguments])
-    assert exited.value.code == 2
+        main(["run", "--model", model, "--model", other, "--model", second, *arguments])
+    assert exited.value.code == 1  # one of them is missing
+    shown = capsys.readouterr()
+    assert f"{other} is left out" in " ".join(shown.err.split())
+    assert "cannot be loaded" in " ".join(shown.err.split())
+    assert "Side by side:" in shown.out
+    for own in configs_of_models([model, second], RunConfig.from_options(out=out)):
+        assert set(FILES) <= {path.name for path in own.output.folder.iterdir()}
+    assert (out / "index.html").exists()
+    records = json.loads((out / "main-comparison.json").read_text())["records"]
+    assert {record["model"] for record in records} == {model, second}
+
+
+def test_several_models_of_which_none_can_be_run(
+    questions: Path, tmp_path: Path, caught: pytest.WarningsRecorder
+) -> None:
+    others = [str(tmp_path / "nowhere"), str(tmp_path / "neither")]
+    finished = run_models(others, RunConfig.from_options(benchmark=questions, out=tmp_path / "out", device="cpu"))
+    assert (finished.runs, finished.page) == ((), None)
+    assert all("cannot be loaded" in finished.failures[other] for other in others)
+    command = ["run", "--model", others[0], "--model", others[1], "--benchmark", str(questions)]
+    with pytest.raises(SystemExit, match="2"):
+        main([*command, "--out", str(tmp_path / "out")])
 
 
 def test_a_dry_run_computes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,7 +168,13 @@ def test_the_folder_of_another_model_is_left_alone(tmp_path: Path) -> None:
     assert RunConfig.read(tmp_path / "embedded").model.name == "other"
 
 
-def test_a_run_that_fails_leaves_the_record_of_an_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_fails_leaves_the_record_of_an_earlier_one(
+    model: str,
+    questions: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caught: pytest.WarningsRecorder,
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise UnpriorError("no scores today")
 
@@ -167,5 +182,5 @@ def test_a_run_that_fails_leaves_the_record_of_an_earlier_one(tmp_path: Path, mo
     RunConfig.from_options(out=tmp_path / "old", epsilon_cs=0.3).write()
     for folder, epsilon in (("old", 0.3), ("new", 0.2)):
         with pytest.raises(UnpriorError, match="no scores today"):
-            run(out=tmp_path / folder, epsilon_cs=0.2)
+            run(model=model, benchmark=questions, out=tmp_path / folder, epsilon_cs=0.2)
         assert RunConfig.read(tmp_path / folder).method.epsilon_cs == epsilon

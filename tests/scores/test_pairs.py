@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small_tables import Row, twelve_pairs
@@ -170,6 +170,7 @@ def test_unsound_pairs_can_be_left_out() -> None:
     assert faults(sound.arrow.to_pylist()) == []
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 3))
 def test_exactly_the_injured_pair_is_found(seed: int, injury: int) -> None:
     changed = rows()

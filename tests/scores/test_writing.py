@@ -94,7 +94,7 @@ def test_a_failed_write_leaves_the_old_jsonl_file(tmp_path: Path, error: BaseExc
     with pytest.raises(expected) as raised:
         write_records(path, pa.table({}), failing_rows(error))
     if isinstance(error, OSError):
-        assert str(raised.value) == f"{path}: cannot be written (No space left)"
+        assert str(raised.value) == f"{path}: cannot be written (No space left); choose another path"
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -113,7 +113,7 @@ def test_a_failed_write_leaves_the_old_parquet_file(
     monkeypatch.setattr("unprior.scores.files.pq.write_table", fail)
     with pytest.raises(UnpriorError) as raised:
         ScoreTable.from_rows(FULL).write(path)
-    assert str(raised.value) == f"{path}: cannot be written (No space left)"
+    assert str(raised.value) == f"{path}: cannot be written (No space left); choose another path"
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 

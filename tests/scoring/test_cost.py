@@ -137,7 +137,7 @@ def test_the_requests_of_a_run_are_predicted_exactly(llava: TransformersEngine, 
 def test_an_estimate_needs_a_server_with_exact_scores(llava: TransformersEngine, tmp_path: Path) -> None:
     write_benchmark(tmp_path)
     questions = read_questions(tmp_path / "hands.jsonl")
-    with pytest.raises(UnpriorError, match="use --engine openai"):
+    with pytest.raises(UnpriorError, match="use engine='openai'"):
         estimate(llava, questions)
     refused = pytest.raises(UnpriorError, match="an estimate needs a server that gives exact scores")
     with FaultyServer(ReplayedVllm(llava, named=False)) as server, refused:

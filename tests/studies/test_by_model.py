@@ -186,7 +186,7 @@ def test_a_study_that_fails_for_one_model_names_it() -> None:
             raise UnpriorError("nothing to count")
         return STUDIES["attraction"].run(given)
 
-    study = Study("counting", "rq1", "Counting", "How many?", "Counted.", run)
+    study = Study("counting", "Counting", "How many?", "Counted.", run)
     (finished,) = run_studies([study], [inputs(0), inputs(1)])
     assert finished.lacks == "synthetic (2): counting: nothing to count"
     (alone,) = run_studies([study], [inputs(1)])

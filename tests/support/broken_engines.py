@@ -115,7 +115,7 @@ class OtherAnswers(Wrapped):
 
 
 class StaleCache(Rescored):
-    """Pictures that were seen before give other scores."""
+    """Images that were seen before give other scores."""
 
     def __init__(self, engine: TransformersEngine) -> None:
         super().__init__(engine)
@@ -203,13 +203,36 @@ class FirstImageForAll(Wrapped):
 
 
 class Blind(Wrapped):
-    """Pictures do not reach the model."""
+    """Images do not reach the model."""
 
     def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores]:
         return super().score_batch([replace(query, image=None) for query in queries])
 
     def answer_batch(self, queries: Sequence[Query]) -> list[Answered]:
         return super().answer_batch([replace(query, image=None) for query in queries])
+
+
+class OneImageForAll(Wrapped):
+    """Every question is about the first image ever seen."""
+
+    first: Image.Image | None = None
+
+    def _shown(self, queries: Sequence[Query]) -> list[Query]:
+        self.first = self.first or next((query.image for query in queries if query.image is not None), None)
+        return [query if query.image is None else replace(query, image=self.first) for query in queries]
+
+    def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores]:
+        return super().score_batch(self._shown(queries))
+
+    def answer_batch(self, queries: Sequence[Query]) -> list[Answered]:
+        return super().answer_batch(self._shown(queries))
+
+
+class Rounded(Rescored):
+    """Three decimals, which no comparison of two scores notices."""
+
+    def change(self, scored: CandidateScores, query: Query, queries: Sequence[Query]) -> CandidateScores:
+        return replace(scored, scores=tuple(round(score, 3) for score in scored.scores))
 
 
 class RestlessFingerprint(Wrapped):
@@ -222,22 +245,24 @@ class RestlessFingerprint(Wrapped):
 
 
 CAUGHT_BY = {
-    RaisesAlways: "scoring",
-    Unnormalised: "exact scores",
-    Renormalised: "exact scores",
-    MeanOfTokens: "exact scores",
-    NotANumber: "exact scores",
-    OtherAnswers: "original answer",
-    StaleCache: "prefix reuse",
-    AnswersBesideDifferently: "prefix reuse",
-    RemembersImage: "text-only after image",
-    RefusesTextOnly: "text-only after image",
-    DependsOnBatch: "batch invariance",
-    DependsOnPlace: "batch invariance",
-    AnswersDependOnBatch: "batch invariance",
-    MixesUpImages: "image order",
-    FirstImageForAll: "image order",
-    Blind: "image order",
-    RestlessFingerprint: "versions",
+    RaisesAlways: ["scoring"],
+    Unnormalised: ["exact scores"],
+    Renormalised: ["exact scores"],
+    MeanOfTokens: ["exact scores"],
+    NotANumber: ["exact scores"],
+    OtherAnswers: ["original answer"],
+    StaleCache: ["prefix reuse"],
+    AnswersBesideDifferently: ["prefix reuse"],
+    RemembersImage: ["text-only after image"],
+    RefusesTextOnly: ["image dropped", "text-only after image"],
+    DependsOnBatch: ["batch invariance"],
+    DependsOnPlace: ["batch invariance"],
+    AnswersDependOnBatch: ["batch invariance"],
+    MixesUpImages: ["image order"],
+    OneImageForAll: ["image swapped"],
+    Rounded: ["rounding"],
+    FirstImageForAll: ["image order"],
+    Blind: ["image dropped"],
+    RestlessFingerprint: ["versions"],
 }
-"""The one probe that must fail."""
+"""The probes that must fail: one each, but where the fault is of two kinds."""

@@ -142,7 +142,7 @@ class ReplayedVllm:
             ids = torch.tensor([self._tokens(text, body)])
             inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         else:
-            inputs = self.engine.encoder.with_images([text], [image])
+            inputs = self.engine.encoder.inputs([text], [image])
         prompt: list[int] = inputs["input_ids"][0].tolist()
         if written:
             more = torch.tensor([written])

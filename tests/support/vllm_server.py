@@ -8,15 +8,22 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 VARIABLE = "UNPRIOR_VLLM_PYTHON"
+_CHAT = "/v1/chat/completions"
 _SECONDS_TO_START = 240
-_SETTINGS = {"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
+_SETTINGS = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    "TORCHDYNAMO_DISABLE": "1",  # small functions that vLLM compiles in any case, for half a minute
+}
 
 
 def vllm_python() -> str:
@@ -32,6 +39,24 @@ def vllm_variables() -> dict[str, str]:
     return os.environ | _SETTINGS
 
 
+class Forwarding(AbstractContextManager["Forwarding"]):
+    """Passes requests on to the real server, ``without`` some settings and with ``more``."""
+
+    def __init__(self, url: str, *, without: tuple[str, ...] = (), **more: Any) -> None:
+        self.client, self.without, self.more = httpx.Client(base_url=url, timeout=60), without, more
+
+    def __call__(self, path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
+        if body is None:
+            answer = self.client.get(path)
+        else:
+            kept = {name: value for name, value in body.items() if name not in self.without}
+            answer = self.client.post(path, json=kept | (self.more if path == _CHAT else {}))
+        return answer.status_code, answer.json()
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
+
 @contextmanager
 def running_vllm(model: Path, name: str, log: Path, *options: str) -> Iterator[str]:
     """Serve a model until the end of the block; gives the address."""
@@ -42,8 +67,11 @@ def running_vllm(model: Path, name: str, log: Path, *options: str) -> Iterator[s
     command = [
         python, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--served-model-name", name,
         "--dtype", "float32", "--enforce-eager", "--max-model-len", "512", "--host", "127.0.0.1", "--port", str(port),
-        # Images are resized by Pillow, as here; torchvision's rounding differs a little.
-        "--mm-processor-kwargs", '{"backend": "pil"}', *options,
+        # Prompts are short, and only whole blocks are found in the cache.
+        "--block-size", "32",
+        # Images are resized by Pillow, as here; torchvision's rounding differs a little. The newer name of the setting,
+        # "backend": "pil", is also taken for that of videos, which have no other, and some models do not start then.
+        "--mm-processor-kwargs", '{"use_fast": false}', *options,
     ]  # fmt: skip
     url = f"http://127.0.0.1:{port}"
     with log.open("wb") as stream:

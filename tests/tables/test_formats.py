@@ -106,3 +106,11 @@ def test_a_row_of_the_wrong_length_is_a_mistake_of_the_study() -> None:
 )  # fmt: skip
 def test_p_values(value: float, shown: str) -> None:
     assert format_p(value) == shown
+
+
+def test_odd_names_leave_latex_and_csv_whole() -> None:
+    table = Table("Odd", ("Model", "Δ"), (Section(120 * "m", (Row(("[31m\x1b\x00", "1")),)),), "")
+    lines = as_latex(table, "tab:odd").splitlines()
+    assert r"{}[31m\textbackslash{}x1b\textbackslash{}x00 & 1 \\" in lines, "a bracket is no option of the line before"
+    assert any(r"\resizebox" in line for line in lines), "a long heading does not stick out"
+    assert as_csv([{"model": "a\x00b\x1b"}]) == "model\na\\x00b\\x1b\n"

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from select_default import missed_aims, perception_share
 
 

@@ -7,19 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
+from transformers import LlavaForConditionalGeneration, PreTrainedTokenizerFast
+
 from build import ANSWERS, build_model, build_processor, build_tokenizer, export
 from decoder import Decoder, Feature, Item, Writer, image_items, ordinary_shares, text_items, train_decoder
-from PIL import Image
 from progress import Checkpoints, Reporter
 from questions import Lesson, draw_lesson
 from recipe import STRENGTHS, Recipe, Stage
-from transformers import LlavaForConditionalGeneration, PreTrainedTokenizerFast
-from vision import CLASSES, Tower, draw_image, to_pixels, train_tower
-
 from unprior.benchmarks.microworld.world import CONCEPTS
 from unprior.benchmarks.schema import LETTERS
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
+from vision import CLASSES, Tower, draw_image, to_pixels, train_tower
 
 _SHORT = Stage(steps=4, batch=4, matrix_rate=1e-3, other_rate=1e-3, warmup=1)
 _RECIPE = Recipe(vision=_SHORT, text=_SHORT, pool_images=6, reuse=1, images_per_state=1)

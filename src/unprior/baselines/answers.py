@@ -30,7 +30,7 @@ _COUNTS = ("positions", "active_positions")
 SCHEMA = pa.schema([*((name, pa.string()) for name in _TEXT), *((name, pa.int64()) for name in _COUNTS)])
 """One row per method and example. ``answer`` is null where none was found in ``text``; ``matched_text`` is null where
 the method has no correction that could be switched off; counts of positions are null where it has no gate on them."""
-_REMEDY = "Methods answer the test examples (--split test), and `unprior baseline` computes what is missing."
+_REMEDY = "Methods answer the test examples, and `unprior baseline` computes what is missing."
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,23 @@ model stay as they are.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import torch
+from PIL import Image
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, AttentionInterface
 
 from unprior.baselines.decoder import find_decoder
+from unprior.baselines.decoding import image_tokens
+from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.errors import UnpriorError
 
@@ -26,7 +31,8 @@ Tensor: TypeAlias = Any  # torch.Tensor; torch is too large to type-check agains
 
 FIRST_LAYER = 2
 _EDITABLE = ("sdpa", "eager")
-_OTHER_FORMULAS = {"softcap": "soft-capped scores", "s_aux": "attention sinks", "position_bias": "a position bias"}
+_CROSS = {"cross_attention_states", "encoder_hidden_states", "key_value_states"}
+"""Arguments of attention to something other than the text."""
 _names = (f"unprior_image_attention_{number}" for number in itertools.count())
 
 
@@ -41,6 +47,10 @@ class AttentionEdit:
     columns: Tensor | None = None
     """True at the image tokens of the prompts in the next pass, shape (rows, prompt tokens); what was written after the
     prompt is no image. None: nothing is edited, as in a pass without an image."""
+    total: int | None = None
+    """Tokens of a row up to the end of the next pass, for layers that keep only the last ones; None: all are kept."""
+    edited: int = 0
+    """Rows of attention that were computed anew, in all layers; none of a model whose attention goes another way."""
 
 
 @contextmanager
@@ -62,8 +72,6 @@ def edited_attention(
         Edited decoder layers, both included, counted from 0; by default from 2 to the last.
     """
     decoder = find_decoder(model)
-    modules = _attention_modules(decoder)
-    implementation = _implementation(decoder, modules)
     depth = len(decoder.layers)
     edit = AttentionEdit(weight, range(first_layer, depth if last_layer is None else last_layer + 1))
     if not edit.layers or edit.layers[0] < 0 or edit.layers[-1] >= depth:
@@ -71,19 +79,20 @@ def edited_attention(
             f"the attention edit covers layers {first_layer} to {edit.layers.stop - 1}, but the decoder has layers "
             f"0 to {depth - 1}; choose other layers or a deeper model"
         )
+    modules = _attention_modules(decoder, edit.layers)
+    implementation = _implementation(decoder, modules)
     own = {module: _own_attention(module, implementation) for module in modules}
 
     def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any) -> Any:
         # A vision tower may share the decoder's configuration, and with it this function; it is never edited.
         plain = own.get(module) or _own_attention(module, implementation)
         output, weights = plain(module, query, key, value, mask, **options)
-        if edit.columns is None or module not in own or module.layer_idx not in edit.layers:
+        if edit.columns is None or module not in own:
             return output, weights
-        _refuse_other_formulas(options)
+        formula = _formula(options, implementation)
         scaling = options.get("scaling")
         queries, tokens = query.shape[2], key.shape[2]
-        # A pass that reads everything anew holds the tokens written so far, which were last ones in their time.
-        edited = queries if queries < tokens else tokens - edit.columns.shape[1] + 1
+        columns, edited = _seen(edit.columns, edit.total, queries, tokens)
         rows, lasts = [], []
         for place in range(queries - edited, queries):
             row, last = attend(
@@ -92,11 +101,13 @@ def edited_attention(
                 value,
                 scaling=query.shape[-1] ** -0.5 if scaling is None else scaling,
                 mask=_visible(mask, place, queries, tokens),
-                columns=edit.columns,
+                columns=columns,
                 weight=edit.weight,
+                **formula,
             )
             rows.append(row.to(output.dtype))
             lasts.append(last)
+        edit.edited += edited
         output = torch.cat([output[:, :-edited], torch.stack(rows, dim=1)], dim=1)
         if weights is not None:
             weights = torch.cat([weights[:, :, :-edited], torch.stack(lasts, dim=2).to(weights.dtype)], dim=2)
@@ -116,6 +127,26 @@ def edited_attention(
         del AttentionInterface._global_mapping[name], AttentionMaskInterface._global_mapping[name]
 
 
+def check_edit(engine: TransformersEngine, inputs: dict[str, Any], first_layer: int = FIRST_LAYER) -> None:
+    """Refuse a model whose attention is not edited, or that scores differently when nothing is added to it.
+
+    ``inputs`` are those of a prompt with its image.
+    """
+    plain = engine.reader.read(inputs).logits[0, -1].log_softmax(dim=-1)
+    with edited_attention(engine.model, weight=0.0, first_layer=first_layer) as edit:
+        edit.columns = image_columns(engine, inputs["input_ids"])
+        same = engine.reader.read(inputs).logits[0, -1].log_softmax(dim=-1)
+    if not edit.edited:
+        raise UnpriorError("its attention does not go through transformers' attention interface, so nothing is edited")
+    probable = plain.topk(min(10, len(plain))).indices
+    difference = float((plain - same)[probable].abs().max())
+    if not difference <= engine.tolerance:
+        raise UnpriorError(
+            f"its attention has another formula: computed anew, with nothing added, it moves scores by "
+            f"{difference:.2g} nats"
+        )
+
+
 def attend(
     query: Tensor,
     key: Tensor,
@@ -125,6 +156,8 @@ def attend(
     mask: Tensor | None,
     columns: Tensor,
     weight: float,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Attention of one query per row with edited scores, in float32.
 
@@ -138,6 +171,10 @@ def attend(
         Added to the scores, or True where a token may be seen; shape (rows, heads or 1, tokens).
     columns
         True at image tokens; shape (rows, at most tokens).
+    softcap
+        Scores are bent to stay below this size, c·tanh(a/c), before they are edited.
+    sinks
+        A score for every head that takes its share of the softmax and gives nothing; shape (heads).
 
     Returns
     -------
@@ -153,51 +190,66 @@ def attend(
         )
     grouped = query.float().reshape(rows, shared, heads // shared, -1)
     scores = torch.einsum("bkgd,bktd->bkgt", grouped, key.float()).reshape(rows, heads, tokens) * scaling
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
     image = torch.nn.functional.pad(columns.to(scores.device), (0, tokens - columns.shape[1]))[:, None]
     scores = torch.where(image, scores + weight * scores.abs(), scores)
     if mask is not None:
         mask = mask.to(scores.device)
         scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask.float()
-    weights = torch.softmax(scores, dim=-1)
+    if sinks is not None:
+        scores = torch.cat([scores, sinks.float().to(scores.device)[None, :, None].expand(rows, -1, 1)], dim=-1)
+    weights = torch.softmax(scores, dim=-1)[..., :tokens]
     output = torch.einsum("bkgt,bktd->bkgd", weights.reshape(rows, shared, heads // shared, tokens), value.float())
     return output.reshape(rows, heads, -1), weights
 
 
-def image_columns(model: Any, input_ids: Tensor) -> Tensor:
-    """Which tokens of prompts stand for the image; ``model`` is an engine or a transformers model."""
-    engine = model if isinstance(model, TransformersEngine) else None
-    config = (model if engine is None else engine.model).config
-    token = getattr(config, "image_token_id", None)
-    if token is None:
-        token = getattr(config, "image_token_index", None)
-    if token is None and engine is not None:
-        token = engine.encoder.placeholder
-    if token is None:
-        raise UnpriorError(
-            f"the image tokens of {config.model_type} are unknown: its configuration has neither image_token_id nor "
-            f"image_token_index, and its processor no image_token"
-        )
-    return input_ids == token
+def image_columns(engine: TransformersEngine, input_ids: Tensor) -> Tensor:
+    """Which tokens of prompts with an image stand for it."""
+    for token in image_tokens(engine):
+        if (input_ids == token).any():
+            return input_ids == token
+    return input_ids == _token_of_images(engine)
 
 
-def _attention_modules(decoder: Any) -> list[Any]:
-    """The attention of every layer; a layer without one that can be edited is refused."""
+def _token_of_images(engine: TransformersEngine) -> int:
+    """The most frequent of the tokens by which a prompt with an image is longer than the same without one."""
+    query = Query(Image.new("RGB", (64, 64)), "?", ())
+    with_image, plain = (
+        engine.original_inputs([engine.encoder.encode(each)])["input_ids"][0].tolist()
+        for each in (query, replace(query, image=None))
+    )
+    more: Counter[int] = Counter(with_image) - Counter(plain)
+    if not more:
+        raise UnpriorError(f"no token of {engine.model_type} stands for the image: prompts are alike with and without")
+    return more.most_common(1)[0][0]
+
+
+def _seen(columns: Tensor, total: int | None, queries: int, tokens: int) -> tuple[Tensor, int]:
+    """Image columns among the tokens that a layer still holds, and how many queries at the end are edited."""
+    # A pass that reads everything anew holds the tokens written so far, which were last ones in their time.
+    from_start = queries == (tokens if total is None else total)
+    if total is None:
+        total = max(tokens, columns.shape[1])
+    return columns[:, max(0, total - tokens) :], total - columns.shape[1] + 1 if from_start else queries
+
+
+def _attention_modules(decoder: Any, layers: range) -> list[Any]:
+    """Self-attention of the layers, where they have it: others are recurrent, or convolutions."""
     name = type(decoder).__name__
-    if not getattr(decoder, "_supports_attention_backend", False):
+    every = [[part for part in layer.modules() if _is_attention(part)] for layer in decoder.layers]
+    if any(not _CROSS.isdisjoint(inspect.signature(part.forward).parameters) for layer in every for part in layer):
         raise UnpriorError(
-            f"the attention of {name} cannot be edited: it does not go through transformers' attention interface "
-            f"(_supports_attention_backend is not set)"
+            f"{name} sees its image by cross-attention, where no text competes with it; there is no attention that "
+            f"could be moved from the text to the image"
         )
-    modules = []
-    for number, layer in enumerate(decoder.layers):
-        found = [part for part in layer.modules() if _is_attention(part)]
-        if not found:
-            raise UnpriorError(
-                f"the attention of {name} cannot be edited: layer {number} has no attention module with layer_idx and "
-                f"config that goes through transformers' attention interface"
-            )
-        modules += found
-    return modules
+    found = [part for number in layers for part in every[number]]
+    if not found:
+        raise UnpriorError(
+            f"the attention of {name} cannot be edited: layers {layers[0]} to {layers[-1]} have no self-attention that "
+            f"goes through transformers' attention interface"
+        )
+    return found
 
 
 def _is_attention(module: Any) -> bool:
@@ -231,10 +283,14 @@ def _source(module: Any) -> Any:
     return sys.modules[next(kind for kind in type(module).__mro__ if "forward" in vars(kind)).__module__]
 
 
-def _refuse_other_formulas(options: dict[str, Any]) -> None:
-    for name, meaning in _OTHER_FORMULAS.items():
-        if options.get(name) is not None:
-            raise UnpriorError(f"the attention edit does not know {meaning} ({name}); it would compute something else")
+def _formula(options: dict[str, Any], implementation: str) -> dict[str, Any]:
+    """What else enters the scores; the library's sdpa knows none of it."""
+    softcap, sinks = options.get("softcap"), options.get("s_aux")
+    for name, unknown in (("s_aux", sinks is not None and implementation != "eager"),
+                          ("position_bias", options.get("position_bias") is not None)):  # fmt: skip
+        if unknown:
+            raise UnpriorError(f"the attention edit does not know {name} here; it would compute something else")
+    return {"softcap": softcap, "sinks": sinks}
 
 
 def _visible(mask: Tensor | None, place: int, queries: int, tokens: int) -> Tensor | None:

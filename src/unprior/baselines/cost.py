@@ -14,6 +14,8 @@ from unprior.baselines.method import Method
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
+from unprior.engines.transformers.load_errors import told
+from unprior.errors import warn
 from unprior.images import open_image, resize
 from unprior.progress import Progress, Report, silent
 
@@ -32,7 +34,7 @@ def measure_costs(
     """Costs per example by name: ``original`` (the answer alone), ``spc`` (answer and scores), and every method.
 
     The methods take turns on each example, so that a machine that slows down slows all of them down; the first example
-    is done once beforehand, untimed.
+    is done once beforehand, untimed. A method that fails on an example has no cost.
     """
     step = max(1, len(benchmark) // examples)
     chosen = list(benchmark)[::step][:examples]
@@ -44,9 +46,14 @@ def measure_costs(
     spent = {name: [0, 0, 0.0] for name in work}
     for number, example in enumerate([chosen[0], *chosen]):
         image = resize(open_image(example.image), resize_to)
-        for name, do in work.items():
+        for name, do in list(work.items()):
             images, passes, start = engine.encoded_images, engine.reader.passes, time.perf_counter()
-            do(image, example)
+            try:
+                do(image, example)
+            except Exception as error:  # memory may run out where it did not before
+                warn(f"the cost of {name} could not be measured ({told(error)})")
+                del work[name]
+                continue
             if number:
                 for place, value in enumerate(
                     (engine.encoded_images - images, engine.reader.passes - passes, time.perf_counter() - start)
@@ -57,6 +64,7 @@ def measure_costs(
     return {
         name: Cost(images=images / count, passes=passes / count, seconds=seconds / count, examples=count)
         for name, (images, passes, seconds) in spent.items()
+        if name in work
     }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from unprior.baselines.steering import GateCounter
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.engines.transformers.forward import Rereader, TokenReader, decode_together
+from unprior.engines.transformers.load_errors import told
 from unprior.engines.transformers.tokens import PromptTokens
 
 
@@ -52,17 +53,29 @@ def decode_texts(engine: TransformersEngine, method: Method, questions: Sequence
 
 def decode_observed(engine: TransformersEngine, method: Method, questions: Sequence[Question]) -> list[Decoded]:
     """The tokens that a method writes, and how active its gate was, for every question of a batch."""
-    if engine.shares_prefix:  # without a cache to trust, prompts are read again and again, one at a time
+    if engine.level.batches:  # other models read their prompts one at a time
         with suppress(InseparableError):
             return _decode(engine, method, questions)
     return [found for question in questions for found in _decode(engine, method, [question])]
 
 
-def _decode(engine: TransformersEngine, method: Method, questions: Sequence[Question]) -> list[Decoded]:
+def decode_freely(engine: TransformersEngine, method: Method, question: Question, count: int) -> list[int]:
+    """At most so many tokens that a method writes, also behind one that would end its answer."""
+    return _decode(engine, method, [question], image_tokens(engine), count)[0].tokens
+
+
+def _decode(
+    engine: TransformersEngine,
+    method: Method,
+    questions: Sequence[Question],
+    stop: Collection[int] | None = None,
+    most: int | None = None,
+) -> list[Decoded]:
     views = method.views
-    reader: TokenReader = engine.reader if engine.shares_prefix else Rereader(engine.reader)
-    with method.applied(engine) as edit:
-        branches, prompts = [], []
+    reader: TokenReader = engine.reader if engine.level.caches else Rereader(engine.reader)
+    memory = engine.reader.memory.open() if engine.level.remembers else nullcontext()
+    with memory, method.applied(engine) as edit:
+        branches, prompts, read = [], [], [0] * len(views)
         for view in views:
             inputs = view_inputs(engine, view, questions)
             prompts.append(inputs["input_ids"])
@@ -72,15 +85,33 @@ def _decode(engine: TransformersEngine, method: Method, questions: Sequence[Ques
             branches.append(reader.read(inputs))
 
         def before_pass(stream: int, rows: list[int]) -> None:
+            read[stream] += 1
             if edit:
-                edit(Pass(views[stream], prompts[stream][rows], rows, from_start=isinstance(reader, Rereader)))
+                prompt = prompts[stream][rows]
+                total = prompt.shape[1] + read[stream]
+                edit(Pass(views[stream], prompt, rows, from_start=isinstance(reader, Rereader), total=total))
 
         written = decode_together(
-            reader, branches, lambda logits: choose(method, logits), engine.stop_tokens, engine.max_new_tokens,
+            reader,
+            branches,
+            lambda logits: choose(method, logits),
+            engine.stop_tokens if stop is None else set(stop),
+            engine.max_new_tokens if most is None else most,
             before_pass,
-        )  # fmt: skip
+        )
         activity = edit.activity if isinstance(edit, GateCounter) else {}
     return [Decoded(tokens, activity.get(row)) for row, tokens in enumerate(written)]
+
+
+def image_tokens(engine: TransformersEngine) -> list[int]:
+    """Tokens that may stand for an image, by what configuration and processor say, the likeliest first.
+
+    A model cannot read them as a part of its own answer.
+    """
+    config, processor = engine.model.config, engine.encoder.processor
+    named = ((config, "image_token_id"), (config, "image_token_index"), (processor, "image_token_id"))
+    found = [getattr(owner, name, None) for owner, name in named]
+    return [token for token in (*found, engine.encoder.placeholder) if token is not None]
 
 
 def choose(method: Method, streams: list[Tensor]) -> Tensor:
@@ -95,7 +126,12 @@ def choose(method: Method, streams: list[Tensor]) -> Tensor:
 def view_inputs(engine: TransformersEngine, view: View, questions: Sequence[Question]) -> dict[str, Any]:
     """Model inputs of a batch as one view shows it."""
     prompts = [_prompt(engine, view, question) for question in questions]
-    inputs = engine.original_inputs(prompts)
+    try:
+        inputs = engine.original_inputs(prompts)
+    except Exception as error:  # some processors cannot make one batch of images of different sizes
+        if len(prompts) == 1:
+            raise
+        raise InseparableError(f"the prompts cannot be put into one batch: {told(error)}") from error
     if view.noise is None:
         return inputs
     alone = [engine.original_inputs([prompt]) for prompt in prompts] if len(prompts) > 1 else [inputs]

@@ -52,6 +52,8 @@ class Pass:
     """Where the positions that it reads are no padding, shape (rows, positions); None: everywhere."""
     from_start: bool = False
     """Whether it reads its questions from their first token."""
+    total: int | None = None
+    """Tokens of a row up to the end of this pass; None: those of the prompt."""
 
 
 IMAGE = View("image")
@@ -101,6 +103,12 @@ class Method(ABC):
     def applied(self, engine: TransformersEngine) -> AbstractContextManager[BeforePass | None]:
         """Change the model while the context lasts; what it gives is called before every pass."""
         return _unchanged()
+
+    def check(self, engine: TransformersEngine, inputs: dict[str, Any]) -> None:  # noqa: B027  # most have nothing to add
+        """Refuse a model that the method would run on and change in another way than it should.
+
+        ``inputs`` are those of a question with its image.
+        """
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from unprior.baselines.method import IMAGE, TEXT, BeforePass, Method, Pass, Tensor, View, keep_probable
 
@@ -64,5 +64,12 @@ class PAI(Method):
 
             def before_pass(coming: Pass) -> None:
                 edit.columns = image_columns(engine, coming.prompt) if coming.view.with_image else None
+                edit.total = coming.total or coming.prompt.shape[1]
 
             yield before_pass
+
+    def check(self, engine: TransformersEngine, inputs: dict[str, Any]) -> None:
+        """Refuse a model whose attention the edit does not reach, or computes by another formula."""
+        from unprior.baselines.attention_edit import check_edit
+
+        check_edit(engine, inputs, self.first_layer)

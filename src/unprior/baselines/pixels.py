@@ -37,16 +37,30 @@ def with_noise(
     batch, alone
         Model inputs of all examples together, and of each.
     """
-    kinds = [name for name, value in batch.items() if "pixel_values" in name and value.is_floating_point()]
-    if not kinds:
+    if not _kinds(batch):
         raise UnpriorError(f"{engine.model_type} has no pixel values that noise could be added to")
-    generators = [_generator(view.seed, name) for name in names]
+    noisy = [_noisy_pixels(engine, view, name, inputs) for name, inputs in zip(names, alone, strict=True)]
+    if len(alone) == 1:
+        return {**batch, **noisy[0]}
     changed = dict(batch)
-    for kind in kinds:
-        clear = [inputs[kind] for inputs in alone]
-        noisy = [_noisy(engine, view, inputs, kind, each) for inputs, each in zip(alone, generators, strict=True)]
-        changed[kind] = noisy[0] if len(noisy) == 1 else placed(batch[kind], clear, noisy)
+    for kind in _kinds(batch):  # not every image has every kind: some are too small for tiles beside the whole
+        own = [(inputs[kind], pixels[kind]) for inputs, pixels in zip(alone, noisy, strict=True) if kind in pixels]
+        changed[kind] = placed(batch[kind], [clear for clear, _ in own], [pixels for _, pixels in own])
     return changed
+
+
+def _kinds(inputs: dict[str, Any]) -> list[str]:
+    return [
+        name
+        for name, value in inputs.items()
+        if "pixel_values" in name and isinstance(value, torch.Tensor) and value.is_floating_point()
+    ]
+
+
+def _noisy_pixels(engine: TransformersEngine, view: View, name: str, inputs: dict[str, Any]) -> dict[str, Tensor]:
+    """All pixels of one image with noise, by the name of the input."""
+    generator = _generator(view.seed, name)
+    return {kind: _noisy(engine, view, inputs, kind, generator) for kind in _kinds(inputs)}
 
 
 def _generator(seed: int, name: str) -> np.random.Generator:
@@ -64,16 +78,25 @@ def _noisy(
     frames = still_frames(engine, inputs, pixels)
     first = (frames[0].double().numpy() - centre) / spread
     values = torch.from_numpy(view.noise(first, generator) * spread + centre).to(pixels.dtype)
-    if values.ndim >= 5:  # (image, tile, channel, row, column)
-        # Tiles that are zero throughout only fill up the input, and some models know them by that.
-        filled = frames[0].flatten(-3).any(dim=-1)[..., None, None, None]
-        values = torch.where(filled, values, frames[0])
-    if kind == "pixel_values" and "image_position_ids" in inputs:  # patches without a place are padding
-        unplaced = (inputs["image_position_ids"] < 0).all(dim=-1)[..., None]
-        values = torch.where(unplaced, frames[0], values)
+    values = torch.where(_is_filling(inputs, kind, frames[0]), frames[0], values)
     result = pixels.clone()
     still_frames(engine, inputs, result).copy_(values.expand_as(frames))
     return result
+
+
+def _is_filling(inputs: dict[str, Any], kind: str, pixels: Tensor) -> Tensor:
+    """Where pixels only fill up the input; some models know such places by their zeros."""
+    filling = torch.zeros((), dtype=torch.bool)
+    if pixels.ndim >= 5:  # (image, tile, channel, row, column): tiles that are zero throughout
+        filling = filling | ~pixels.flatten(-3).any(dim=-1)[..., None, None, None]
+    if kind == "pixel_values" and "image_position_ids" in inputs:  # patches without a place
+        filling = filling | (inputs["image_position_ids"] < 0).all(dim=-1)[..., None]
+    mask = inputs.get("pixel_attention_mask")
+    if kind == "pixel_values" and mask is not None:
+        for axis in (-1, -3):  # (…, patch, values), or (…, channel, row, column)
+            if pixels.select(axis, 0).shape == mask.shape:
+                filling = filling | (mask == 0).unsqueeze(axis)
+    return filling
 
 
 def still_frames(engine: TransformersEngine, inputs: dict[str, Any], pixels: Tensor) -> Tensor:
@@ -101,17 +124,26 @@ def _normalisation(image_processor: Any) -> tuple[float, float]:
 def placed(batch: Tensor, clear: Sequence[Tensor], noisy: Sequence[Tensor]) -> Tensor:
     """A batch's pixels with those of every image replaced by its noisy ones; padding stays as it is.
 
-    Images have a row each, padded at the end, or stand behind each other as tiles or patches. That the clear image is
-    found in its place is checked.
+    Images have a row each, padded at the end, or stand behind each other, as tiles, patches or strips. That the clear
+    image is found in its place is checked.
     """
+    for axis in range(batch.ndim):
+        if {image.ndim for image in clear} == {batch.ndim} and batch.shape[axis] == sum(i.shape[axis] for i in clear):
+            result = _placed_along(axis, batch, clear, noisy)
+            if result is not None:
+                return result
+    raise InseparableError("the pixel values of a batch cannot be told apart by image")
+
+
+def _placed_along(axis: int, batch: Tensor, clear: Sequence[Tensor], noisy: Sequence[Tensor]) -> Tensor | None:
+    """The same for images that stand behind each other along one axis; None where they do not."""
     result, start = batch.clone(), 0
-    if batch.ndim != clear[0].ndim or len(batch) != sum(len(image) for image in clear):
-        raise InseparableError("the pixel values of a batch cannot be told apart by image")
     for image, changed in zip(clear, noisy, strict=True):
-        place = (slice(start, start + len(image)), *(slice(size) for size in image.shape[1:]))
-        found = batch[place]
+        place = [slice(size) for size in image.shape]
+        place[axis] = slice(start, start + image.shape[axis])
+        found = batch[tuple(place)]
         if found.shape != image.shape or not torch.allclose(found.float(), image.float(), rtol=0, atol=_SAME_PLACE):
-            raise InseparableError("the pixel values of a batch are not those of its images one by one")
-        result[place] = changed
-        start += len(image)
+            return None
+        result[tuple(place)] = changed
+        start += image.shape[axis]
     return result

@@ -76,7 +76,7 @@ class BaselineRun:
         """Compute what is missing; stopping at any moment loses at most the batch in work."""
         jobs = {job.key: job for part in self._jobs.values() for job in part.values()}
         compute_missing(self.store, jobs, self._batches, self._compute, report, doing="Answering")
-        return tuple(self._failures())
+        return (*self.unreadable(), *(failure for name in self._jobs for failure in self._failures_of(name)))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per method and example that has its answer, and its matched reference where there is one."""
@@ -171,13 +171,23 @@ class BaselineRun:
         values: dict[str, Any] = {key: result.value for key, result in stored.items() if result.value is not None}
         return {name: values[job.key] for name, job in jobs.items() if job.key in values}
 
-    def _failures(self) -> Iterator[Failure]:
-        for example in self.benchmark:
-            if example.image in self._unreadable:
-                yield Failure(example.example_id, self._unreadable[example.image])
-        for method, jobs in self._jobs.items():
-            stored = self.store.get(job.key for job in jobs.values())
-            for name, job in jobs.items():
-                reason = stored[job.key].failure if job.key in stored else "not computed yet"
-                if reason is not None:
-                    yield Failure(name, f"{method}: {reason}")
+    def unanswered(self, method: Method) -> tuple[Failure, ...]:
+        """Examples that a method, or its matched reference, has no answer to, and why."""
+        names = [method.name] if method.matched() is None else [method.name, Plain.name]
+        return tuple(failure for name in names for failure in self._failures_of(name))
+
+    def unreadable(self) -> tuple[Failure, ...]:
+        """Examples whose image cannot be read, and why."""
+        return tuple(
+            Failure(example.example_id, self._unreadable[example.image])
+            for example in self.benchmark
+            if example.image in self._unreadable
+        )
+
+    def _failures_of(self, method: str) -> Iterator[Failure]:
+        jobs = self._jobs[method]
+        stored = self.store.get(job.key for job in jobs.values())
+        for name, job in jobs.items():
+            reason = stored[job.key].failure if job.key in stored else "not computed yet"
+            if reason is not None:
+                yield Failure(name, f"{method}: {reason}")

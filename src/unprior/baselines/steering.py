@@ -28,7 +28,8 @@ def recorded(model: Any, position: int = -1) -> Iterator[list[Tensor]]:
 
     def keeper(number: int) -> Any:
         def keep(_module: Any, _inputs: Any, output: Any) -> None:
-            states[number] = _hidden(output)[:, position].detach().float().cpu()
+            state = _hidden(output)[:, position].detach().float().cpu()
+            states[number:] = [state] * (len(layers) - number)  # layers that a pass leaves out change nothing
 
         return keep
 

@@ -14,9 +14,10 @@ from unprior.baselines.method import Method
 from unprior.baselines.names import ALL, DECODED, RELEASED_REVIS_NAME, REVIS_NAME, choose_methods, split_names
 from unprior.baselines.revis.data import RevisData, microworld_data, read_revis_data
 from unprior.baselines.run import BaselineRun
+from unprior.baselines.trial import first_line, try_method
 from unprior.benchmarks.schema import Benchmark
 from unprior.engines.transformers.engine import TransformersEngine
-from unprior.errors import UnpriorError, warn
+from unprior.errors import UnpriorError, format_option, warn
 from unprior.progress import Progress, Report, silent
 from unprior.scores import ScoreTable
 from unprior.scoring.rows import Failure
@@ -26,7 +27,7 @@ ANSWERS = "baselines.parquet"
 VECTORS = "revis.safetensors"
 _NO_DATA = (
     "REVIS needs captions, hallucinated captions and presence questions to find its directions; give them with "
-    "--revis-data FILE (docs/baselines.md describes it)"
+    f"{format_option('revis_data', 'FILE')}, which docs/baselines.md describes"
 )
 
 
@@ -50,10 +51,12 @@ class MethodOptions:
         """Read the data of REVIS and refuse what cannot be used."""
         chosen = choose_methods(names)
         if revis_strength is not None and not (math.isfinite(revis_strength) and revis_strength >= 0):
-            raise UnpriorError(f"--revis-strength {revis_strength}: give a number that is not negative, e.g. 1.1")
+            raise UnpriorError(
+                f"{format_option('revis_strength', revis_strength)}: give a number that is not negative, e.g. 1.1"
+            )
         asked = {REVIS_NAME, RELEASED_REVIS_NAME} & set(chosen.decoded)
         if not asked and (revis_data is not None or revis_strength is not None):
-            warn("--revis-data and --revis-strength are about revis, which is not among the methods")
+            warn("data and strength of REVIS have no effect, because it is not among the methods")
         data = None if revis_data is None else read_revis_data(revis_data)
         return cls(split_names(names), data, revis_strength, cost_examples)
 
@@ -70,7 +73,7 @@ class Available:
 def available_methods(
     engine: TransformersEngine, names: Sequence[str], make_revis: Callable[[str], Method], *, forgiven: Collection[str]
 ) -> Available:
-    """Make the methods, and see that the model can be changed the way they need.
+    """Make the methods, and let each answer a small question before it is accepted.
 
     Parameters
     ----------
@@ -86,13 +89,12 @@ def available_methods(
         kind = DECODED[name]
         try:
             method = make_revis(name) if kind is None else kind()
-            with method.applied(engine):
-                pass
+            try_method(engine, method)
             methods.append(method)
-        except UnpriorError as error:
+        except Exception as error:  # a model's own code may raise anything
             if name not in forgiven:
-                raise
-            left_out[name] = str(error)
+                raise UnpriorError(first_line(error)) from error
+            left_out[name] = first_line(error)
     return Available(tuple(methods), left_out)
 
 
@@ -109,26 +111,43 @@ def answer_benchmark(
     store: ScoreStore,
     path: Path,
     *,
+    forgiven: Collection[str] = (),
     resize_to: int | None = None,
     batch_size: int = 8,
     cost_examples: int = 16,
     report: Report = silent,
 ) -> tuple[Failure, ...]:
-    """Let every method answer, measure what each costs, and write it all to one file; returns what failed."""
+    """Let every method answer, measure what each costs, and write it all to one file; returns what failed.
+
+    A ``forgiven`` method with a missing answer is left out: the others can be compared without it.
+    """
     run = BaselineRun(engine, benchmark, store, methods, resize_to=resize_to, batch_size=batch_size)
-    failures = run.run(report)
-    rows = run.rows()
+    run.run(report)
+    missing = {method.name: run.unanswered(method) for method in methods}
+    kept = [method for method in methods if not missing[method.name] or method.name not in forgiven]
+    names = {method.name for method in kept}
+    for name, lost in missing.items():
+        if name not in names:
+            warn(
+                f"{name} is left out: {len(lost):,} of its answers are missing (first: {lost[0].example_id}, "
+                f"{lost[0].reason}); the same command again computes only these"
+            )
+    lost_answers = (failure for method in kept for failure in missing[method.name])
+    failures = tuple(dict.fromkeys([*run.unreadable(), *lost_answers]))  # matched references are shared
+    rows = [row for row in run.rows() if row["method"] in names]
     failed = {failure.example_id for failure in failures}
     answered = benchmark.with_examples([example for example in benchmark if example.example_id not in failed])
     costs: dict[str, Cost] = {}
     if len(answered):
-        costs = measure_costs(engine, answered, methods, examples=cost_examples, resize_to=resize_to, report=report)
+        costs = measure_costs(engine, answered, kept, examples=cost_examples, resize_to=resize_to, report=report)
     infos = [
-        MethodInfo(method.name, method.label, method.kind, method.settings(), costs.get(method.name))
-        for method in methods
+        MethodInfo(method.name, method.label, method.kind, method.settings(), costs.get(method.name)) for method in kept
     ]
     references = {name: cost for name, cost in costs.items() if name in ("original", "spc")}
-    write_answers(path, infos, rows, references=references)
+    if kept:
+        write_answers(path, infos, rows, references=references)
+    else:
+        path.unlink(missing_ok=True)  # nothing is left to compare; what was answered stays in the store
     return failures
 
 
@@ -138,12 +157,15 @@ def answer_with_methods(
     out: Path,
     options: MethodOptions,
     *,
+    table: ScoreTable | None = None,
     resize: int | None = None,
     batch_size: int = 8,
     path: Path | None = None,
     report: Report = silent,
 ) -> tuple[Failure, ...]:
     """Let the methods answer the evaluation split of a benchmark and write their answers; those of earlier runs stay.
+
+    Examples without scores in the ``table`` are not asked: there is nothing to compare.
 
     The store and the vectors of REVIS lie in ``out``, and so do the answers unless they have a ``path`` of their own.
     All costs are measured anew, because only what was measured together can be compared.
@@ -160,17 +182,15 @@ def answer_with_methods(
     )
     for name, reason in found.left_out.items():
         warn(f"{name} is left out: {reason}")
+    asked = evaluation_split(benchmark)
+    if table is not None:
+        scored = set(map(str, table.column("example_id")))
+        asked = asked.with_examples([example for example in asked if example.example_id in scored])
     with ScoreStore(out / "store.sqlite") as store:
         return answer_benchmark(
-            engine, evaluation_split(benchmark), found.methods, store, path, resize_to=resize, batch_size=batch_size,
+            engine, asked, found.methods, store, path, forgiven=forgiven, resize_to=resize, batch_size=batch_size,
             cost_examples=options.cost_examples, report=report,
         )  # fmt: skip
-
-
-def without_answer(table: ScoreTable, failures: Sequence[Failure]) -> list[Failure]:
-    """Failures of examples that were scored; those that have no scores are not compared anyway."""
-    scored = {str(name) for name in table.column("example_id")}
-    return [failure for failure in failures if failure.example_id in scored]
 
 
 def fitting_answers(path: Path, table: ScoreTable) -> Path | None:
@@ -207,6 +227,7 @@ def _prepare_revis(
     if path.exists():
         with suppress(UnpriorError):  # of another model: made anew
             vectors = RevisVectors.load(path, engine)
+    try_method(engine, REVIS.for_trial(engine))  # before time is spent on learning
     if vectors is None or (data is not None and vectors.recipe["data_digest"] != data.digest):
         vectors = fit_revis(
             engine, data or _own_data(engine), strength=options.revis_strength, batch_size=batch_size,

@@ -8,7 +8,7 @@ from typing import Any
 
 from unprior._files import open_to_read, parse_json, read_lines, read_whole
 from unprior.benchmarks.card import Card
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 
 _PLACES = (".", "data")
 """Repositories keep their files at the top or in ``data``."""
@@ -19,14 +19,18 @@ def find_file(folder: Path, name: str, card: Card, *places: str, downloaded: boo
     tried = [folder / place / name for place in (*_PLACES, *places)]
     found = next((path for path in tried if path.is_file()), None)
     if found is None:
-        remedy = f"`unprior data get {card.name}` downloads it"
-        if not downloaded:
-            remedy = f"it cannot be downloaded; get {card.by_hand}"
-        raise UnpriorError(
-            f"{folder}: no {name}, so {card.name} is not there; {remedy}, and --data-dir or "
-            f"UNPRIOR_DATA name the folder that holds {card.name} ({card.published})"
-        )
+        remedy = None if downloaded else f"it cannot be downloaded; get {card.by_hand}"
+        raise not_there(folder, name, card, remedy)
     return found
+
+
+def not_there(folder: Path, lacks: str, card: Card, remedy: str | None = None) -> UnpriorError:
+    """What to say of a folder that does not hold the files of a benchmark."""
+    remedy = remedy or f"`unprior data get {card.name}` downloads it"
+    return UnpriorError(
+        f"{folder}: no {lacks}, so {card.name} is not there; {remedy}, and "
+        f"{format_option('data_dir')} or UNPRIOR_DATA name the folder that holds {card.name} ({card.published})"
+    )
 
 
 def find_folder(folder: Path, *names: str) -> Path:

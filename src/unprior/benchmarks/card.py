@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,12 @@ class Card:
         """
         fitting = (side for start, side in self.image_sides.items() if model_type and model_type.startswith(start))
         return next(fitting, None)
+
+    def record(self) -> dict[str, Any]:
+        """Plain values."""
+        shown = ("name", "about", "published", "revision", "licence", "citation")
+        flaws = [{"pairs": list(each.pairs), "what": each.what, "treatment": each.treatment} for each in self.flaws]
+        return {name: getattr(self, name) for name in shown} | {"counts": dict(self.counts), "flaws": flaws}
 
     def flaws_of(self, pair: int | str | None) -> tuple[Flaw, ...]:
         """The flaws that concern one pair."""

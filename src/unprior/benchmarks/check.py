@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from unprior._files import is_file
 from unprior.benchmarks.download import read_manifest
@@ -52,6 +53,17 @@ class CheckResult:
         """Whether everything is there, readable, as published, and every pair is sound."""
         counts = all(count.published == count.found for count in self.counts)
         return counts and not (self.missing or self.unreadable or self.changed or self.pairs.problems)
+
+    def record(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "sound": self.sound,
+            "counts": {count.name: {"published": count.published, "found": count.found} for count in self.counts},
+            "missing": [str(image) for image in self.missing],
+            "unreadable": list(self.unreadable),
+            "changed": list(self.changed),
+            "pairs": [str(problem) for problem in self.pairs.problems],
+        }
 
 
 def check_folder(entry: Entry, folder: Path, report: Callable[[int, int], None] | None = None) -> CheckResult:

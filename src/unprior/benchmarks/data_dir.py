@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 
 VARIABLE = "UNPRIOR_DATA"
 
@@ -22,7 +22,9 @@ def data_directory(chosen: Path | None = None) -> Path:
     folder = folder.expanduser()
     package = Path(__file__).resolve().parents[1]
     if folder.resolve().is_relative_to(package):
-        raise UnpriorError(f"{folder}: this is inside the package; choose another folder by --data-dir or {VARIABLE}")
+        raise UnpriorError(
+            f"{folder}: this is inside the package; choose another folder by {format_option('data_dir')} or {VARIABLE}"
+        )
     return folder
 
 

@@ -19,7 +19,7 @@ from unprior._files import parse_json, replacing
 from unprior.benchmarks.entry import Entry
 from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.sources import Listing, RemoteFile, Source, checksum_of, hub_address
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 
 MANIFEST = "download.json"
 """What was downloaded, from which commit, with which checksums; beside the files."""
@@ -239,7 +239,7 @@ def _unreachable(url: str, error: Exception) -> _UnreachableError:
     host = urlsplit(url).netloc
     return _UnreachableError(
         f"{host} cannot be reached ({error}); this machine may be offline. What was downloaded so far is kept. Or get "
-        f"the files on another machine and name their folder by --data-dir or UNPRIOR_DATA"
+        f"the files on another machine and name their folder by {format_option('data_dir')} or UNPRIOR_DATA"
     )
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unprior._files import replacing
+from unprior.benchmarks.annotations import not_there
 from unprior.benchmarks.card import Card
 from unprior.errors import UnpriorError
 
@@ -25,10 +26,7 @@ def shards(folder: Path, pattern: str, card: Card) -> list[Path]:
     """The Parquet files of a split, in order."""
     found = sorted(path for path in folder.rglob(pattern) if UNPACKED not in path.parts)
     if not found:
-        raise UnpriorError(
-            f"{folder}: no {pattern}, so {card.name} is not there; `unprior data get {card.name}` downloads it, and "
-            f"--data-dir or UNPRIOR_DATA name the folder that holds {card.name} ({card.published})"
-        )
+        raise not_there(folder, pattern, card)
     return found
 
 

@@ -8,12 +8,13 @@ from numbers import Integral
 from os import PathLike
 from pathlib import Path
 
+from unprior._files import as_path
 from unprior.benchmarks.data_dir import data_directory
 from unprior.benchmarks.entry import Entry, Report, Variant
 from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.user_file import read_questions
 from unprior.benchmarks.variants import constructed
-from unprior.errors import UnpriorError, did_you_mean
+from unprior.errors import UnpriorError, did_you_mean, format_option, require_type
 
 _ENTRIES = (
     "microworld.benchmark:ENTRY",
@@ -80,8 +81,9 @@ def load_benchmark(
         Told how far the preparation is.
     """
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed <= MAX_SEED:
-        raise UnpriorError(f"seed={seed!r} (command line: --seed): give a whole number from 0 to {MAX_SEED}")
-    name, data_dir = str(name), None if data_dir is None else Path(data_dir)
+        raise UnpriorError(f"{format_option('seed', seed)}: give a whole number from 0 to {MAX_SEED}")
+    require_type("name", name, (str, PathLike), "the name of a benchmark, or the path of a file of questions")
+    name, data_dir = str(name), None if data_dir is None else as_path("data_dir", data_dir)
     if variant == STANDARD:
         variant = None
     if f"{name}-{variant}" in BENCHMARKS:  # a variant that needs more than the questions is a benchmark of its own
@@ -94,18 +96,18 @@ def load_benchmark(
         )
     if entry is None and Path(name).is_dir():
         raise UnpriorError(
-            f"{name}: this is a folder; give the name of a benchmark, and its parent folder by --data-dir, "
-            f"or give a file of questions"
+            f"{name}: this is a folder; give the name of a benchmark, and its parent folder by "
+            f"{format_option('data_dir')}, or give a file of questions"
         )
     change = None if variant is None else _variant(name, entry, variant)
     if seed and (entry is None or not entry.drawn):
         kind = "a file of questions" if entry is None else "not drawn"
-        raise UnpriorError(f"--seed {seed}: only a drawn benchmark has seeds, {name} is {kind}")
+        raise UnpriorError(f"{format_option('seed', seed)}: only a drawn benchmark has seeds, {name} is {kind}")
     if entry is None:
         benchmark = read_questions(Path(name))
     else:
         own = data_directory(data_dir) / _folder(name, entry, seed)
-        place = Path(folder) if entry.drawn and folder is not None else own
+        place = as_path("folder", folder) if entry.drawn and folder is not None else own
         benchmark = entry.load(place, seed, report=report)
     if change is None:
         return benchmark
@@ -138,5 +140,7 @@ def _variant(name: str, entry: Entry | None, variant: str) -> Variant:
         own = [other.removeprefix(f"{name}-") for other in BENCHMARKS if other.startswith(f"{name}-")]
         names = dict.fromkeys([STANDARD, *own, *known])
         like = did_you_mean(variant, names)
-        raise UnpriorError(f"--variant {variant}: {name} has no such variant{like}; choose from {', '.join(names)}")
+        raise UnpriorError(
+            f"{format_option('variant', variant)}: {name} has no such variant{like}; choose from {', '.join(names)}"
+        )
     return known[variant]

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from unprior._files import as_path
 from unprior.calibration.decisions import Decision, Decisions
 from unprior.calibration.features import ALL_FEATURES
 from unprior.calibration.fitting import fit_state
@@ -18,7 +19,7 @@ from unprior.calibration.parameters import Parameters, Sides
 from unprior.calibration.selection import Grid, Selection, Ties
 from unprior.calibration.state import FittedState, FittedStrength
 from unprior.calibration.strength_rules import Learned, StrengthRule
-from unprior.errors import InvalidScoresError, UnpriorError
+from unprior.errors import InvalidScoresError, UnpriorError, require_type
 from unprior.scores import ScoreTable
 from unprior.scores.provenance import Differences, Provenance, compare_provenance
 
@@ -273,6 +274,7 @@ class SelectivePriorCalibrator:
         >>> decision.final
         'six'
         """
+        require_type("candidates", candidates, (list, tuple, np.ndarray), "a list of possible answers")
         row = {
             "pair_id": 0,
             "task": "mc",
@@ -291,7 +293,7 @@ class SelectivePriorCalibrator:
         """Write all that was fitted, with its parameters, as readable, versioned JSON."""
         from unprior.calibration.storage import save_state
 
-        save_state(self.state_, Path(path))
+        save_state(self.state_, as_path("path", path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -306,7 +308,7 @@ class SelectivePriorCalibrator:
         """
         from unprior.calibration.storage import load_state
 
-        return cls.from_state(load_state(Path(path)))
+        return cls.from_state(load_state(as_path("path", path)))
 
     def differences(self, made: Sequence[Provenance], models: Iterable[str | None] = ()) -> Differences:
         """What differs between the scores this was fitted on and others that it is to be applied to.

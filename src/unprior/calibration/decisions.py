@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from unprior._files import as_path
 from unprior.calibration.explanation import explain
 from unprior.calibration.gate import CONDITIONS, REASONS, Condition, Reason, Settings
 from unprior.scores import ScoreTable
@@ -244,7 +245,7 @@ class Decisions:
         """Write ``.jsonl`` (one line per row, in order) or ``.parquet``; infinity and NaN become null in JSON."""
         arrow = self.to_arrow(explanations=explanations)
         note = {"scores": [record.record() for record in self.table.provenance], "calibrator": self.made_with}
-        write_records(Path(path), arrow, _json_rows(arrow), json.dumps(note, ensure_ascii=False))
+        write_records(as_path("path", path), arrow, _json_rows(arrow), json.dumps(note, ensure_ascii=False))
 
 
 def _json_rows(arrow: pa.Table) -> Iterator[dict[str, Any]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from unprior.errors import UnpriorError
 from unprior.scores import ScoreTable
+from unprior.scores.checked import require_table
 from unprior.scores.pairs import refuse_unsound
 from unprior.scores.schema import SIDES
 
 
 def development_rows(table: ScoreTable, split: str | None) -> ScoreTable:
     """Rows to fit on; refuses what cannot support the ΔCF/ΔCS trade-off."""
+    require_table(table)
     rows = table.mask(split=split)
     chosen = table.take(rows)
     refuse_unfit(chosen)

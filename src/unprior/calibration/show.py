@@ -6,9 +6,10 @@ from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING
 
+from unprior.calibration.decisions import method_name
 from unprior.calibration.gate import Reason
-from unprior.errors import warn
-from unprior.tables.format import format_limit, format_points
+from unprior.errors import format_option, warn
+from unprior.tables.format import format_points
 from unprior.tables.html import as_html
 from unprior.tables.model import Table
 
@@ -28,7 +29,9 @@ def calibrator_html(calibrator: SelectivePriorCalibrator) -> str:
     head = f"<p><code>{escape(repr(calibrator))}</code></p>"
     if not hasattr(calibrator, "state_"):
         return head + "<p>Not fitted yet: call <code>fit(table)</code>.</p>"
-    return head + f"<p>{escape(limit_in_words(calibrator.state_))}</p>" + _settings_html(calibrator.state_)
+    state = calibrator.state_
+    head += f"<p>{escape(limit_in_words(state))}</p>"
+    return head if state.settings is None else head + as_html(settings_table(state)) + as_html(outcome_table(state))
 
 
 def limit_in_words(state: FittedState) -> str:
@@ -39,7 +42,7 @@ def limit_in_words(state: FittedState) -> str:
     'SPC (standard, ε = 0.04), fitted on 280 rows of synthetic:'
     """
     parameters, selection = state.parameters, state.selection
-    name = f"SPC ({parameters.version}, ε = {format_limit(parameters.epsilon_cs)})"
+    name = method_name(parameters.version, parameters.epsilon_cs)
     fitted = f"{name}, fitted on {state.development_rows:,} rows of {state.model_name or 'a model without a name'}"
     kept = "lose no counterfactual accuracy"
     if parameters.select_on == "both":
@@ -50,11 +53,15 @@ def limit_in_words(state: FittedState) -> str:
     return f"{fitted}: {many} {kept} on every development task."
 
 
-def _settings_html(state: FittedState) -> str:
-    if state.settings is None:
-        return ""
-    chosen = {name: value for name, value in asdict(state.settings).items() if value is not None}
-    settings = Table.plain("Chosen settings", tuple(chosen), [[f"{value:g}" for value in chosen.values()]], "")
+def settings_table(state: FittedState) -> Table:
+    """The chosen settings by name; none from a calibrator that abstains."""
+    chosen = {} if state.settings is None else asdict(state.settings)
+    rows = [(name.replace("_", " "), f"{value:.4g}") for name, value in chosen.items() if value is not None]
+    return Table.plain("Chosen settings", ("Setting", "Value"), rows, "")
+
+
+def outcome_table(state: FittedState) -> Table:
+    """What the chosen settings do to the development rows, by task."""
     rows = [
         (
             change.task.upper(),
@@ -69,24 +76,29 @@ def _settings_html(state: FittedState) -> str:
         for change in state.selection.changes
     ]
     columns = ("Task", "ΔCF", "net CF", "ΔCS", "net CS")
-    outcome = Table.plain(
-        "Development outcome", columns, rows, f"{state.selection.changed} answers changed; Δ in points."
-    )
-    return as_html(settings) + as_html(outcome)
+    return Table.plain("Development outcome", columns, rows, f"{state.selection.changed} answers changed; Δ in points.")
+
+
+def reasons_table(decisions: Decisions) -> Table:
+    """How often each reason occurs, and what it means."""
+    counts = [(str(reason), reason.meaning, f"{count:,}") for reason, count in decisions.count_reasons().items()]
+    return Table.plain("Decisions by reason", ("Reason", "Meaning", "Rows"), counts, "", text_columns=2)
+
+
+def revised_in_words(decisions: Decisions) -> str:
+    """How many answers were revised."""
+    return f"{int(decisions.revised.sum()):,} of {len(decisions):,} answers revised"
 
 
 def decisions_html(decisions: Decisions) -> str:
     """How often each reason occurs, and the first decisions with their explanations."""
-    size, revised = len(decisions), int(decisions.revised.sum())
-    head = f"<p>{escape(decisions.method)}: {revised:,} of {size:,} answers revised.</p>"
-    counts = [(str(reason), reason.meaning, f"{count:,}") for reason, count in decisions.count_reasons().items()]
-    reasons = Table.plain("Decisions by reason", ("Reason", "Meaning", "Rows"), counts, "", text_columns=2)
+    head = f"<p>{escape(decisions.method)}: {revised_in_words(decisions)}.</p>"
     rows = [
         (decision.original or "–", decision.final or "–", decision.explain())
         for decision, _ in zip(decisions, range(_FIRST_ROWS), strict=False)
     ]
     first = Table.plain("First decisions", ("Original", "Final", "Explanation"), rows, "", text_columns=3)
-    return head + as_html(reasons) + as_html(first)
+    return head + as_html(reasons_table(decisions)) + as_html(first)
 
 
 def plot_reasons(decisions: Decisions, ax: Axes | None = None, style: FigureStyle | None = None) -> Axes:
@@ -103,7 +115,7 @@ def plot_reasons(decisions: Decisions, ax: Axes | None = None, style: FigureStyl
     style = style or LIGHT
     counts = decisions.count_reasons()
     with style.applied():
-        axes = ax or style.new_axes(4.5, 0.7 + 0.32 * len(counts))
+        axes = style.axes_or_new(ax, 4.5, 0.7 + 0.32 * len(counts))
         revisions = (Reason.CONFLICT, Reason.ABSORPTION)
         colours = [style.method if reason in revisions else style.quiet for reason in counts]
         bars = axes.barh([reason.replace("_", " ") for reason in counts], list(counts.values()), color=colours)
@@ -121,5 +133,5 @@ def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:
         warn(
             f"none of the {calibrator.selection_.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ "
             f"−{calibrator.epsilon_cs:g} on every task: this calibrator abstains, it never changes an answer. A larger "
-            f"epsilon_cs or more development pairs may help."
+            f"limit, {format_option('epsilon_cs')}, or more development pairs may help."
         )

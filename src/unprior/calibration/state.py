@@ -15,6 +15,7 @@ from unprior.calibration.ranges import stable_ranges
 from unprior.calibration.selection import Outcomes, Selection, select
 from unprior.errors import UnpriorError
 from unprior.scores import Block, ScoreTable
+from unprior.scores.checked import require_table
 from unprior.scores.provenance import Provenance
 from unprior.scores.table import FloatArray
 
@@ -100,6 +101,7 @@ class FittedState:
 
     def predict(self, table: ScoreTable) -> Decisions:
         """Decide for every row of a table; rows need no answer."""
+        require_table(table)
         rows, uncertain = len(table), self.parameters.uncertainty
         result = Decisions(
             table=table,

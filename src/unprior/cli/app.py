@@ -42,7 +42,10 @@ class Commands(LazyGroup):
             Command("study", "study:study", "Compute the paper's experiments for one or several runs."),
             Command("reproduce", "reproduce:reproduce", "Recompute the paper's tables from its score files."),
         ),
-        "Engines": (Command("doctor", "doctor:doctor", "Check whether a model can be scored on this machine."),),
+        "Engines": (
+            Command("doctor", "doctor:doctor", "Check whether a model can be scored on this machine."),
+            Command("models", "models:models", "List the architectures that are known to work, and how."),
+        ),
     }
 
 

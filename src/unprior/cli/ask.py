@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     'unprior ask photo.jpg "Is the sky green?" --model Qwen/Qwen3-VL-8B-Instruct --calibrator run/calibrator.json',
 )
 @takes_config(
-    "model", "engine", "resize",
+    "model", "engine", "prompt", "resize",
     leave_out=("concurrency", "batch_size"),
 )  # fmt: skip
 def ask(

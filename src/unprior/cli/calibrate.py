@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unprior.cli.console import AsJson, SkipInvalid, flag, output, print_json, print_tables, refuse_overwriting, warn
+from unprior.cli.console import AsJson, SkipInvalid, flag, output, print_json, print_tables
 from unprior.cli.lazy import examples
 from unprior.cli.options import option
 from unprior.cli.tables import skipped_record
-from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator
-    from unprior.scores import ScoreTable
     from unprior.studies.rq2.changes import Changes
     from unprior.studies.rq2.methods import Methods
 
@@ -46,38 +44,17 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Learn the correction strength and choose the gate on development rows."""
-    from unprior.calibration import SelectivePriorCalibrator
-    from unprior.calibration.development import refuse_unfit
-    from unprior.calibration.show import warn_about_abstaining
-    from unprior.scores.checked import labelled_rows, read_checked, sound_rows
-    from unprior.scores.pairs import pairs_by_task, refuse_too_few, warnings_about
-    from unprior.scores.provenance import Differences, mixed_provenance
+    from unprior.calibration.files import fit_file
 
-    refuse_overwriting(out, scores)
-    table = read_checked(scores, skip_invalid=skip_invalid)
-    rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
-    refuse_unfit(table.take(rows))
-    development, rows = sound_rows(table, rows, scores, skip_invalid=skip_invalid)
-    bounds = int(table.is_bounded[rows].sum())
-    if bounds and not allow_censored:
-        raise UnpriorError(
-            f"{scores}: {_bounds(bounds, int(rows.sum()))}; a calibrator would take them for exact: "
-            f"score with vLLM 0.26 or newer, or take them with --allow-censored"
-        )
-    calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty)
-    refuse_too_few(str(scores), pairs_by_task(development))
-    mixed = Differences(mixed_provenance(development.provenance), ())
-    mixed.warn_or_refuse(f"{scores}: the rows were not all made alike", force=force)
-    calibrator.fit(development, split=None)
-    calibrator.save(out)
-    warn_about_abstaining(calibrator)
-    cautions = warnings_about(development, epsilon_cs)
-    warn(*cautions, *([_bounds(bounds, int(rows.sum()))] if bounds else []))
+    fitted = fit_file(
+        scores, out, split=_split(split), model=model, epsilon_cs=epsilon_cs, uncertainty=uncertainty,
+        allow_censored=allow_censored, force=force, skip_invalid=skip_invalid,
+    )  # fmt: skip
     if as_json:
-        told = {"bounds": bounds, "warnings": cautions, "skipped": skipped_record(table)}
-        print_json(_fit_record(calibrator, out) | told)
+        told = {"bounds": fitted.bounds, "warnings": list(fitted.cautions), "skipped": skipped_record(fitted.skipped)}
+        print_json(_fit_record(fitted.calibrator, out) | told)
         return
-    _print_fit(calibrator, out)
+    _print_fit(fitted.calibrator, out)
 
 
 @examples(
@@ -94,31 +71,17 @@ def apply(
     as_json: AsJson = False,
 ) -> None:
     """Decide for every row of a score table; rows need no correct answer."""
-    from unprior.calibration import SelectivePriorCalibrator
-    from unprior.scores.checked import read_checked
-    from unprior.scores.files import table_format
-    from unprior.tables.terminal import plain_table
+    from unprior.calibration.files import apply_file
+    from unprior.calibration.show import reasons_table, revised_in_words
 
-    refuse_overwriting(out, scores, calibrator_file)
-    table_format(out)
-    calibrator = SelectivePriorCalibrator.load(calibrator_file)
-    table = read_checked(scores, skip_invalid=skip_invalid)
-    differences = calibrator.differences(table.provenance, table.values_of("model"))
-    told = f"{scores}: not made like the scores that {calibrator_file} was fitted on"
-    differences.warn_or_refuse(told, force=force)
-    decisions = calibrator.predict(table)
-    decisions.write(out, explanations=explain)
-    reasons, revised = decisions.count_reasons(), int(decisions.revised.sum())
+    decisions = apply_file(calibrator_file, scores, out, explanations=explain, force=force, skip_invalid=skip_invalid)
     if as_json:
-        counts = {str(reason): count for reason, count in reasons.items()}
-        record = {"rows": len(decisions), "revised": revised, "reasons": counts}
-        print_json(record | {"skipped": skipped_record(table), "out": str(out)})
+        counts = {str(reason): count for reason, count in decisions.count_reasons().items()}
+        record = {"rows": len(decisions), "revised": int(decisions.revised.sum()), "reasons": counts}
+        print_json(record | {"skipped": skipped_record(decisions.table.skipped), "out": str(out)})
         return
-    output.print(f"{revised:,} of {len(decisions):,} answers revised → {out}", soft_wrap=True)
-    overview = plain_table(None, ("Reason", "Rows", "Meaning"), right=("Rows",))
-    for reason, count in reasons.items():
-        overview.add_row(str(reason), f"{count:,}", reason.meaning)
-    output.print(overview)
+    output.print(f"{revised_in_words(decisions)} → {out}", soft_wrap=True)
+    print_tables(reasons_table(decisions))
 
 
 @examples(
@@ -148,56 +111,21 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Compare decisions with the original answers, and with other methods: accuracy, intervals, exact tests."""
-    from unprior.evaluation import evaluate as evaluate_answers
-    from unprior.evaluation.answers import read_final_answers
-    from unprior.scores.checked import labelled_rows, read_checked, sound_rows
-    from unprior.scores.pairs import warnings_about
+    from unprior.runs.evaluate import evaluate_file
 
-    table = read_checked(scores, skip_invalid=skip_invalid)
-    rows = labelled_rows(table, table.mask(model=model, split=_split(split)), scores, skip_invalid=skip_invalid)
-    judged, rows = sound_rows(table, rows, scores, skip_invalid=skip_invalid)
-    final = read_final_answers(decisions, table, rows.nonzero()[0])
-    method = _check_origin(decisions, judged, force=force)
-    statistics: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    evaluation = evaluate_answers(judged, final, **statistics, by=by, method=method)
-    methods = None
-    if baselines is not None:
-        from unprior.baselines.answers import read_answers, read_references
-        from unprior.baselines.controls import run_controls
-        from unprior.studies.rq2.methods import compare_methods
-
-        development = table.where(model=model, split="dev") if split == "test" else None
-        controls = run_controls(development, judged, epsilon_cs=epsilon_cs) if development else []
-        answers, references = read_answers(baselines, judged), read_references(baselines)
-        methods = compare_methods(judged, final, answers, controls=controls, references=references, **statistics)
-    bounds = int(judged.is_bounded.sum())
-    cautions = warnings_about(judged)
-    warn(*([_bounds(bounds, len(judged))] if bounds else []), *cautions)
+    evaluated = evaluate_file(
+        scores, decisions, split=_split(split), model=model, baselines=baselines, by=by, epsilon_cs=epsilon_cs,
+        resamples=resamples, seed=seed, force=force, skip_invalid=skip_invalid,
+    )  # fmt: skip
+    evaluation, methods = evaluated.evaluation, evaluated.methods
     if as_json:
         compared = {} if methods is None else {"methods": methods.records()}
-        print_json(evaluation.record() | {"bounds": bounds, "warnings": cautions} | compared)
+        cautions = {"bounds": evaluated.bounds, "warnings": list(evaluated.cautions)}
+        print_json(evaluation.record() | cautions | compared)
         return
     print_tables(evaluation.table, evaluation.changes_table)
     if methods is not None:
         print_methods(methods)
-
-
-def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> str:
-    """Decisions belong to the scores they were made from, and their calibrator to scores that were made alike.
-
-    Returns the name of the method that decided.
-    """
-    from unprior.evaluation.answers import read_origin
-    from unprior.scores.provenance import Differences, Provenance, compare_provenance
-
-    origin = read_origin(decisions)
-    models = [Provenance(model=name) for name in sorted(filter(None, judged.values_of("model")))]
-    other = compare_provenance(origin.scores, judged.provenance or models)
-    other.warn_or_refuse(f"{decisions}: not made from these scores", force=force)
-    forced = compare_provenance(origin.fitted_on, origin.scores or judged.provenance)
-    told = Differences((), (*forced.refused, *forced.noted))  # whoever applied the calibrator knew
-    told.warn_or_refuse(f"{decisions}: its calibrator was fitted on scores made otherwise", force=True)
-    return origin.method or "SPC"
 
 
 def print_methods(methods: Methods | Changes) -> None:
@@ -207,10 +135,6 @@ def print_methods(methods: Methods | Changes) -> None:
 
     costs = Costs.from_methods(methods) if isinstance(methods, Methods) else None
     print_tables(methods.table, *([costs.table] if costs and costs.rows else []))
-
-
-def _bounds(count: int, rows: int) -> str:
-    return f"{count:,} of {rows:,} rows have a score that is only an upper bound"
 
 
 def _split(name: str) -> str | None:
@@ -235,26 +159,15 @@ def _fit_record(calibrator: SelectivePriorCalibrator, out: Path) -> dict[str, An
 
 
 def _print_fit(calibrator: SelectivePriorCalibrator, out: Path) -> None:
-    from unprior.tables.format import format_limit
-    from unprior.tables.terminal import plain_table
+    from unprior.calibration.decisions import method_name
+    from unprior.calibration.show import outcome_table, settings_table
 
-    selection, settings = calibrator.selection_, calibrator.settings_
-    version, limit = "uncertainty-aware" if calibrator.uncertainty else "standard", format_limit(calibrator.epsilon_cs)
+    state, selection = calibrator.state_, calibrator.selection_
     output.print(
-        f"Fitted SPC ({version}, ε = {limit}) on {calibrator.development_rows_:,} rows "
-        f"(loss {calibrator.loss_:.4f}, gradient {calibrator.gradient_norm_:.1e}); "
+        f"Fitted {method_name(state.parameters.version, calibrator.epsilon_cs)} on {calibrator.development_rows_:,} "
+        f"rows (loss {calibrator.loss_:.4f}, gradient {calibrator.gradient_norm_:.1e}); "
         f"{selection.feasible:,} of {selection.searched:,} settings feasible → {out}",
         soft_wrap=True,
     )
-    if settings is None:
-        return
-    chosen = plain_table("Chosen settings", ("Setting", "Value"), right=("Value",))
-    for name, value in asdict(settings).items():
-        if value is not None:
-            chosen.add_row(name.replace("_", " "), f"{value:.4g}")
-    changes = ("ΔCF (points)", "ΔCS (points)")
-    outcome = plain_table("On the development rows", ("Task", *changes), right=changes)
-    for change in selection.changes:
-        outcome.add_row(change.task.upper(), f"{100 * change.delta_cf:+.1f}", f"{100 * change.delta_cs:+.1f}")
-    output.print(chosen)
-    output.print(outcome)
+    if state.settings is not None:
+        print_tables(settings_table(state), outcome_table(state))

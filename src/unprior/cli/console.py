@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
@@ -16,24 +15,14 @@ from rich.segment import Segment
 from rich.status import Status
 from rich.text import Text
 
-from unprior.errors import FailedExamplesWarning, UnpriorError, UnpriorNote, UnpriorWarning
+from unprior._text import visible
+from unprior.errors import FailedExamplesWarning, UnpriorNote, UnpriorWarning
 
 if TYPE_CHECKING:
     from unprior.tables.model import Table
 
-# What moves the cursor, colours or renames the terminal (ESC, C0, DEL, C1), and what turns the direction of writing.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _IN_COMMANDS = " (command line: "
 _NOT_ESCAPED_BY_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-
-def visible(text: str) -> str:
-    r"""Text whose control characters can be seen and do nothing.
-
-    >>> print(visible("red \x1b[31m"))
-    red \x1b[31m
-    """
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class PlainStatus(Status):
@@ -58,10 +47,7 @@ class PlainConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Everything that is shown passes here, piece by piece."""
         for segment in super().render(renderable, options):
-            if segment.control is None and _CONTROLS.search(segment.text):
-                yield Segment(visible(segment.text), segment.style)
-            else:
-                yield segment
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Strings become text before they are measured, so that they keep their room in tables."""
@@ -110,7 +96,7 @@ def print_tables(*tables: Table) -> None:
 def warn(*messages: str) -> None:
     """Say something that a person should act on, or know before relying on results."""
     for message in messages:
-        errors.print(f"warning: {message}", style="yellow", soft_wrap=True)
+        errors.print(f"warning: {in_commands(message)}", style="yellow", soft_wrap=True)
 
 
 def in_commands(message: str) -> str:
@@ -122,9 +108,9 @@ def in_commands(message: str) -> str:
     told, *others = message.split(_IN_COMMANDS)
     for each in others:
         command, closed, rest = each.partition(")")
-        # The words of Python end here; those in brackets may have blanks between them.
-        bracket = {")": "(", "]": "["}.get(told[-1:])
-        start = told.rfind(" ", 0, None if bracket is None else max(0, told.rfind(bracket))) + 1
+        # The words of Python end here; those in brackets and quotes may have blanks between them.
+        bracket = {")": "(", "]": "[", "'": "'", '"': '"'}.get(told[-1:])
+        start = told.rfind(" ", 0, None if bracket is None else max(0, told.rfind(bracket, 0, -1))) + 1
         in_python = any(sign in told[start:] for sign in "=(")
         told = told[:start] + command + rest if closed and in_python else told + _IN_COMMANDS + each
     return told
@@ -142,11 +128,11 @@ def showing_warnings() -> Iterator[None]:
         ) -> None:  # fmt: skip
             if isinstance(message, FailedExamplesWarning):
                 for name, reason in message.failures:
-                    errors.print(f"  failed: {name}: {reason}", soft_wrap=True)
+                    errors.print(f"  failed: {name}: {in_commands(reason)}", soft_wrap=True)
             elif isinstance(message, UnpriorNote):
                 errors.print(in_commands(str(message)), soft_wrap=True)
             elif issubclass(category, UnpriorWarning):
-                warn(in_commands(str(message)))
+                warn(str(message))
             else:
                 show_others(message, category, filename, lineno, file, line)
 
@@ -160,10 +146,3 @@ def counting(doing: str, counted: str) -> Iterator[Callable[[int, int], None]]:
     """A spinner that tells how many are done."""
     with errors.status(f"{doing} …") as status:
         yield lambda done, total: status.update(f"{counted}: {done:,} of {total:,} …")
-
-
-def refuse_overwriting(out: Path, *inputs: Path) -> None:
-    """Refuse an output that would replace one of its inputs."""
-    for path in inputs:
-        if out.exists() and path.exists() and out.samefile(path):
-            raise UnpriorError(f"--out {out} would overwrite its own input; choose another name")

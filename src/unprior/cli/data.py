@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unprior.cli.console import AsJson, counting, flag, output, print_json, warn
-from unprior.cli.data_display import card_record, check_record, download_progress, print_card, print_check
+from unprior.cli.data_display import download_progress, print_card, print_check
 from unprior.cli.lazy import Function, application, epilog, examples, help_text
 from unprior.cli.options import option
 from unprior.errors import UnpriorError
@@ -79,7 +79,8 @@ def show(
             raise
         absent = str(error)
     if as_json:
-        print_json(card_record(entry, benchmark) | {"variants": variants, "absent": absent})
+        found = None if benchmark is None else benchmark.counts()
+        print_json(entry.card.record() | {"found": found, "variants": variants, "absent": absent})
         return
     print_card(entry, benchmark, variants)
     if absent:
@@ -168,7 +169,7 @@ def check(
     with counting("Opening every image", "Opening images") as report:
         result = check_file(Path(name), report) if entry is None else check_folder(entry, place, report)
     if as_json:
-        print_json(check_record(entry, result))
+        print_json(result.record() | {"flaws": [] if entry is None else entry.card.record()["flaws"]})
     else:
         print_check(entry, result)
     if not result.sound:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unprior.cli.console import errors, output
 
@@ -17,31 +17,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _PLAIN_SECONDS = 10.0
-
-
-def flaw_records(entry: Entry) -> list[dict[str, Any]]:
-    """The known flaws, for programs."""
-    return [{"pairs": list(flaw.pairs), "what": flaw.what, "treatment": flaw.treatment} for flaw in entry.card.flaws]
-
-
-def card_record(entry: Entry, benchmark: Benchmark | None) -> dict[str, Any]:
-    """What is known of a benchmark, and what was found of it, for programs."""
-    shown = ("name", "about", "published", "revision", "licence", "citation")
-    known = {name: getattr(entry.card, name) for name in shown} | {"counts": dict(entry.card.counts)}
-    return known | {"flaws": flaw_records(entry), "found": None if benchmark is None else benchmark.counts()}
-
-
-def check_record(entry: Entry | None, result: CheckResult) -> dict[str, Any]:
-    """What a check found, for programs."""
-    return {
-        "sound": result.sound,
-        "counts": {count.name: {"published": count.published, "found": count.found} for count in result.counts},
-        "missing": [str(image) for image in result.missing],
-        "unreadable": list(result.unreadable),
-        "changed": list(result.changed),
-        "pairs": [str(problem) for problem in result.pairs.problems],
-        "flaws": [] if entry is None else flaw_records(entry),
-    }
 
 
 def print_card(entry: Entry, benchmark: Benchmark | None, variants: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unprior.cli.console import AsJson, output, print_json
+from unprior.cli.console import AsJson, in_commands, output, print_json
 from unprior.cli.lazy import examples
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
@@ -22,10 +22,10 @@ _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": 
 
 @examples(
     "unprior doctor --model Qwen/Qwen3-VL-8B-Instruct",
-    "unprior doctor --model my-model --engine openai --base-url http://localhost:8000",
+    "unprior doctor --model my-model --engine openai --base-url http://localhost:8000 --against folder/my-model",
 )
 @takes_config(
-    "model", "engine",
+    "model", "engine", "prompt",
     leave_out=("concurrency", "batch_size", "max_new_tokens", "allow_censored"),
 )  # fmt: skip
 def doctor(
@@ -33,6 +33,13 @@ def doctor(
     config: RunConfig,
     image: Annotated[Path | None, typer.Option(help="Image to ask about; by default one is drawn.")] = None,
     question: Annotated[str | None, typer.Option(help="Yes/no question about it.")] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder of the same model: its prompts and scores in --engine transformers must be the same.",
+            metavar="DIR",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Probe whether a model's scores can be trusted, and say what to do where they cannot.
@@ -40,15 +47,23 @@ def doctor(
     Exit code 1 says that something failed; warnings do not count.
     """
     from unprior.engines.doctor import examine
-    from unprior.engines.load import load_engine
+    from unprior.engines.load import load_engine, with_internals
     from unprior.images import open_image
 
     config.check()
     shown = None if image is None else open_image(image)
     with reporting() as report:
         engine = load_engine(**config.loading, few_threads=True, report=report)
+        folder = None
+        if against is not None:  # vLLM in this process leaves no room on an accelerator
+            device = "cpu" if config.engine.name == "vllm" else None
+            folder = with_internals(load_engine(against, device=device, few_threads=True, report=report))
         examination = examine(
-            engine, shown, question, report=lambda done, count: report(Progress("Probing", done, count))
+            engine,
+            shown,
+            question,
+            against=folder,
+            report=lambda done, count: report(Progress("Probing", done, count)),
         )
     if as_json:
         print_json(examination.record())
@@ -69,7 +84,7 @@ def _print(examination: Examination) -> None:
         style = _STYLES[finding.status]
         table.add_row(finding.name, Text(finding.status, style), Text(finding.detail))
         if finding.remedy is not None:
-            table.add_row("", "", Text(f"→ {finding.remedy}", style))
+            table.add_row("", "", Text(f"→ {in_commands(finding.remedy)}", style))
     output.print(table)
     counts = [(word, sum(finding.status == word for finding in examination.findings)) for word in _STYLES]
     words = [f"{count} {word}{'s' * (word == 'warning' and count > 1)}" for word, count in counts if count]

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-from unprior.cli.console import flag, output, print_json, print_quoted, visible
+from unprior._text import one_line
+from unprior.cli.console import flag, output, print_json, print_quoted
 
 if TYPE_CHECKING:
     from unprior.runs.config import RunConfig
@@ -66,7 +67,7 @@ def print_plan(*configs: RunConfig, as_json: bool, views: Sequence[str] = (), li
 
 def _remark(text: str) -> None:
     """A comment of the file, in one line."""
-    print(f"# {visible(text)}".replace("\n", "\\n").rstrip())
+    print(f"# {one_line(text)}".rstrip())
 
 
 def print_estimate(cost: RunCost, stored: int) -> None:

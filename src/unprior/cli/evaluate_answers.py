@@ -44,13 +44,7 @@ def evaluate_answers(
         split = "test" if any(example.split == "test" for example in questions) else "all"
     chosen = None if split == "all" else split
     result = raw_answers.evaluate_answers(answers, questions, split=chosen, skip_missing=skip_missing)
-    if result.disagreeing:
-        warn(f"{answers}: {result.disagreeing} lines give another right answer than {questions.name} does")
-    if result.other_tasks:
-        tasks = " and ".join(task.task for task in result.tasks)
-        warn(f"{result.other_tasks:,} lines are left out: {questions.name} has only {tasks} questions")
-    if result.missing:
-        warn(f"{len(result.missing):,} examples have no answer and are left out")
+    warn(*result.cautions)
     warn_about_cut_off(sum(task.cut_off for task in result.tasks), sum(task.right.total for task in result.tasks))
     if as_json:
         print_json(result.record())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
@@ -13,7 +12,6 @@ import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, flag, output, print_json, warn
 from unprior.cli.lazy import examples
-from unprior.errors import UnpriorError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,26 +36,17 @@ def reproduce(
     as_json: AsJson = False,
 ) -> None:
     """Recompute the paper's tables from its score files: ours, the paper's, the difference, a verdict."""
-    from unprior.reproduction import find_scores, recognise_model
+    from unprior.reproduction import check_cells_file, find_scores, write_cells
     from unprior.reproduction import reproduce as recompute
-    from unprior.scores.checked import warn_about_skipped
 
-    if out is not None and out.suffix not in (".csv", ".json"):
-        raise UnpriorError(f"{out}: cannot tell the format; the name must end in .csv or .json")
-    found = find_scores(folder, skip_invalid=skip_invalid)
-    if model is not None:
-        name = recognise_model(model)
-        if name not in found:
-            raise UnpriorError(f"no scores of {model}; the files hold {', '.join(found)}")
-        found = {name: found[name]}
-    for scores in found.values():
-        for path, problems in scores.skipped.items():
-            warn_about_skipped(path, problems, len(scores.table))
+    if out is not None:
+        check_cells_file(out)
+    found = find_scores(folder, model=model, skip_invalid=skip_invalid)
     result = recompute({name: scores.table for name, scores in found.items()}, labels=table)
     if any("synthetic" in scores.table.column("benchmark") for scores in found.values()):
         warn("these scores are synthetic: their numbers say nothing about the paper's models")
     if out is not None:
-        _write(result.records(), out)
+        write_cells(result, out)
     if as_json:
         print_json(_record(result, found))
         return
@@ -134,13 +123,3 @@ def _record(result: ReproductionResult, found: dict[str, PublishedScores]) -> di
         },
         "cells": result.records(),
     }
-
-
-def _write(records: list[dict[str, Any]], out: Path) -> None:
-    from unprior._files import replacing
-    from unprior.tables.csv import as_csv
-
-    as_json = out.suffix == ".json"
-    text = json.dumps(records, indent=1, ensure_ascii=False, allow_nan=False) if as_json else as_csv(records)
-    with replacing(out) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="")

@@ -36,7 +36,7 @@ _Models = Annotated[
     "unprior run --model Qwen/Qwen3-VL-8B-Instruct --benchmark cdh-bench --out run",
 )
 @takes_config(
-    "model", "engine", "benchmark", "method", "output",
+    "model", "engine", "prompt", "benchmark", "method", "output",
     leave_out=("model",),
 )  # fmt: skip
 def run(model: _Models = None, *, config: RunConfig, dry_run: DryRun = False, as_json: AsJson = False) -> None:

@@ -55,7 +55,7 @@ class RayCommand(TyperCommand):
     "--out run --dry-run",
 )
 @takes_config(
-    "model", "engine", "benchmark", "output",
+    "model", "engine", "prompt", "benchmark", "output",
     needed=("model", "benchmark", "out"),
     keeps=("batch_size",),
     texts={"out": "Folder for the store and the score table."},

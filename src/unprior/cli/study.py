@@ -13,7 +13,6 @@ from unprior.cli.console import AsJson, errors, flag, output, print_json, print_
 from unprior.cli.lazy import examples
 from unprior.cli.options import option
 from unprior.cli.progress import reporting
-from unprior.progress import Progress
 
 if TYPE_CHECKING:
     from unprior.studies.finished import FinishedStudy
@@ -70,6 +69,7 @@ def study(
     Every study needs the scores of a run; some need more, which --prepare computes. What is lacking is named, and the
     other studies go on. Several runs are compared: a block of rows for each model, tests adjusted over all of them.
     """
+    from unprior.report.study_page import PAGE
     from unprior.runs.study import study as compute
 
     folders = run or [_RUN]
@@ -79,17 +79,15 @@ def study(
     folder = out or (folders[0] / "study" if len(folders) == 1 else _SEVERAL)
     with reporting() as report:
         results = compute(
-            names, folders, prepare=prepare, epsilon_cs=epsilon_cs, wide_epsilon_cs=wide_epsilon_cs,
+            names, folders, out=folder, prepare=prepare, epsilon_cs=epsilon_cs, wide_epsilon_cs=wide_epsilon_cs,
             uncertainty=uncertainty, revis_data=revis_data, batch_size=batch_size, trust_remote_code=trust_remote_code,
             few_threads=True, report=report,
         )  # fmt: skip
-        report(Progress("Drawing and writing"))
-        page = results.write(folder)
     if as_json:
         print_json([_record(folder, each) for each in results.finished])
     else:
         _print_results(results.finished)
-        output.print(f"Results: {page}", soft_wrap=True)
+        output.print(f"Results: {folder / PAGE}", soft_wrap=True)
     if all(each.result is None for each in results.finished):
         raise typer.Exit(1)
 

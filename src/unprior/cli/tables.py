@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unprior.cli.console import AsJson, SkipInvalid, flag, output, print_json, refuse_overwriting
+from unprior.cli.console import AsJson, SkipInvalid, flag, output, print_json
 from unprior.cli.lazy import examples
-from unprior.errors import UnpriorError
+from unprior.errors import RowProblem, UnpriorError
 
 if TYPE_CHECKING:
     from unprior.scores import ScoreTable
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
 TableOut = flag("Output", "Score table to write (.jsonl or .parquet).", "--out")
 
 
-def skipped_record(table: ScoreTable) -> list[dict[str, Any]]:
+def skipped_record(skipped: Iterable[RowProblem]) -> list[dict[str, Any]]:
     """Invalid rows that were left out, for programs."""
-    return [{"line": problem.line, "reason": problem.reason} for problem in table.skipped]
+    return [asdict(problem) for problem in skipped]
 
 
 def _report(table: ScoreTable, out: Path, as_json: bool) -> None:
@@ -30,7 +32,7 @@ def _report(table: ScoreTable, out: Path, as_json: bool) -> None:
     if as_json:
         candidates = sorted(set(table.candidate_counts.tolist()))
         record = {"rows": len(table), "pairs": pairs, "splits": counts, "candidate_counts": candidates}
-        print_json(record | {"skipped": skipped_record(table), "out": str(out)})
+        print_json(record | {"skipped": skipped_record(table.skipped), "out": str(out)})
         return
     splits = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     output.print(f"{len(table):,} rows of {pairs:,} pairs ({splits}) → {out}", soft_wrap=True)
@@ -88,11 +90,13 @@ def convert(
     as_json: AsJson = False,
 ) -> None:
     """Convert score files to one table: between JSONL and Parquet, from the published layout, or merged."""
+    from unprior._files import check_output_file, refuse_overwriting
     from unprior.scores.checked import read_checked
     from unprior.scores.priors import with_prior
     from unprior.scores.table import concatenate
 
     refuse_overwriting(out, *files)
+    check_output_file(out)
     merged = concatenate([read_checked(path, skip_invalid=skip_invalid) for path in files])
     columns = {"split": split, "model": model, "benchmark": benchmark}
     named = {name: value for name, value in columns.items() if value is not None}

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from unprior.errors import UnpriorError, did_you_mean, warn
+from unprior.embedded import NAME as EMBEDDED
+from unprior.embedded import model_folder
+from unprior.errors import UnpriorError, did_you_mean, format_option, require_type, warn
 from unprior.progress import Progress, Report, silent
+from unprior.prompts import PromptLayout
 
 if TYPE_CHECKING:
     from unprior.engines.protocol import Engine
@@ -23,7 +28,7 @@ NEW_TOKENS = 64
 _SMALL_MODEL = 20_000_000  # parameters
 _BYTES = 4  # of a parameter
 _NEEDS_INTERNALS = (
-    "--engine {engine}: the other methods work inside the model, which only --engine transformers permits; leave them "
+    "engine {engine}: the other methods work inside the model, which only the engine transformers permits; leave them "
     "out, or use that engine"
 )
 
@@ -38,10 +43,13 @@ def load_engine(
     device: str | None = None,
     device_map: str | None = None,
     attention: str | None = None,
+    image_backend: str = "auto",
     base_urls: Sequence[str] = (),
     concurrency: int = CONCURRENCY,
     tensor_parallel: int = 1,
     max_new_tokens: int = NEW_TOKENS,
+    layout: PromptLayout | None = None,
+    template_args: Mapping[str, Any] | Sequence[str] = (),
     folder: str | None = None,
     few_threads: bool = False,
     report: Report = silent,
@@ -62,12 +70,20 @@ def load_engine(
         ``auto`` (as stored), ``float32``, ``bfloat16`` or ``float16``; never quantised.
     device, device_map, attention
         Where the transformers engine puts the model, and its implementation of attention.
+    image_backend
+        What prepares images: ``pil``, ``torchvision``, or ``auto``: torchvision where it is installed. The embedded
+        model always takes ``pil``, so that its results are the same everywhere.
     base_urls, concurrency
         Equal servers that take turns, and the questions in flight to them.
     tensor_parallel
         GPUs that vLLM spreads the model over.
     max_new_tokens
         Longest original answer; a thinking model needs many tokens.
+    layout
+        The wording around questions.
+    template_args
+        What the chat template is told beside the conversation, as a mapping or as texts such as
+        ``"enable_thinking=false"``. A template that knows ``enable_thinking`` or ``thinking`` is told False anyway.
     folder
         Where the model lies, if its name does not tell that everywhere.
     few_threads
@@ -78,18 +94,20 @@ def load_engine(
 
     >>> load_engine("embedded").name
     'embedded'
-    >>> load_engine("some-model", engine="openai")
+    >>> load_engine("some-model", engine="openai")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    unprior.errors.UnpriorError: --engine openai and --base-url go together, e.g. --base-url http://localhost:8000
+    unprior.errors.UnpriorError: engine='openai' (command line: --engine openai) goes with the address of a server...
     """
     check_loading(
         model, engine=engine, revision=revision, trust_remote_code=trust_remote_code, dtype=dtype, device=device,
         device_map=device_map, attention=attention, base_urls=base_urls, tensor_parallel=tensor_parallel, folder=folder,
-        max_new_tokens=max_new_tokens, concurrency=concurrency,
+        max_new_tokens=max_new_tokens, concurrency=concurrency, image_backend=image_backend, layout=layout,
+        template_args=template_args,
     )  # fmt: skip
     if engine == "openai":
-        return _find_server(model, base_urls, concurrency, max_new_tokens, report)
+        return _find_server(model, base_urls, concurrency, max_new_tokens, layout, report)
+    told = parse_template_args(template_args)
     report(Progress(f"Loading {model}"))
     if engine == "vllm":
         from unprior.engines.vllm import VllmEngine
@@ -98,7 +116,7 @@ def load_engine(
         settings = {"tensor_parallel_size": tensor_parallel} if tensor_parallel > 1 else {}
         return VllmEngine(
             _source(model, folder), name=model, revision=revision, dtype=dtype, options=settings,
-            max_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
+            max_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code, layout=layout, template_arguments=told,
         )  # fmt: skip
     from unprior.engines.transformers.engine import TransformersEngine
 
@@ -106,14 +124,22 @@ def load_engine(
     with _few_threads(source) if few_threads else nullcontext() as keep:
         loaded = TransformersEngine(
             source, name=model, revision=revision, dtype=dtype, device=device, device_map=device_map,
-            attention=attention, max_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code,
+            attention=attention, max_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code, layout=layout,
+            template_arguments=told, image_backend="pil" if source == model_folder(EMBEDDED) else image_backend,
         )  # fmt: skip
         if keep is not None:
             keep(loaded)
     if not loaded.shares_prefix:
+        warn(f"{model}: {loaded.level.about}, because faster ways do not give its scores; results are right but slower")
+    if loaded.self_test.noise is not None:
         warn(
-            f"{model}: reusing the read part of a prompt does not give the same scores as reading it whole, "
-            f"so every prompt is read whole; results are right but slower"
+            f"{model}: in this precision its own passes differ by {loaded.self_test.noise:.2g} nats, and so may its "
+            f"scores; {format_option('dtype', 'float32')} gives exact ones"
+        )
+    if loaded.encoder.template.is_plain:
+        warn(
+            f"{model} has no chat template: prompts are the image, the question, and a line “Answer:”. A model "
+            f"that was not trained to answer questions may not answer them"
         )
     return loaded
 
@@ -133,6 +159,9 @@ def check_loading(
     folder: str | None = None,
     max_new_tokens: int = NEW_TOKENS,
     concurrency: int = CONCURRENCY,
+    image_backend: str = "auto",
+    layout: PromptLayout | None = None,
+    template_args: Mapping[str, Any] | Sequence[str] = (),
     needs_internals: bool = False,
     **_: object,
 ) -> None:
@@ -140,32 +169,65 @@ def check_loading(
 
     ``needs_internals``: the model's hidden states and attention will be needed.
     """
+    require_type("model", model, str, "the name or folder of a model, such as 'embedded'")
+    require_type("base_urls", base_urls, (list, tuple), "a list of addresses")
+    counts = {"max_new_tokens": max_new_tokens, "concurrency": concurrency, "tensor_parallel": tensor_parallel}
+    for name, value in counts.items():
+        require_type(name, value, Integral, "a whole number")
+        if value < 1:
+            raise UnpriorError(f"{format_option(name, value)}: give at least 1")
     if engine not in ENGINES:
         like = did_you_mean(engine, ENGINES)
-        raise UnpriorError(f"--engine {engine}: no such engine{like}; choose one of {', '.join(ENGINES)}")
-    for name, value in {"max_new_tokens": max_new_tokens, "concurrency": concurrency}.items():
-        if value < 1:
-            option = name.replace("_", "-")
-            raise UnpriorError(f"{name}={value} (command line: --{option} {value}): give at least 1")
+        raise UnpriorError(
+            f"{format_option('engine', engine)}: no such engine{like}; choose one of {', '.join(ENGINES)}"
+        )
     if (engine == "openai") != bool(base_urls):
-        raise UnpriorError("--engine openai and --base-url go together, e.g. --base-url http://localhost:8000")
+        server = format_option("base_urls", ["http://localhost:8000"], flag="--base-url")
+        raise UnpriorError(f"{format_option('engine', 'openai')} goes with the address of a server, e.g. {server}")
     if tensor_parallel > 1 and engine != "vllm":
         raise UnpriorError(
-            f"--tensor-parallel {tensor_parallel} goes with --engine vllm; a server is started with it (vllm "
-            f"serve --tensor-parallel-size {tensor_parallel}), --engine transformers has --device-map auto"
+            f"{format_option('tensor_parallel', tensor_parallel)} goes with the engine vllm; a server is started with "
+            f"it (vllm serve --tensor-parallel-size {tensor_parallel}), and the engine transformers has "
+            f"{format_option('device_map', 'auto')}"
         )
     if needs_internals and engine != "transformers":
         raise UnpriorError(_NEEDS_INTERNALS.format(engine=engine))
-    chosen = {"--device": device, "--device-map": device_map, "--attention": attention}
+    chosen: dict[str, object] = {"device": device, "device_map": device_map, "attention": attention}
     if engine == "openai":
-        chosen |= {"--revision": revision, "--dtype": None if dtype == "auto" else dtype}
-        chosen |= {"--trust-remote-code": "" if trust_remote_code else None}
-    if engine != "transformers" and (given := [name for name, value in chosen.items() if value is not None]):
-        raise UnpriorError(f"{', '.join(given)}: --engine {engine} decides that itself; leave it out")
+        chosen |= {"revision": revision, "dtype": None if dtype == "auto" else dtype}
+        chosen |= {"trust_remote_code": trust_remote_code or None}
+        chosen |= {"template_arg": list(template_args) or None}
+    if engine != "transformers":
+        chosen |= {"image_backend": None if image_backend == "auto" else image_backend}
+    given = [format_option(name, value) for name, value in chosen.items() if value is not None]
+    if engine != "transformers" and given:
+        raise UnpriorError(f"{', '.join(given)}: the engine {engine} decides that itself; leave it out")
+    parse_template_args(template_args)
+    (layout or PromptLayout()).check()
     if trust_remote_code:
         from unprior.engines.transformers.source import Source
 
         Source(_source(model, folder), revision, trust_remote_code)  # refuses code that nothing pins
+
+
+def parse_template_args(given: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
+    """Arguments of a chat template from texts; a value is read as JSON if it is such, and else as text.
+
+    >>> parse_template_args(["enable_thinking=false", "date=26 Jul 2024"])
+    {'enable_thinking': False, 'date': '26 Jul 2024'}
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    parsed: dict[str, Any] = {}
+    for text in given:
+        name, separator, value = str(text).partition("=")
+        if not separator or not name.strip().isidentifier():
+            raise UnpriorError(f"{format_option('template_arg', text)}: write NAME=VALUE, e.g. enable_thinking=false")
+        try:
+            parsed[name.strip()] = json.loads(value)
+        except ValueError:
+            parsed[name.strip()] = value
+    return parsed
 
 
 def with_internals(engine: Engine) -> TransformersEngine:
@@ -176,16 +238,21 @@ def with_internals(engine: Engine) -> TransformersEngine:
 
 
 def _source(model: str, folder: str | None) -> str:
-    from unprior.embedded import model_folder
-
     return folder or model_folder(model)
 
 
-def _find_server(model: str, urls: Sequence[str], concurrency: int, max_new_tokens: int, report: Report) -> Engine:
+def _find_server(
+    model: str,
+    urls: Sequence[str],
+    concurrency: int,
+    max_new_tokens: int,
+    layout: PromptLayout | None,
+    report: Report,
+) -> Engine:
     from unprior.engines.openai.engine import HttpEngine
 
     report(Progress(f"Asking {urls[0]}"))
-    server = HttpEngine(model, urls, concurrency=concurrency, max_new_tokens=max_new_tokens)
+    server = HttpEngine(model, urls, concurrency=concurrency, max_new_tokens=max_new_tokens, layout=layout)
     if server.served.top_k is not None:
         warn(
             f"{urls[0]} shows only the {server.served.top_k} most probable tokens; examples with a candidate outside "

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from PIL import Image
 
+from unprior.errors import wrong_type
 from unprior.prompts import PromptLayout
 
 MIN_MASS = 0.5
@@ -166,3 +167,15 @@ class Engine(EngineInfo, Protocol):
     def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
         """Original answers and scores for many queries, encoding each image once."""
         ...
+
+
+def require_engine(engine: object) -> None:
+    """Refuse what is no engine.
+
+    >>> require_engine("embedded")
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: engine: give a loaded model, see unprior.load_engine, not 'embedded'
+    """
+    if not hasattr(engine, "answer_batch"):
+        raise wrong_type("engine", engine, "a loaded model, see unprior.load_engine")

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,8 @@ class VllmEngine(LocalEngine):
         Longest original answer, in tokens; a thinking model needs more than the paper's 64.
     trust_remote_code
         Run Python code that lies beside the weights; a hub model then needs a full commit as revision.
+    template_arguments
+        What the chat template is told beside the conversation, e.g. ``{"enable_thinking": False}``.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class VllmEngine(LocalEngine):
         options: dict[str, Any] | None = None,
         max_new_tokens: int = MAX_NEW_TOKENS,
         trust_remote_code: bool = False,
+        template_arguments: Mapping[str, Any] | None = None,
     ) -> None:
         """Load the model."""
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -72,7 +75,7 @@ class VllmEngine(LocalEngine):
             from vllm import LLM
         except ImportError as error:
             raise UnpriorError(
-                f"--engine vllm needs vLLM ({error.name} is not installed): pip install 'vllm>=0.26'"
+                f"the engine vllm needs vLLM ({error.name} is not installed): pip install 'vllm>=0.26'"
             ) from None
         from unprior.engines.transformers.load_errors import explaining
         from unprior.engines.transformers.loading import load_processor, quiet, stores_single_precision
@@ -84,7 +87,7 @@ class VllmEngine(LocalEngine):
         hint = "check the folder or hub id and the settings; vLLM may have said more above"
         source = Source(str(model), revision, trust_remote_code)
         with explaining(str(model), hint), quiet():
-            self.encoder = PromptEncoder(load_processor(source), self._layout)
+            self.encoder = PromptEncoder(load_processor(source), self._layout, template_arguments)
             """Turns questions into tokens."""
             if dtype == "auto" and stores_single_precision(source):
                 dtype = "float32"  # vLLM would take half precision
@@ -134,19 +137,21 @@ class VllmEngine(LocalEngine):
 
     def _write(self, prompts: list[PromptTokens]) -> list[str]:
         settings = [{"max_tokens": self.max_new_tokens}] * len(prompts)
-        written = self._generate([_request(prompt, prompt.original) for prompt in prompts], settings)
+        requests = [_request(prompt, self.encoder.tokenize_prompt(prompt.original_text)) for prompt in prompts]
+        written = self._generate(requests, settings)
         return [self.encoder.written(list(one.token_ids)) for one in written]
 
     def _score(self, prompts: list[PromptTokens], *, in_full: bool = False) -> list[CandidateScores]:
         """Read the distributions at every branch of all candidates in one go."""
         requests, settings, places = [], [], []
         for index, prompt in enumerate(prompts):
+            scoring = self.encoder.tokenize_prompt(prompt.scoring_text)
             for beginning, following in branch_points([tuple(tokens) for tokens in prompt.candidates]).items():
                 for start in range(0, len(following), MAX_NAMED_TOKENS):
                     asked = following[start : start + MAX_NAMED_TOKENS]
                     # Only prompts with the same salt are found in the cache.
                     salt = {"cache_salt": secrets.token_hex()} if in_full else {}
-                    requests.append(_request(prompt, [*prompt.scoring, *beginning]) | salt)
+                    requests.append(_request(prompt, [*scoring, *beginning]) | salt)
                     settings.append({"max_tokens": 1, "logprob_token_ids": list(asked)})
                     places.append((index, beginning, asked))
         read: list[dict[Beginning, NextTokens]] = [{} for _ in prompts]
@@ -169,11 +174,13 @@ class VllmEngine(LocalEngine):
 
     def _describe(self, source: Source, options: dict[str, Any]) -> dict[str, str]:
         import vllm
+        from vllm.transformers_utils.processor import cached_processor_from_config
 
         from unprior.engines.transformers.loading import describe
 
         config = self.llm.llm_engine.model_config
-        known = describe(source, config.hf_config, str(config.dtype), self.encoder.processor)
+        # vLLM's own processor prepares images, with the options it was given.
+        known = describe(source, config.hf_config, str(config.dtype), cached_processor_from_config(config))
         known |= self.encoder.prompt_digests()
         return {**known, "engine": "vllm", "vllm": vllm.__version__, "options": json.dumps(options, sort_keys=True)}
 

@@ -6,12 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from unprior._text import one_line
 from unprior.evaluation.comparison import Evaluation, TaskResult
 from unprior.plots.display import Display
+from unprior.plots.labels import shorten
 from unprior.plots.style import LIGHT, FigureStyle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_MAX_NAME = 36
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class IntervalsDisplay(Display):
             for side, result in (("cf", task.cf), ("cs", task.cs))
         )
         with style.applied():
-            axes = ax or style.new_axes(*figure_size(results))
+            axes = style.axes_or_new(ax, *figure_size(results))
             display = cls(axes_=axes, style=style, lines=lines)
             display._draw()
         return display
@@ -91,5 +95,6 @@ def figure_size(results: Evaluation) -> tuple[float, float]:
 def _name(task: TaskResult, results: Evaluation) -> str:
     """The task, with its model where there are several, and its group."""
     models = {each.model for each in results.tasks}
-    parts = [task.model if len(models) > 1 else None, task.task.upper(), task.group]
+    model = shorten(one_line(task.model), _MAX_NAME) if len(models) > 1 and task.model else None
+    parts = [model, task.task.upper(), task.group]
     return " · ".join(part for part in parts if part)

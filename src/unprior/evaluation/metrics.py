@@ -10,8 +10,9 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from unprior.calibration import Decisions
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, wrong_type
 from unprior.scores import ScoreTable
+from unprior.scores.checked import require_table
 from unprior.scores.schema import BoolArray, IntArray, position_in_row
 
 
@@ -91,6 +92,7 @@ def as_answers(table: ScoreTable, answers: ArrayLike | Decisions) -> IntArray:
     >>> bool((as_answers(table, table.answer) == table.answer_positions).all())
     True
     """
+    require_table(table)
     if isinstance(answers, Decisions):
         _refuse_other_rows(table, answers.table)
         return answers.final_positions
@@ -98,6 +100,8 @@ def as_answers(table: ScoreTable, answers: ArrayLike | Decisions) -> IntArray:
         given = np.asarray(answers)
     except ValueError:
         raise UnpriorError("answers are no list of one answer per row; give labels or positions") from None
+    if given.ndim == 0:
+        raise wrong_type("answers", answers, "decisions, or a list of labels or positions")
     if given.shape != (len(table),):
         raise UnpriorError(f"{given.size} answers for {len(table)} rows; there must be one per row")
     if given.dtype.kind in "OU":

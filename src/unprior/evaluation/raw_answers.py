@@ -12,15 +12,13 @@ import numpy as np
 
 from unprior._files import open_to_read, parse_json, read_lines
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.errors import UnpriorError, did_you_mean
+from unprior.errors import UnpriorError, did_you_mean, format_names, format_option
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Metrics, Share, correct, measure
 from unprior.prompts import YES_NO, is_cut_off, parse_answer, thinks
 from unprior.scores import ScoreTable
 from unprior.tables.html import as_html
 from unprior.tables.model import Table
-
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +105,17 @@ class AnswersEvaluation:
             tasks.append(record)
         return asdict(self) | {"tasks": tasks}
 
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What a reader should know before relying on the numbers, in sentences."""
+        tasks = " and ".join(task.task for task in self.tasks)
+        told = {
+            f"{self.disagreeing} lines give another right answer than {self.benchmark} does": self.disagreeing,
+            f"{self.other_tasks:,} lines are left out: {self.benchmark} has only {tasks} questions": self.other_tasks,
+            f"{len(self.missing):,} examples have no answer and are left out": self.missing,
+        }
+        return tuple(sentence for sentence, holds in told.items() if holds)
+
     def _repr_html_(self) -> str:
         """Both tables, for notebooks."""
         return as_html(self.table) + as_html(self.groups_table)
@@ -164,10 +173,10 @@ def evaluate_answers(
             f"questions; is the file of this benchmark, variant and split?"
         )
     if missing and not skip_missing:
-        shown = ", ".join(missing[:_SHOWN]) + (" …" if len(missing) > _SHOWN else "")
         raise UnpriorError(
-            f"{path}: no answer to {len(missing)} of {len(examples)} examples of {benchmark.name} ({shown}); add them, "
-            f"or leave these examples out with --skip-missing"
+            f"{path}: no answer to {len(missing)} of {len(examples)} examples of {benchmark.name} "
+            f"({format_names(missing)}); add them, or leave these examples out with "
+            f"{format_option('skip_missing', True)}"
         )
     answered = [example for example in examples if example.example_id in texts]
     rows_of = [_row(example, texts[example.example_id], benchmark.name, thinking) for example in answered]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, require_type
 from unprior.scores.table import FloatArray
 
 BOOTSTRAP_RESAMPLES = 10_000
@@ -163,6 +164,7 @@ def resample_pairs(
     values = np.asarray(contributions, dtype=np.float64)
     if values.ndim != 2 or len(values) == 0:
         raise UnpriorError("contributions must have one row per pair and at least one pair")
+    require_type("resamples", resamples, Integral, "a whole number")
     if resamples < 1:
         raise UnpriorError("resamples must be at least 1")
     pairs = len(values)

@@ -1,12 +1,20 @@
-"""Places for small labels beside points, so that they cover neither points nor each other."""
+"""Labels of figures: short enough, and placed so that they cover neither points nor each other."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Place = tuple[float, float]
+FloatArray = NDArray[np.float64]
 
 _DIRECTIONS = tuple((math.cos(k * math.pi / 6), math.sin(k * math.pi / 6)) for k in range(12))
 _DISTANCES = (9.0, 12.0, 15.0, 22.0, 30.0)
@@ -14,8 +22,25 @@ _MARKER = 8.0
 _LINE = 9.0
 _DOT = 4.0
 _CHARACTER = 4.9
+_GAP = 5.0  # between labels on one line, or they read as one
 NEAR = _DISTANCES[0]
 """A label at this distance needs no line to its point."""
+
+
+def shorten(name: str, width: int) -> str:
+    """A name that leaves room for the figure: its middle gives way, because versions and sizes stand at the end.
+
+    >>> shorten("organisation/model-with-a-long-name-8B", 21)
+    'organisati…ng-name-8B'
+    """
+    kept = width - 1
+    return name if len(name) <= width else f"{name[: kept - kept // 2]}…{name[len(name) - kept // 2 :]}"
+
+
+def room(axes: Axes) -> Place:
+    """Width and height inside axes in typographic points, as far as they are known before the layout is made."""
+    box, points = axes.get_window_extent(), 72.0 / axes.figure.dpi
+    return box.width * points, box.height * points
 
 
 def place_labels(
@@ -35,28 +60,22 @@ def place_labels(
     (9.0, 0.0)
     """
     sizes = markers or [_MARKER] * len(points)
-    taken = [_box(point, size, size) for point, size in zip(points, sizes, strict=True)]
-    taken += [_box(dot, _DOT, _DOT) for line in lines for ends in pairwise(line) for dot in _dots(*ends)]
+    dots = [dot for line in lines for ends in pairwise(line) for dot in _dots(*ends)]
+    taken = np.concatenate([_boxes(points, sizes, sizes), _boxes(dots, _DOT, _DOT)])
     offsets = []
-    for (x, y), text in zip(points, texts, strict=True):
-        size = _CHARACTER * len(text), _LINE
-
-        def cost(offset: Place, x: float = x, y: float = y, size: Place = size) -> float:
-            box = _box((x + offset[0], y + offset[1]), *size)
-            covered = sum(_overlap(box, other) for other in taken)
-            left, bottom, right, top = box
-            outside = max(0.0, -left, right - width) + max(0.0, -bottom, top - height)
-            return covered + 20.0 * outside + 0.3 * math.hypot(*offset)
-
-        reach = [(distance + max(0.0, size[0] / 2 - 4.0)) for distance in _DISTANCES]
-        places = [
-            (across * far, up * distance)
-            for far, distance in zip(reach, _DISTANCES, strict=True)
-            for across, up in _DIRECTIONS
-        ]
-        chosen = min(places, key=cost)
-        offsets.append(chosen)
-        taken.append(_box((x + chosen[0], y + chosen[1]), *size))
+    for point, text in zip(points, texts, strict=True):
+        size = _CHARACTER * len(text)
+        near = np.repeat(_DISTANCES, len(_DIRECTIONS))
+        far = near + max(0.0, size / 2 - 4.0)
+        directions = np.tile(_DIRECTIONS, (len(_DISTANCES), 1))
+        places = np.stack([directions[:, 0] * far, directions[:, 1] * near], axis=1)
+        left, bottom, right, top = boxes = _boxes(places + point, size + _GAP, _LINE).T
+        outside = np.maximum.reduce([0 * left, -left, right - width])
+        outside += np.maximum.reduce([0 * left, -bottom, top - height])
+        cost = _covered(boxes.T, taken) + 20.0 * outside + 0.3 * np.hypot(places[:, 0], places[:, 1])
+        chosen = places[int(cost.argmin())]
+        offsets.append((float(chosen[0]), float(chosen[1])))
+        taken = np.concatenate([taken, _boxes([chosen + point], size, _LINE)])
     return offsets
 
 
@@ -67,11 +86,15 @@ def _dots(start: Place, end: Place) -> list[Place]:
             for k in range(steps + 1)]  # fmt: skip
 
 
-def _box(centre: Place, width: float, height: float) -> tuple[float, float, float, float]:
-    return centre[0] - width / 2, centre[1] - height / 2, centre[0] + width / 2, centre[1] + height / 2
+def _boxes(centres: ArrayLike, widths: ArrayLike, heights: ArrayLike) -> FloatArray:
+    """Left, bottom, right and top of boxes around their centres."""
+    middle = np.asarray(centres, dtype=np.float64).reshape(-1, 2)
+    half = np.stack(np.broadcast_arrays(widths, heights, middle[:, 0])[:2], axis=1) / 2
+    return np.concatenate([middle - half, middle + half], axis=1)
 
 
-def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
-    across = min(one[2], other[2]) - max(one[0], other[0])
-    up = min(one[3], other[3]) - max(one[1], other[1])
-    return max(0.0, across) * max(0.0, up)
+def _covered(boxes: FloatArray, others: FloatArray) -> FloatArray:
+    """How much of every box the others cover, counted for each of them."""
+    upper = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    shared = np.maximum(0.0, upper - np.maximum(boxes[:, None, :2], others[None, :, :2]))
+    return np.asarray(shared.prod(axis=2).sum(axis=1))

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from unprior._text import one_line
 from unprior.benchmarks.schema import Benchmark
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.evaluation import Evaluation
@@ -16,7 +17,7 @@ from unprior.report.html import write_page
 from unprior.report.section import make_section
 from unprior.scores import ScoreTable
 from unprior.studies.finished import FinishedStudy
-from unprior.tables.format import format_list
+from unprior.tables.format import format_limit, format_list
 
 
 def write_report(
@@ -129,13 +130,13 @@ def default_title(*tables: ScoreTable) -> str:
     'synthetic'
     """
     named = [[table.column(column)[0] for table in tables] for column in ("model", "benchmark")]
-    parts = (format_list(list(dict.fromkeys(filter(None, names)))) for names in named)
+    parts = (format_list(list(dict.fromkeys(one_line(name) for name in names if name))) for names in named)
     return " on ".join(dict.fromkeys(filter(None, parts))) or "Score table"
 
 
 def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[tuple[str, str]]:
     """How the numbers came about, for the foot of the page."""
-    settings = calibrator.settings_
+    settings, epsilon = calibrator.settings_, calibrator.epsilon_cs
     chosen = "none was feasible; the calibrator abstains"
     if settings is not None:
         named = ((name.replace("_", " "), value) for name, value in asdict(settings).items())
@@ -143,7 +144,7 @@ def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[t
     pairs = len(decisions.table.codes("pair_id")[1])
     return [
         ("Method", f"Selective Prior Calibration, {'uncertainty-aware' if calibrator.uncertainty else 'standard'}"),
-        ("Permitted loss", f"ε = {100 * calibrator.epsilon_cs:g} points of commonsense accuracy"),
+        ("Permitted loss", f"ε = {format_limit(epsilon)} ({100 * epsilon:g} points of commonsense accuracy)"),
         ("Settings", chosen),
         ("Fitted on", f"{calibrator.development_rows_:,} development rows"),
         ("Tested on", f"{len(decisions):,} rows of {pairs:,} pairs"),
@@ -161,7 +162,7 @@ def provenance_facts(table: ScoreTable) -> list[tuple[str, str]]:
     facts: dict[str, dict[str, None]] = {}
     for record in table.provenance:
         for name, value in record.describe():
-            facts.setdefault(name, {})[value] = None
+            facts.setdefault(name, {})[one_line(value)] = None
     if not facts:
         return [("Scores", "their table does not say how they were made")]
     return [(name, "; ".join(values)) for name, values in facts.items()]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
-from unprior.plots.style import DARK, LIGHT, as_svg
+from unprior.plots.style import DARK, LIGHT, as_file, as_svg, recoloured
 from unprior.report.glossary import Term, terms_in
 from unprior.studies.by_model import ByModel
 from unprior.studies.finished import FinishedStudy
@@ -16,12 +17,15 @@ from unprior.tables.csv import as_csv
 from unprior.tables.html import HtmlTable, from_records, from_table
 from unprior.tables.latex import as_latex, as_latex_figure
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
+
 _PIXELS = 110
 """Of an inch, where the page is wide enough."""
+_SHRUNK, _MARGINS = 0.7, 84
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Drawing(NamedTuple):
     """A figure, drawn for light and for dark pages."""
 
     light: str
@@ -30,6 +34,19 @@ class Figure:
     """Data URI."""
     width: int
     height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure for wide and for narrow screens."""
+
+    wide: Drawing
+    narrow: Drawing
+
+    @property
+    def least(self) -> int:
+        """The narrowest screen, in pixels, on which letters of the wide drawing can still be read."""
+        return round(_SHRUNK * self.wide.width) + _MARGINS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +88,7 @@ def make_section(finished: FinishedStudy, *, files: bool) -> Section:
         The study, with a result or with what it lacks.
     files
         Whether the files of :func:`unprior.report.study_page.write_study` are beside the page to link to; otherwise
-        the page holds the numbers and the LaTeX itself.
+        the page holds the numbers, the LaTeX and the figure as PDF itself.
 
     >>> from unprior import synthesize
     >>> from unprior.studies import StudyInputs, choose_studies, run_studies
@@ -84,7 +101,8 @@ def make_section(finished: FinishedStudy, *, files: bool) -> Section:
     if result is None:
         return Section(study, finished.how, finished.lacks)
     tables = (result.table, *result.further_tables)
-    figure = _figure(result)
+    drawn = result.figure(LIGHT)
+    figure = None if drawn is None else _figure(result, drawn)
     words = [study.asks, finished.how, *result.sentences]
     words += [text for table in tables for text in (table.title, *table.columns, table.caption)]
     return Section(
@@ -95,7 +113,7 @@ def make_section(finished: FinishedStudy, *, files: bool) -> Section:
         figure,
         tuple(map(from_table, tables)),
         from_records(study.title, result.records()),
-        _links(study, result, drawn=figure is not None, files=files),
+        _links(study, result, drawn, files=files),
         terms_in(words),
     )
 
@@ -128,22 +146,34 @@ def data_uri(kind: str, content: str | bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(raw).decode('ascii')}"
 
 
-def _links(study: Study, result: StudyResult, *, drawn: bool, files: bool) -> tuple[Link, ...]:
+def _links(study: Study, result: StudyResult, drawn: MatplotlibFigure | None, *, files: bool) -> tuple[Link, ...]:
     if files:
         kinds = ("csv", "json", "tex", *(("pdf", "png", "svg") if drawn else ()))
         targets = {kind: f"{study.name}.{kind}" for kind in kinds}
     else:
-        csv, tex = as_csv(result.records()), latex_tables(study, result, figure=False)
-        mimes = {"csv": ("text/csv", csv), "tex": ("text/x-tex", tex)}
-        targets = {kind: data_uri(f"{mime};charset=utf-8", content) for kind, (mime, content) in mimes.items()}
+        tex = latex_tables(study, result, figure=drawn is not None)
+        targets = {
+            "csv": data_uri("text/csv;charset=utf-8", as_csv(result.records())),
+            "tex": data_uri("text/x-tex;charset=utf-8", tex),
+        }
+        if drawn:
+            drawn.set_layout_engine("none")  # it was laid out for the page already
+            targets["pdf"] = data_uri("application/pdf", as_file(drawn, "pdf", outlines=True))
     names = {"tex": "LaTeX"}
     return tuple(Link(names.get(kind, kind.upper()), to, f"{study.name}.{kind}") for kind, to in targets.items())
 
 
-def _figure(result: StudyResult) -> Figure | None:
-    light, dark = result.figure(LIGHT), result.figure(DARK)
-    if light is None or dark is None:  # whoever draws in light draws in dark
-        return None
-    width, height = (round(_PIXELS * inches) for inches in light.get_size_inches().tolist())
-    light_uri, dark_uri = (data_uri("image/svg+xml", as_svg(each)) for each in (light, dark))
-    return Figure(light_uri, dark_uri, width, height)
+def _figure(result: StudyResult, drawn: MatplotlibFigure) -> Figure:
+    narrow = result.figure(LIGHT, narrow=True)
+    wide = _drawing(drawn, result)
+    return Figure(wide, wide if narrow is None else _drawing(narrow, result, narrow=True))
+
+
+def _drawing(drawn: MatplotlibFigure, result: StudyResult, *, narrow: bool = False) -> Drawing:
+    width, height = (round(_PIXELS * inches) for inches in drawn.get_size_inches().tolist())
+    light = as_svg(drawn)
+    dark = recoloured(light, LIGHT, DARK)
+    if dark is None and (again := result.figure(DARK, narrow=narrow)) is not None:  # colours depend on the ground
+        dark = as_svg(again)
+    one, other = (data_uri("image/svg+xml", each) for each in (light, dark or light))
+    return Drawing(one, other, width, height)

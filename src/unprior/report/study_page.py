@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shlex import quote
 
 from unprior._files import replacing
-from unprior.plots.style import LIGHT, as_svg
+from unprior.plots.style import LIGHT, as_file, as_svg
 from unprior.report.headline import EMBEDDED_WARNING, is_embedded, summaries
 from unprior.report.html import write_page
 from unprior.report.section import latex_tables, make_section
-from unprior.studies.finished import FinishedStudy
-from unprior.studies.study import QUESTIONS
+from unprior.studies.finished import FinishedStudy, Gap
+from unprior.studies.result import grouped
+from unprior.studies.study import QUESTIONS, Study
 from unprior.tables.csv import as_csv
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 PAGE = "index.html"
-_PNG_DPI = 200
 
 
 def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
@@ -45,7 +41,7 @@ def write_study(folder: Path, finished: FinishedStudy) -> tuple[str, ...]:
         "tex": latex_tables(study, result, figure=figure is not None).encode(),
     }
     if figure is not None:
-        contents |= {"png": _drawn(figure, "png"), "pdf": _drawn(figure, "pdf"), "svg": as_svg(figure).encode()}
+        contents |= {"png": as_file(figure, "png"), "pdf": as_file(figure, "pdf"), "svg": as_svg(figure).encode()}
     for suffix, content in contents.items():
         with replacing(folder / f"{study.name}.{suffix}") as temporary:
             temporary.write_bytes(content)
@@ -84,6 +80,7 @@ def write_study_page(
         {"name": name, "question": question, "sections": [each for each in sections if each.study.question == name]}
         for name, question in QUESTIONS.items()
     ]
+    lacking = _missing(finished)
     embedded = [EMBEDDED_WARNING] if any(map(is_embedded, facts or {})) else []
     write_page(
         path,
@@ -91,18 +88,25 @@ def write_study_page(
         title=title,
         notes=list(dict.fromkeys([*notes, *embedded])),
         summaries=summaries(finished),
-        lacking=[each for each in finished if each.lacks],
+        lacking=lacking,
+        everything=_prepare_all([gap for gap in lacking if gap.command()]),
         chapters=[chapter for chapter in chapters if chapter["sections"]],
         facts=facts or {},
     )
 
 
-def _drawn(figure: Figure, kind: str) -> bytes:
-    """A figure on white paper; nothing in the file tells when it was made, so the same numbers give the same bytes."""
-    import matplotlib
+def _missing(finished: Sequence[FinishedStudy]) -> dict[Gap, list[Study]]:
+    """What studies are without, each thing once with the studies that it would complete."""
+    found = [
+        (gap, each.study)
+        for each in finished
+        if each.lacks
+        for gap in each.gaps or (Gap("", each.lacks, made_by=False),)
+    ]
+    return {gap: [study for _, study in pairs] for gap, pairs in grouped(found, key=lambda pair: pair[0]).items()}
 
-    stream = io.BytesIO()
-    nothing = {"pdf": {"CreationDate": None, "Producer": None, "Creator": None}, "png": {"Software": None}}[kind]
-    with matplotlib.rc_context({"pdf.fonttype": 42}):
-        figure.savefig(stream, format=kind, dpi=_PNG_DPI, facecolor=LIGHT.paper, metadata=nothing)
-    return stream.getvalue()
+
+def _prepare_all(gaps: Sequence[Gap]) -> str | None:
+    """One command instead of several."""
+    folders = " ".join(dict.fromkeys(f"--run {quote(str(gap.folder))}" for gap in gaps if gap.folder is not None))
+    return f"unprior study all {folders} --prepare" if folders and len(gaps) > 1 else None

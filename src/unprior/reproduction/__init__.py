@@ -3,7 +3,7 @@
 from unprior.reproduction.comparison import ComparedCell, ReproductionResult, Verdict, judge, reproduce
 from unprior.reproduction.files import PublishedScores, find_scores, recognise_model
 from unprior.reproduction.paper import MODELS, PublishedCell, PublishedTable, published_tables
-from unprior.reproduction.write import write_published
+from unprior.reproduction.write import check_cells_file, write_cells, write_published
 
 __all__ = [
     "MODELS",
@@ -13,10 +13,12 @@ __all__ = [
     "PublishedTable",
     "ReproductionResult",
     "Verdict",
+    "check_cells_file",
     "find_scores",
     "judge",
     "published_tables",
     "recognise_model",
     "reproduce",
+    "write_cells",
     "write_published",
 ]

@@ -15,6 +15,7 @@ from unprior._files import open_to_read, parse_json
 from unprior.errors import RowProblem, UnpriorError
 from unprior.reproduction.paper import MODELS, SCORES_DATASET
 from unprior.scores import ScoreTable, read_scores
+from unprior.scores.checked import warn_about_skipped
 from unprior.scores.published import is_published
 from unprior.scores.table import concatenate
 
@@ -83,8 +84,8 @@ class PublishedScores:
     """Invalid rows that were left out, by file."""
 
 
-def find_scores(folder: Path, *, skip_invalid: bool = False) -> dict[str, PublishedScores]:
-    """Read every score file below a folder and assign its rows to the paper's models.
+def find_scores(folder: Path, *, model: str | None = None, skip_invalid: bool = False) -> dict[str, PublishedScores]:
+    """Read every score file below a folder and assign its rows to the paper's models, or to one of them alone.
 
     Model, task and split are named in the rows, or by the file and its folders; the file's own name has precedence over
     those of its folders. Where row and path both name one, they must agree.
@@ -98,22 +99,30 @@ def find_scores(folder: Path, *, skip_invalid: bool = False) -> dict[str, Publis
     skipped: dict[Path, tuple[RowProblem, ...]] = {}
     for path in paths:
         table = read_scores(path, skip_invalid=skip_invalid, complete=_completion(path, folder))
-        for model in dict.fromkeys(table.column("model")):
-            parts[model].append((path, table.where(model=model)))
+        for name in dict.fromkeys(table.column("model")):
+            parts[name].append((path, table.where(model=name)))
         skipped[path] = table.skipped
-    for model, found in parts.items():
-        _refuse_doubles(model, found)
+    for name, found in parts.items():
+        _refuse_doubles(name, found)
     scores = {
-        model: PublishedScores(
-            model=model,
-            table=concatenate([table for _, table in parts[model]]),
-            files=tuple(path for path, _ in parts[model]),
-            skipped={path: skipped[path] for path, _ in parts[model] if skipped[path]},
+        name: PublishedScores(
+            model=name,
+            table=concatenate([table for _, table in parts[name]]),
+            files=tuple(path for path, _ in parts[name]),
+            skipped={path: skipped[path] for path, _ in parts[name] if skipped[path]},
         )
-        for model in MODELS
-        if model in parts
+        for name in MODELS
+        if name in parts
     }
     _check_complete(folder, scores)
+    if model is not None:
+        known = recognise_model(model)
+        if known not in scores:
+            raise UnpriorError(f"no scores of {model}; the files hold {', '.join(scores)}")
+        scores = {known: scores[known]}
+    for each in scores.values():
+        for path, problems in each.skipped.items():
+            warn_about_skipped(path, problems, len(each.table))
     return scores
 
 

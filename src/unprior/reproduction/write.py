@@ -1,14 +1,17 @@
-"""Writing scores in the layout that the paper publishes, to try the reproduction without the paper's files."""
+"""Writing compared cells, and scores in the layout that the paper publishes, to try the reproduction without them."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from unprior._files import replacing
+from unprior._files import check_output_file, replacing
+from unprior.errors import UnpriorError
 from unprior.evaluation.comparison import group_rows
+from unprior.reproduction.comparison import ReproductionResult
 from unprior.scores import ScoreTable
 from unprior.scores.published import published_from_row
+from unprior.tables.csv import as_csv
 
 
 def write_published(table: ScoreTable, folder: Path, model: str) -> list[Path]:
@@ -28,3 +31,19 @@ def write_published(table: ScoreTable, folder: Path, model: str) -> list[Path]:
             temporary.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
         written.append(path)
     return written
+
+
+def check_cells_file(path: Path) -> None:
+    """Refuse a file that :func:`write_cells` could not write, before anything is computed."""
+    if path.suffix not in (".csv", ".json"):
+        raise UnpriorError(f"{path}: cannot tell the format; the name must end in .csv or .json")
+    check_output_file(path)
+
+
+def write_cells(result: ReproductionResult, path: Path) -> None:
+    """Write all cells as ``.csv`` or ``.json``."""
+    check_cells_file(path)
+    records, as_json = result.records(), path.suffix == ".json"
+    text = json.dumps(records, indent=1, ensure_ascii=False, allow_nan=False) if as_json else as_csv(records)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")

@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unprior.engines.protocol import Engine, Query, QueryFailure
-from unprior.errors import UnpriorError, UnpriorNote, warn
+from unprior.engines.protocol import Engine, Query, QueryFailure, require_engine
+from unprior.errors import UnpriorError, UnpriorNote, format_option, require_type, warn, wrong_type
 from unprior.images import open_image
 from unprior.images import resize as to_square
 from unprior.prompts import YES_NO, is_cut_off, parse_answer
@@ -114,15 +114,16 @@ def ask(
     allow_censored
         Take bounds for candidates outside the top tokens that a server shows.
     """
-    if not isinstance(image, str | PathLike):
-        raise UnpriorError(f"image: give the path of an image file, not {type(image).__name__}; see also ask_about")
+    require_engine(engine)
+    require_type("image", image, (str, PathLike), "the path of an image file; ask_about takes an image")
     if resize is not None:
         setting = OPTIONS["resize"]
         setting.check(setting.convert(resize))
-    if isinstance(calibrator, str | PathLike):
-        from unprior.calibration import SelectivePriorCalibrator
+    from unprior.calibration import SelectivePriorCalibrator
 
+    if isinstance(calibrator, str | PathLike):
         calibrator = SelectivePriorCalibrator.load(Path(calibrator))
+    require_type("calibrator", calibrator, SelectivePriorCalibrator | None, "a calibrator, or the path of its file")
     shown, side = read_image(Path(image), calibrator, resize)
     return ask_about(
         engine, shown, question, options=options, calibrator=calibrator, side=side, force=force,
@@ -144,8 +145,9 @@ def ask_about(
     calibrator_name: str = "the calibrator",
 ) -> Answer:
     """Ask about an image that was read already, see :func:`ask` and :func:`read_image`; names are for messages."""
+    require_engine(engine)
     if not isinstance(question, str) or not question.strip():
-        raise UnpriorError(f"question: give a text, not {question!r}")
+        raise wrong_type("question", question, "a text")
     labels = YES_NO if options is None else tuple(_LETTERS[: len(check_options(options))])
     if calibrator is not None:
         from unprior.scoring.plan import engine_provenance
@@ -161,16 +163,17 @@ def ask_about(
     prior = engine.score_candidates(None, text, continuations)
     if not all(math.isfinite(score) for score in (*answered.scored.scores, *prior.scores)):
         raise UnpriorError(
-            f"{engine.name} gave a score that is not finite; try another precision, e.g. --dtype float32"
+            f"{engine.name} gave a score that is not finite; try another precision, e.g. "
+            f"{format_option('dtype', 'float32')}"
         )
     if any((*(answered.scored.censored or ()), *(prior.censored or ()))):
         told = "a candidate is not among the tokens that the server shows"
         if calibrator is not None and not allow_censored:
-            raise UnpriorError(f"{told}; --allow-censored takes a bound")
+            raise UnpriorError(f"{told}; {format_option('allow_censored', True)} takes a bound")
         warn(f"{told}; its score is only an upper bound")
     original = final = parse_answer(answered.text, labels)
     if is_cut_off(answered.text):
-        from unprior.scoring.rows import warn_about_cut_off
+        from unprior.scores.checked import warn_about_cut_off
 
         warn_about_cut_off(1, 1)
     decision = None
@@ -207,5 +210,5 @@ def _fitted_size(calibrator: SelectivePriorCalibrator | None) -> int | None:
     side = sizes.pop()
     if side:
         told = f"The image is brought to {side}×{side}, as those that the calibrator was fitted on"
-        warn(UnpriorNote(f"{told}; --resize chooses another size."))
+        warn(UnpriorNote(f"{told}; {format_option('resize')} chooses another size."))
     return side

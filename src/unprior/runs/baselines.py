@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from unprior._files import check_output_folder
 from unprior.errors import UnpriorError, warn
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
@@ -37,13 +38,15 @@ def run_baselines(config: RunConfig, *, few_threads: bool = False, report: Repor
     What is missing is scored first; a report that the folder holds is written again, with the new methods.
     """
     from unprior.baselines.names import choose_methods
-    from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods, without_answer
+    from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods
     from unprior.engines.load import load_engine, with_internals
-    from unprior.scoring.benchmark import check_images, image_side, score_benchmark, warn_about_failures
+    from unprior.runs.score import score_all
+    from unprior.scoring.benchmark import check_images, warn_about_failures
 
     method, out, batch_size = config.method, config.output.folder, config.engine.batch_size
     options = MethodOptions.from_names(method.baselines, method.revis_data, method.revis_strength, method.cost_examples)
     config.check(needs_internals=True)
+    check_output_folder(out)
     earlier = find_config(out)
     names = (*(() if earlier is None else earlier.method.baselines), *method.baselines)
     noted = config.with_options(baselines=tuple(dict.fromkeys(names)))
@@ -51,14 +54,11 @@ def run_baselines(config: RunConfig, *, few_threads: bool = False, report: Repor
     check_images(benchmark)
     engine = with_internals(load_engine(**config.loading, few_threads=few_threads, report=report))
     noted.write(early=True)
-    side = image_side(benchmark, engine.model_type, config.benchmark.resize)
-    scored = score_benchmark(
-        engine, benchmark, out, resize=side, batch_size=batch_size, allow_censored=config.engine.allow_censored,
-        report=report,
-    )  # fmt: skip
+    scored, side = score_all(config, engine, benchmark, report)
     table = scored.table("compare with")
-    failures = answer_with_methods(engine, benchmark, out, options, resize=side, batch_size=batch_size, report=report)
-    lost = without_answer(table, failures)
+    lost = answer_with_methods(
+        engine, benchmark, out, options, table=table, resize=side, batch_size=batch_size, report=report
+    )
     warn_about_failures(lost, "answers", "made")
     if lost:
         raise UnpriorError(

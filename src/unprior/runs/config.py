@@ -10,8 +10,10 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
+from unprior._files import as_path
 from unprior.engines.load import CONCURRENCY, ENGINES, NEW_TOKENS, check_loading
-from unprior.errors import UnpriorError, did_you_mean
+from unprior.errors import UnpriorError, did_you_mean, format_option
+from unprior.prompts import PromptLayout
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -21,6 +23,7 @@ MAX_SIDE = 8192
 """Larger squares take gigabytes for every image."""
 LARGEST = 2**31 - 1
 """Of whole numbers without a limit of their own."""
+_WORDING = PromptLayout()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class ModelConfig:
     device: Annotated[str | None, Flag("cpu, cuda, cuda:1, …; by default the first accelerator there is.")] = None
     device_map: Annotated[str | None, Flag("Spread the model over devices, e.g. auto (needs accelerate).")] = None
     attention: Annotated[str | None, Flag("Attention implementation, e.g. sdpa or eager.")] = None
+    image_backend: Annotated[str, Flag("What prepares images: auto, pil or torchvision.")] = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,30 @@ class EngineConfig:
     allow_censored: Annotated[bool, Flag("Take bounds for candidates outside the top tokens that a server shows.")] = (
         False
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptConfig:
+    """The wording around a question, see :class:`unprior.prompts.PromptLayout`; ``\\n`` stands for a new line."""
+
+    option_line: Annotated[str, Flag("One line per option.")] = _WORDING.option_line
+    choice_instruction: Annotated[str, Flag("Closes a multiple-choice question.")] = _WORDING.choice_instruction
+    yes_no_instruction: Annotated[str, Flag("Closes a yes/no question.")] = _WORDING.yes_no_instruction
+    scoring_suffix: Annotated[str, Flag("Added when candidates are scored.")] = _WORDING.scoring_suffix.replace(
+        "\n", "\\n"
+    )
+    continuation: Annotated[str, Flag("How a candidate starts the answer.")] = _WORDING.continuation
+    instruction_before: Annotated[str, Flag("Text before every question.")] = _WORDING.instruction_before
+    template_args: Annotated[
+        tuple[str, ...],
+        Flag("NAME=VALUE for the chat template, e.g. enable_thinking=false.", "template_arg", repeated=True),
+    ] = ()
+
+    @property
+    def layout(self) -> PromptLayout:
+        """The wording itself."""
+        names = [each.name for each in fields(PromptLayout)]
+        return PromptLayout(**{name: getattr(self, name).replace("\\n", "\n") for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +165,7 @@ class RunConfig:
 
     model: ModelConfig = field(default_factory=ModelConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
+    prompt: PromptConfig = field(default_factory=PromptConfig)
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
     method: MethodConfig = field(default_factory=MethodConfig)
     output: OutputConfig = field(default_factory=OutputConfig)
@@ -164,10 +193,10 @@ class RunConfig:
     def check(self, *, needs_internals: bool = False) -> None:
         """Refuse what cannot be, or does not fit together, before anything is computed.
 
-        >>> RunConfig.from_options(engine="openai").check()
+        >>> RunConfig.from_options(engine="openai").check()  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
-        unprior.errors.UnpriorError: --engine openai and --base-url go together, e.g. --base-url http://localhost:8000
+        unprior.errors.UnpriorError: engine='openai' (command line: --engine openai) goes with the address of a ser...
         """
         for option in OPTIONS.values():
             option.check(self.get(option.name))
@@ -184,7 +213,7 @@ class RunConfig:
         for name in ("batch_size", "allow_censored"):
             del engine[name]
         names = {"model": model.pop("name"), "engine": engine.pop("name")}
-        return names | model | engine
+        return names | model | engine | {"layout": self.prompt.layout, "template_args": self.prompt.template_args}
 
     def located(self) -> RunConfig:
         """The same with full paths of input files, which hold wherever it is read again."""
@@ -227,14 +256,14 @@ class RunConfig:
         """The configuration of a run folder, as it was made: what it says about code that may run is not believed."""
         from unprior.runs.folder import read_folder
 
-        return read_folder(Path(folder))
+        return read_folder(as_path("folder", folder))
 
     @classmethod
     def from_file(cls, path: str | Path) -> RunConfig:
         """Read a configuration; a run folder stands for the file in it. It cannot allow a model's code to run."""
         from unprior.runs.folder import read_file
 
-        return read_file(Path(path))
+        return read_file(as_path("path", path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,8 +327,9 @@ class Option:
         if not finite or (low is not None and value < low) or (high is not None and value > high):
             upper = None if high == LARGEST and value < LARGEST else high
             limits = [f"at least {low}"] * (low is not None) + [f"at most {upper}"] * (upper is not None)
-            shown = value if -LARGEST <= value <= LARGEST or not finite else "out of range"
-            raise UnpriorError(f"{self.written} {shown}: give {' and '.join(limits) or 'a finite number'}")
+            readable = -LARGEST <= value <= LARGEST or not finite
+            told = format_option(self.name, value) if readable else f"{format_option(self.name)} is out of range"
+            raise UnpriorError(f"{told}: give {' and '.join(limits) or 'a finite number'}")
 
     def _typed(self, value: Any) -> Any:
         from pydantic import ValidationError

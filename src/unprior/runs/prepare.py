@@ -137,6 +137,7 @@ class Preparation:
     def _answer(self, benchmark: Benchmark, names: tuple[str, ...], path: Path | None) -> None:
         from unprior.baselines.suite import MethodOptions, answer_with_methods
         from unprior.engines.load import with_internals
+        from unprior.scores import read_scores
         from unprior.scoring.benchmark import warn_about_failures
 
         try:
@@ -145,8 +146,10 @@ class Preparation:
             warn(str(error))
             return
         options = MethodOptions.from_names(names, self.config.method.revis_data if "all" in names else None)
+        scores = (path.parent if path else self.run) / "scores.parquet"
+        table = read_scores(scores, require_answers=False) if scores.exists() else None
         failures = answer_with_methods(
-            engine, benchmark, self.run, options, resize=self._side(benchmark), path=path,
+            engine, benchmark, self.run, options, table=table, resize=self._side(benchmark), path=path,
             batch_size=self.config.engine.batch_size, report=self.report,
         )  # fmt: skip
         warn_about_failures(failures, f"answers to {benchmark.name}", "made")

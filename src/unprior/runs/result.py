@@ -17,12 +17,14 @@ from unprior.evaluation import Evaluation, evaluate
 from unprior.progress import Progress, Report, silent
 from unprior.runs.questions import check_splits
 from unprior.scores import ScoreTable, read_scores
+from unprior.scores.checked import require_table
 from unprior.scores.pairs import sound_pairs, warnings_about
 from unprior.studies.finished import FinishedStudy, run_studies
 from unprior.studies.inputs import StudyInputs, wide_limit
 from unprior.studies.registry import PRESETS, STUDIES
 from unprior.studies.result import StudyResult
 from unprior.studies.rq2.main_comparison import MainComparison
+from unprior.tables.format import format_limit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,6 +85,7 @@ class RunResult:
         report
             Is told which study is running.
         """
+        require_table(table)
         report(Progress("Fitting and deciding"))
         _check_one_source(table)
         sound, check = sound_pairs(table)
@@ -136,8 +139,8 @@ class RunResult:
         if not lost:
             return None
         return (
-            f"Commonsense accuracy fell by {' and '.join(lost)}, more than ε = {100 * epsilon:g}: ε bounds the loss on "
-            f"the development pairs, and the test pairs may lose more."
+            f"Commonsense accuracy fell by {' and '.join(lost)}, more than ε = {format_limit(epsilon)} permits: ε "
+            f"bounds the loss on the development pairs, and the test pairs may lose more."
         )
 
     @property

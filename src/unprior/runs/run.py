@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unprior.errors import UnpriorError, warn
+from unprior._files import check_output_folder
+from unprior.errors import UnpriorError, require_type, warn, wrong_type
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
 from unprior.runs.folder import find_config
@@ -62,39 +63,43 @@ def run(config: RunConfig | None = None, *, report: Report = silent, **options: 
     """
     if isinstance(options.get("model"), list | tuple):
         raise UnpriorError("model: run takes one model; unprior.runs.run.run_models runs several, side by side")
-    return finish_run((config or RunConfig()).with_options(**options), report=report).result
+    return finish_run(_configured(config, options), report=report).result
+
+
+def _configured(config: RunConfig | None, options: Mapping[str, Any]) -> RunConfig:
+    require_type("config", config, RunConfig | None, "a RunConfig, and options by their names")
+    return (config or RunConfig()).with_options(**options)
 
 
 def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report = silent) -> FinishedRun:
     """Do a run, and tell everything about it; see :func:`run` and, for ``few_threads``, ``load_engine``."""
     from unprior.baselines.names import choose_methods
-    from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods, fitting_answers, without_answer
+    from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods, fitting_answers
     from unprior.calibration.show import warn_about_abstaining
     from unprior.engines.load import load_engine, with_internals
     from unprior.runs.result import RunResult, scoring_notes
-    from unprior.scoring.benchmark import check_images, image_side, score_benchmark, warn_about_failures
+    from unprior.runs.score import score_all
+    from unprior.scoring.benchmark import check_images, warn_about_failures
 
     method, out, batch_size = config.method, config.output.folder, config.engine.batch_size
     options = MethodOptions.from_names(method.baselines, method.revis_data, method.revis_strength, method.cost_examples)
     config.check(needs_internals=bool(choose_methods(options.names).decoded))
+    check_output_folder(out)
     benchmark = load_questions(config, report)
     check_images(benchmark)
     for caution in check_questions(benchmark, method.epsilon_cs):
         warn(caution)
     engine = load_engine(**config.loading, few_threads=few_threads, report=report)
     config.write(early=True)
-    side = image_side(benchmark, engine.model_type, config.benchmark.resize)
-    scored = score_benchmark(
-        engine, benchmark, out, resize=side, batch_size=batch_size, allow_censored=config.engine.allow_censored,
-        report=report,
-    )  # fmt: skip
+    scored, side = score_all(config, engine, benchmark, report)
     table = scored.table("calibrate")
-    answers, lost = None, []
+    answers: Path | None = None
+    lost: tuple[Failure, ...] = ()
     if options.names and engine.capabilities.hidden_states:
-        failures = answer_with_methods(
-            with_internals(engine), benchmark, out, options, resize=side, batch_size=batch_size, report=report
-        )
-        lost = without_answer(table, failures)
+        lost = answer_with_methods(
+            with_internals(engine), benchmark, out, options, table=table, resize=side, batch_size=batch_size,
+            report=report,
+        )  # fmt: skip
         warn_about_failures(lost, "answers of other methods", "made")
         answers = None if lost else fitting_answers(out / ANSWERS, table)
     result = RunResult.from_table(
@@ -145,18 +150,19 @@ def run_models(
     >>> run_models("embedded")
     Traceback (most recent call last):
         ...
-    unprior.errors.UnpriorError: models: give a list of names, such as ['embedded']
+    unprior.errors.UnpriorError: models: give a list of names, such as ['embedded'], not 'embedded'
     """
-    if isinstance(models, str) or not models:
-        raise UnpriorError(f"models: give a list of names, such as {[models or 'embedded']}")
-    config = (config or RunConfig()).with_options(**options)
+    if not models or not isinstance(models, list | tuple):
+        raise wrong_type("models", models, "a list of names, such as ['embedded']")
+    config = _configured(config, options)
+    check_output_folder(config.output.folder)
     base, method, done, failures = config.output.folder, config.method, [], {}
     for own in configs_of_models(models, config):
         model = own.model.name
         try:
             earlier = find_config(own.output.folder)
             if earlier is not None and earlier.model.name != model:
-                raise UnpriorError(f"{own.output.folder} holds a run of {earlier.model.name}; choose another --out")
+                raise UnpriorError(f"{own.output.folder} holds a run of {earlier.model.name}; choose another folder")
             done.append(finish_run(own, few_threads=few_threads, report=report))
         except UnpriorError as error:
             failures[model] = str(error)

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from unprior._files import check_output_folder
 from unprior.progress import Report, silent
 from unprior.runs.config import RunConfig
 from unprior.runs.folder import keeping_method
 from unprior.runs.questions import load_questions
 
 if TYPE_CHECKING:
+    from unprior.benchmarks.schema import Benchmark
+    from unprior.engines.protocol import Engine
     from unprior.scoring.benchmark import Scored
     from unprior.scoring.cost import RunCost
     from unprior.scoring.ray.score import RayOptions
@@ -33,6 +36,7 @@ def score_run(
     from unprior.scoring.benchmark import check_images, image_side, part_of, score_benchmark
 
     config.check()
+    check_output_folder(config.output.folder)
     noted = keeping_method(config)
     benchmark, out = load_questions(config, report), config.output.folder
     refuse_unsound_questions(benchmark)
@@ -59,6 +63,18 @@ def score_run(
     )  # fmt: skip
     noted.write()
     return scored
+
+
+def score_all(config: RunConfig, engine: Engine, benchmark: Benchmark, report: Report) -> tuple[Scored, int | None]:
+    """Score all questions with a loaded model; also gives the side of the square that images were brought to."""
+    from unprior.scoring.benchmark import image_side, score_benchmark
+
+    side = image_side(benchmark, engine.model_type, config.benchmark.resize)
+    scored = score_benchmark(
+        engine, benchmark, config.output.folder, resize=side, batch_size=config.engine.batch_size,
+        allow_censored=config.engine.allow_censored, report=report,
+    )  # fmt: skip
+    return scored, side
 
 
 @dataclass(frozen=True, slots=True)

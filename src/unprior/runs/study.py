@@ -8,7 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unprior.errors import UnpriorError, did_you_mean, warn
+from unprior._files import as_path, check_output_folder
+from unprior.errors import UnpriorError, did_you_mean, format_option, require_type, warn
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import OPTIONS, RunConfig
 from unprior.runs.folder import find_config
@@ -71,7 +72,7 @@ class StudyResults(Mapping[str, FinishedStudy]):
         from unprior.report.page import provenance_facts
         from unprior.report.study_page import PAGE, write_study, write_study_page
 
-        page = Path(folder) / PAGE
+        page = as_path("folder", folder) / PAGE
         for each in self.finished:
             write_study(page.parent, each)
         named = zip(name_runs(self.runs), self.runs, strict=True)
@@ -133,11 +134,15 @@ def study(
     >>> results.to_pandas("components").columns.tolist()[:3]
     ['model', 'variant', 'label']
     """
+    require_type("names", names, (str, list, tuple), "the name of a study, or a list of them")
     chosen = choose_studies([names] if isinstance(names, str) else names)
     folders = as_folders(run)
+    target = None if out is None else as_path("out", out)
     settings = _settings(folders, epsilon_cs, wide_epsilon_cs, uncertainty)
     report(Progress("Reading the scores"))
     inputs = [_open(folder, settings) for folder in folders]
+    if target is not None:
+        check_output_folder(target)
     if prepare:
         from unprior.runs.prepare import prepare_inputs
 
@@ -150,9 +155,9 @@ def study(
     for problem in (problem for each in inputs for problem in each.problems):
         warn(f"left aside: {problem}")
     results = StudyResults(tuple(inputs), tuple(run_studies(chosen, inputs, report=report)))
-    if out is not None:
+    if target is not None:
         report(Progress("Drawing and writing"))
-        results.write(out)
+        results.write(target)
     return results
 
 
@@ -164,9 +169,10 @@ def as_folders(run: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list
         ...
     unprior.errors.UnpriorError: a is given twice as a run; give every run once
     """
-    folders = [Path(each) for each in ([run] if isinstance(run, str | PathLike) else run)]
+    require_type("run", run, (str, PathLike, list, tuple), "the folder of a run, or a list of them")
+    folders = [as_path("run", each) for each in ([run] if isinstance(run, str | PathLike) else run)]
     if not folders:
-        raise UnpriorError("no run is given; name its folder, e.g. run='unprior-run' (command line: --run unprior-run)")
+        raise UnpriorError(f"no run is given; name its folder, e.g. {format_option('run', 'unprior-run')}")
     places = [folder.resolve() for folder in folders]
     for number, place in enumerate(places):
         if place in places[:number]:
@@ -186,10 +192,8 @@ def _settings(
             found = {folder: run.get(name) for folder, run in runs.items()}
             if len(set(found.values())) > 1:
                 told, first = ", ".join(f"{value} in {folder}" for folder, value in found.items()), found[folders[0]]
-                written = OPTIONS[name].written if name == "uncertainty" else f"{OPTIONS[name].written} {first}"
                 raise UnpriorError(
-                    f"the runs differ in {name} ({told}); choose one for all, e.g. {name}={first} "
-                    f"(command line: {written})"
+                    f"the runs differ in {name} ({told}); choose one for all, e.g. {format_option(name, first)}"
                 )
             config = config.with_options(**{name: found[folders[0]]})
     config.check()

@@ -7,12 +7,23 @@ from pathlib import Path
 
 import numpy as np
 
-from unprior.errors import InvalidScoresError, RowProblem, UnpriorError, warn
+from unprior.errors import InvalidScoresError, RowProblem, UnpriorError, format_option, require_type, warn
 from unprior.prompts import is_cut_off, thinks
 from unprior.scores.files import read_scores
 from unprior.scores.pairs import sound_pairs
 from unprior.scores.schema import BoolArray
 from unprior.scores.table import ScoreTable
+
+
+def require_table(table: object) -> None:
+    """Refuse what is no score table.
+
+    >>> require_table("scores.parquet")
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: table: give a score table, see unprior.read_scores, not 'scores.parquet'
+    """
+    require_type("table", table, ScoreTable, "a score table, see unprior.read_scores")
 
 
 def read_checked(path: Path, *, skip_invalid: bool = False) -> ScoreTable:
@@ -58,6 +69,12 @@ def sound_rows(
     return sound, rows & check.sound
 
 
+def count_bounds(table: ScoreTable) -> tuple[int, str]:
+    """How many rows have a score that is only an upper bound, and the sentence about it."""
+    count = int(table.is_bounded.sum())
+    return count, f"{count:,} of {len(table):,} rows have a score that is only an upper bound"
+
+
 def count_cut_off(table: ScoreTable) -> tuple[int, int]:
     """Rows whose text ends before the model's thinking does: without an original answer, and with one all the same."""
     if table.arrow.column("original_text").null_count == len(table):
@@ -80,8 +97,8 @@ def warn_about_cut_off(count: int, total: int) -> None:
     if count:
         warn(
             f"{count:,} of {total:,} answers were cut off while the model was thinking; they are not read and count as "
-            f"wrong. Let it write more (--max-new-tokens), or switch its thinking off (an instruct version of the "
-            f"model, or another chat template)"
+            f"wrong. Let it write more with {format_option('max_new_tokens')}, or switch its thinking off (an instruct "
+            f"version of the model, or another chat template)"
         )
 
 

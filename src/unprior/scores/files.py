@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from unprior._files import is_parquet, open_to_read, read_lines, replacing
+from unprior._files import as_path, is_parquet, open_to_read, read_lines, replacing
 from unprior._validation import describe_validation_error
 from unprior.errors import RowProblem, UnpriorError
 from unprior.prompts import is_cut_off, thinks
@@ -61,7 +61,7 @@ def read_scores(
     ...     len(read_scores(Path(folder) / "scores.parquet"))
     1200
     """
-    path = Path(path)
+    path = as_path("path", path)
     with open_to_read(path) as stream:
         if not is_parquet(stream):
             rows, lines, problems, provenance = _parse_lines(stream, path, complete)
@@ -166,7 +166,7 @@ def _parse_line(line: bytes, complete: Complete | None) -> tuple[ScoreRow, tuple
 
 def write_scores(table: ScoreTable, path: str | Path) -> None:
     """Write a score table as ``.jsonl`` or ``.parquet``; the file appears whole or not at all."""
-    write_records(Path(path), table.arrow, _json_rows(table.arrow), to_json(table.provenance))
+    write_records(as_path("path", path), table.arrow, _json_rows(table.arrow), to_json(table.provenance))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 from unprior.scores.schema import BoolArray, IntArray
 from unprior.scores.table import ScoreTable
 
@@ -68,7 +68,9 @@ class InvalidPairsError(UnpriorError):
         lines += [f"  {problem}" for problem in self.problems]
         if total > len(self.problems):
             lines.append(f"  … and {total - len(self.problems):,} more")
-        lines.append(_REMEDY + (", or leave them out with --skip-invalid." if skippable else "."))
+        lines.append(
+            _REMEDY + (f", or leave them out with {format_option('skip_invalid', True)}." if skippable else ".")
+        )
         super().__init__("\n".join(lines))
 
 

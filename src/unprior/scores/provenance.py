@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from unprior._files import parse_json
 from unprior._validation import describe_validation_error
-from unprior.errors import UnpriorError, warn
+from unprior.errors import UnpriorError, format_option, warn
 
 METADATA_KEY = b"unprior.provenance"
 """Where Parquet files keep the records: the schema's metadata, as a JSON list."""
@@ -108,7 +108,9 @@ class Differences:
             return
         told = "; ".join((*self.refused, *self.noted))
         if self.refused and not force:
-            raise UnpriorError(f"{what}: {told}. Score them the same way, or go on with --force.")
+            raise UnpriorError(
+                f"{what}: {told}. Score them the same way, or go on with {format_option('force', True)}."
+            )
         warn(f"{what}: {told}")
 
 

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unprior._files import as_path
 from unprior.benchmarks.schema import Benchmark
-from unprior.engines.protocol import MIN_MASS, Engine
-from unprior.errors import FailedExamplesWarning, UnpriorError, UnpriorNote, warn
+from unprior.engines.protocol import MIN_MASS, Engine, require_engine
+from unprior.errors import FailedExamplesWarning, UnpriorError, UnpriorNote, format_option, require_type, warn
 from unprior.progress import Report, silent
+from unprior.scores.checked import warn_about_cut_off
 from unprior.scores.files import writing_scores
-from unprior.scoring.rows import Failure, StoredRows, warn_about_cut_off
+from unprior.scoring.rows import Failure, StoredRows
 from unprior.scoring.run import AnyRun, ScoringRun, Summary
 from unprior.scoring.shards import ShardFolder
 from unprior.scoring.store import ScoreStore
@@ -91,8 +93,10 @@ def score(
     ...     len(score(load_engine("embedded"), world, folder, limit=4))
     4
     """
+    require_engine(engine)
+    require_type("benchmark", benchmark, Benchmark, "questions, see unprior.load_benchmark")
     scored = score_benchmark(
-        engine, benchmark, Path(out), questions=part_of(benchmark, limit, shard), views=views,
+        engine, benchmark, as_path("out", out), questions=part_of(benchmark, limit, shard), views=views,
         resize=image_side(benchmark, engine.model_type, resize), batch_size=batch_size, allow_censored=allow_censored,
         report=report,
     )  # fmt: skip
@@ -188,12 +192,13 @@ def part_of(benchmark: Benchmark, limit: int | None = None, shard: str | None = 
     """The first examples of a benchmark, and of these part i of n, written as ``"i/n"``."""
     examples = list(benchmark)[:limit]
     if shard is not None:
+        told = format_option("shard", shard)
         part, _, parts = shard.partition("/")
         if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
-            raise UnpriorError(f"--shard {shard}: give part and number of parts as i/n with i from 1 to n, e.g. 2/4")
+            raise UnpriorError(f"{told}: give part and number of parts as i/n with i from 1 to n, e.g. 2/4")
         examples = examples[int(part) - 1 :: int(parts)]
         if not examples:
-            raise UnpriorError(f"--shard {shard}: there are fewer examples than parts, this part is empty")
+            raise UnpriorError(f"{told}: there are fewer examples than parts, this part is empty")
     return benchmark.with_examples(examples)
 
 
@@ -220,7 +225,7 @@ def image_side(benchmark: Benchmark, model_type: str | None, resize: int | None)
         warn(
             UnpriorNote(
                 f"Images of {benchmark.name} are brought to {side}×{side} for {model_type}, as in the paper; "
-                f"--resize chooses another size, --resize 0 leaves them."
+                f"{format_option('resize')} chooses another size, {format_option('resize', 0)} leaves them."
             )
         )
     return side

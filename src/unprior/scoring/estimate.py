@@ -9,7 +9,7 @@ from pathlib import Path
 from unprior.benchmarks.schema import Benchmark
 from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.protocol import Engine, EngineInfo, Query
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 from unprior.images import open_image
 from unprior.images import resize as to_square
 from unprior.scoring.cost import RunCost, predict, sample
@@ -29,7 +29,7 @@ def estimate(
 ) -> RunCost:
     """Predict the cost of scoring questions, from a few of them."""
     if not isinstance(engine, HttpEngine):
-        raise UnpriorError("only requests to a server can be counted before; use --engine openai")
+        raise UnpriorError(f"only requests to a server can be counted before; use {format_option('engine', 'openai')}")
     if not len(questions):
         return RunCost()
     queries = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unprior.benchmarks.schema import Example
-from unprior.errors import warn
+from unprior.errors import format_option
 from unprior.prompts import is_cut_off, parse_answer, thinks
 from unprior.scores import ScoreTable
 from unprior.scores.provenance import Provenance
@@ -18,7 +18,7 @@ from unprior.scoring.store import ScoreStore
 
 _CENSORED = (
     "{hidden} of its candidates are not among the {top_k} tokens that the server shows, so their scores are only "
-    "bounds; serve the model with vLLM 0.26 or newer, or take the bounds with --allow-censored"
+    "bounds; serve the model with vLLM 0.26 or newer, or take the bounds with " + format_option("allow_censored", True)
 )
 _MAX_LIKELY = 1e-2  # a log-probability of one, with room for rounding
 _SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character, which no file can hold
@@ -31,16 +31,6 @@ class Failure:
 
     example_id: str
     reason: str
-
-
-def warn_about_cut_off(count: int, total: int) -> None:
-    """Say how many answers end before their thinking does, if any, and what helps."""
-    if count:
-        warn(
-            f"{count:,} of {total:,} answers were cut off while the model was thinking; they are not read and count as "
-            f"wrong. Let it write more (--max-new-tokens), or switch its thinking off (an instruct version of the "
-            f"model, or another chat template)"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from unprior._files import parse_json, replacing
 from unprior._locks import lock_at_once
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 from unprior.scoring.plan import Job
 from unprior.scoring.store import ScoreStore, StoredResult
 
@@ -85,11 +85,12 @@ class ShardFolder:
             except OSError as error:
                 if not isinstance(error, BlockingIOError):
                     raise UnpriorError(
-                        f"{self.folder}: files cannot be locked there ({error.strerror or error}); give --shards a "
-                        f"folder on another file system"
+                        f"{self.folder}: files cannot be locked there ({error.strerror or error}); give "
+                        f"{format_option('shards')}, a folder on another file system"
                     ) from None
                 raise BusyError(
-                    f"{self.folder}: another job is working here; wait for it, or give this one another --shards folder"
+                    f"{self.folder}: another job is working here; wait for it, or give this one another folder, "
+                    f"{format_option('shards')}"
                 ) from None
             yield
 
@@ -119,7 +120,8 @@ class ShardFolder:
                 rows = pa.ipc.open_file(stream).get_batch(index).to_pylist()
         except FileNotFoundError:
             raise UnpriorError(
-                f"{self.folder} is not there on one of the machines; give --shards a folder that all of them reach"
+                f"{self.folder} is not there on one of the machines; give "
+                f"{format_option('shards')}, a folder that all of them reach"
             ) from None
         return [Job(row["key"], row["text"], tuple(row["labels"]), Path(row["image"]), row["view"]) for row in rows]
 

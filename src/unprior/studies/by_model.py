@@ -114,10 +114,12 @@ class ByModel(StudyResult):
         found = self._panels()
         return one_after_another(found) if found else None
 
-    def figure(self, style: FigureStyle = LIGHT) -> Figure | None:
-        """A column for every model that has a figure."""
+    def figure(self, style: FigureStyle = LIGHT, *, narrow: bool = False) -> Figure | None:
+        """A column for every model that has a figure; ``narrow`` puts all panels under each other."""
         found = self._panels()
-        return by_model(found, style) if found else None
+        if not found:
+            return None
+        return one_after_another(found).figure(style, narrow=True) if narrow else by_model(found, style)
 
     def _panels(self) -> dict[str, Panels]:
         return {name: panels for name, result in self.results.items() if (panels := result.panels()) is not None}

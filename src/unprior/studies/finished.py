@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from unprior.errors import UnpriorError
@@ -15,6 +17,29 @@ from unprior.studies.common.variants import spc_name
 from unprior.studies.inputs import NEEDS, StudyInputs
 from unprior.studies.result import StudyResult
 from unprior.studies.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that studies of one run are without."""
+
+    run: str
+    """The name of the run where there are several, else empty."""
+    what: str
+    """What is not there, or why it cannot be computed."""
+    folder: Path | None = None
+    """The folder of the run."""
+    made_by: bool = True
+    """Whether a command makes it."""
+
+    def command(self, *names: str) -> str | None:
+        """The command that makes it for studies of these names; None where there is none.
+
+        >>> Gap("", "answers of other methods (baselines)", Path("my run")).command("methods", "cost")
+        "unprior study methods cost --run 'my run' --prepare"
+        """
+        where = "" if self.folder is None else f" --run {quote(str(self.folder))}"
+        return f"unprior study {' '.join(names)}{where} --prepare" if self.made_by else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +54,8 @@ class FinishedStudy:
     """The primary and the wider limit of commonsense loss that it was computed with."""
     uncertainty: bool = False
     """Whether the version under study was the uncertainty-aware one."""
+    gaps: tuple[Gap, ...] = ()
+    """What ``lacks`` tells, piece by piece, so that pages can say once what several studies are without."""
 
     @property
     def method(self) -> str:
@@ -69,20 +96,23 @@ def run_studies(
     for number, study in enumerate(chosen):
         report(Progress(study.title, number, len(chosen)))
         results: dict[str, StudyResult] = {}
-        lacking = []
+        lacking: dict[Gap, str] = {}
         for name, inputs in zip(names, runs, strict=True):
-            which = f"{name}: " if len(runs) > 1 else ""
+            which = name if len(runs) > 1 else ""
             if missing := study.missing(inputs, wanted=True):
-                lacking.append(which + _lacks(study, missing, inputs))
+                gap = Gap(which, _named(missing, inputs), inputs.folder)
+                verb = "needs" if study.missing(inputs) else "would also show"
+                lacking[gap] = f"{study.name} {verb} {gap.what}: `{gap.command(study.name)}` makes it."
             if study.missing(inputs):
                 continue
             try:
                 results[name] = study.run(inputs)
             except UnpriorError as error:
-                lacking.append(f"{which}{study.name}: {error}")
+                lacking[Gap(which, str(error), made_by=False)] = f"{study.name}: {error}"
+        told = " ".join(f"{gap.run}: {words}" if gap.run else words for gap, words in lacking.items())
         result = next(iter(results.values()), None) if len(runs) == 1 else ByModel(results) if results else None
         limits = runs[0].epsilon, runs[0].wide_epsilon
-        finished.append(FinishedStudy(study, result, " ".join(lacking) or None, limits, runs[0].uncertainty))
+        finished.append(FinishedStudy(study, result, told or None, limits, runs[0].uncertainty, tuple(lacking)))
     return finished
 
 
@@ -102,8 +132,5 @@ def name_runs(runs: Sequence[StudyInputs]) -> list[str]:
     return names
 
 
-def _lacks(study: Study, needs: Sequence[str], inputs: StudyInputs) -> str:
-    named = "; ".join(f"{NEEDS[need].about} ({', '.join(inputs.missing(need))})" for need in needs)
-    verb = "needs" if study.missing(inputs) else "would also show"
-    where = "" if inputs.folder is None else f" --run {inputs.folder}"
-    return f"{study.name} {verb} {named}: `unprior study {study.name}{where} --prepare` makes it."
+def _named(needs: Sequence[str], inputs: StudyInputs) -> str:
+    return "; ".join(f"{NEEDS[need].about} ({', '.join(inputs.missing(need))})" for need in needs)

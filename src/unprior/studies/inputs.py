@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from unprior._files import is_parquet, open_to_read
+from unprior._text import one_line
 from unprior.baselines.answers import Cost, MethodAnswers, read_answers, read_references
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.calibration.selection import Ties
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable, read_scores
 from unprior.scores.pairs import PairCheck, sound_pairs
+from unprior.scores.provenance import Provenance, compare_provenance
 
 VARIANTS = "variants"
 EXTERNAL = "external"
@@ -79,10 +81,9 @@ class StudyInputs:
     def __post_init__(self) -> None:
         """Refuse limits that are not two different shares of accuracy."""
         if not (0.0 <= self.epsilon < self.wide_epsilon <= 1.0 or self.epsilon == self.wide_epsilon == 1.0):
-            raise UnpriorError(
-                f"the limits are ε = {self.epsilon:g} (--epsilon-cs) and {self.wide_epsilon:g} (--wide-epsilon-cs); "
-                f"they are shares of accuracy between 0 and 1, the second larger than the first"
-            )
+            limits = {"epsilon_cs": self.epsilon, "wide_epsilon_cs": self.wide_epsilon}
+            told = " and ".join(format_option(name, value) for name, value in limits.items())
+            raise UnpriorError(f"{told}: give shares of accuracy between 0 and 1, the second larger than the first")
 
     @classmethod
     def from_run(cls, folder: Path, **settings: Any) -> StudyInputs:
@@ -104,11 +105,14 @@ class StudyInputs:
                 inputs.costs = read_references(answers)
         for each in sorted((folder / VARIANTS).glob("*.parquet")):
             with inputs._reading():
-                inputs.variants[each.stem], check = sound_pairs(_read_table(each))
+                scores, check = sound_pairs(_read_table(each))
+                inputs._refuse_other_model(each, scores)
+                inputs.variants[each.stem] = scores
                 inputs._note(each, check)
         for each in sorted((folder / EXTERNAL).glob("*/scores.parquet")):
             with inputs._reading():
                 scores, others = _read_table(each), each.parent / "baselines.parquet"
+                inputs._refuse_other_model(each, scores)
                 if "test" in scores.column("split"):
                     scores = scores.where(split="test")  # the rows that methods answer
                 answered = tuple(read_answers(others, scores)) if others.exists() else ()
@@ -123,6 +127,15 @@ class StudyInputs:
         except UnpriorError as error:
             self.problems.append(str(error))
 
+    def _refuse_other_model(self, path: Path, scores: ScoreTable) -> None:
+        """Scores of another model than the run's say nothing about it."""
+        found = compare_provenance(_models(self.table), _models(scores)).refused
+        if found:
+            raise UnpriorError(
+                f"{path}: not of the model of the run: {'; '.join(found)}. Move it away, and make another with "
+                f"`unprior study all --run {self.folder} --prepare`"
+            )
+
     def _note(self, path: Path, check: PairCheck) -> None:
         """Pairs that lost a side, because an image of theirs could not be scored, are left out of every study."""
         if check.total:
@@ -130,9 +143,9 @@ class StudyInputs:
 
     @property
     def model(self) -> str | None:
-        """The model whose scores these are."""
+        """The model whose scores these are, as tables and figures name it."""
         name: str | None = self.table.arrow.column("model")[0].as_py()
-        return name
+        return name and one_line(name)
 
     @property
     def development(self) -> ScoreTable:
@@ -162,6 +175,12 @@ class StudyInputs:
     def missing(self, need: str) -> tuple[str, ...]:
         """What is lacking for a need of a study; nothing when it is met."""
         return NEEDS[need].missing(self)
+
+
+def _models(table: ScoreTable) -> list[Provenance]:
+    """Whose scores a table holds; one model may have two names, and is known by its weights then."""
+    noted = [Provenance(model=each.model, weights=each.weights) for each in table.provenance]
+    return noted or [Provenance(model=name) for name in sorted(filter(None, table.values_of("model")))]
 
 
 def _read_table(path: Path) -> ScoreTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 
 from unprior.errors import UnpriorError, did_you_mean
@@ -49,7 +50,7 @@ _FILES = (
 def _load(place: str) -> Study:
     module, _, name = place.partition(":")
     study: Study = getattr(import_module(f"unprior.studies.{module}"), name or "STUDY")
-    return study
+    return replace(study, question=module.partition(".")[0])
 
 
 STUDIES: dict[str, Study] = {study.name: study for study in map(_load, _FILES)}

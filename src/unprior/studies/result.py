@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from unprior.errors import UnpriorError
 from unprior.evaluation import TaskResult, holm
 from unprior.evaluation.show import format_repairs
 from unprior.plots.panels import Panels
@@ -80,16 +81,16 @@ class StudyResult(ABC):
         """Significance tests, for Holm families over several models."""
         return ()
 
-    def figure(self, style: FigureStyle = LIGHT) -> Figure | None:
-        """The figure of the paper where it has one, else None."""
+    def figure(self, style: FigureStyle = LIGHT, *, narrow: bool = False) -> Figure | None:
+        """The figure of the paper where it has one, else None; ``narrow`` for the screen of a telephone."""
         panels = self.panels()
-        return None if panels is None else panels.figure(style)
+        return None if panels is None else panels.figure(style, narrow=narrow)
 
     def plot(self, axes: Axes | Sequence[Axes] | None = None, style: FigureStyle = LIGHT) -> list[Axes]:
         """Draw the figure on given axes, one for each panel, or on new ones; returns the axes."""
         panels = self.panels()
         if panels is None:
-            raise ValueError(f"{type(self).__name__} has no figure")
+            raise UnpriorError(f"{type(self).__name__} has no figure; its table and records are all there is")
         return list(panels.figure(style).axes) if axes is None else panels.plot(axes, style)
 
     def to_pandas(self) -> pd.DataFrame:

@@ -27,8 +27,6 @@ class Study:
 
     name: str
     """As the command line calls it, and as its files are called."""
-    question: str
-    """A key of ``QUESTIONS``."""
     title: str
     asks: str
     """The question it answers, in one sentence."""
@@ -43,6 +41,8 @@ class Study:
     """The label of its table in the paper, such as ``tab:main``; by default made of the name."""
     figure: str = ""
     """The label of its figure in the paper, such as ``fig:rq1-matrix``; by default made of the name."""
+    question: str = ""
+    """A key of ``QUESTIONS``; the registry takes it from the study's folder."""
 
     @property
     def latex_label(self) -> str:

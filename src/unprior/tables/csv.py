@@ -7,6 +7,8 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from unprior._text import visible
+
 
 def as_csv(records: Sequence[Mapping[str, Any]]) -> str:
     r"""Records with a header; what is undefined is empty.
@@ -25,7 +27,10 @@ def as_csv(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _no_formula(value: Any) -> Any:
-    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
+    if not isinstance(value, str):
+        return value
+    value = visible(value)
+    if not value.startswith(("=", "+", "-", "@", "\t")):
         return value
     try:
         float(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from unprior._text import visible
 from unprior.tables.format import wrap_header
 from unprior.tables.model import Row, Table
 
@@ -46,7 +47,8 @@ def as_latex(table: Table, label: str) -> str:
     <BLANKLINE>
     """
     width = len(table.columns)
-    wide = sum(_widest(table, place) for place in range(width)) > _LINE
+    headings = [len(section.heading or "") for section in table.sections]
+    wide = max(*headings, sum(_widest(table, place) for place in range(width))) > _LINE
     lines = [
         r"\begin{table}[t]",
         r"\centering",
@@ -95,7 +97,7 @@ def escape_latex(text: str) -> str:
     >>> print(escape_latex("Δ -0.4 at 95 % (p = 1.5e-11)"))
     $\Delta$ $-$0.4 at 95 \% (p = 1.5$\times10^{-11}$)
     """
-    escaped = _SPECIAL.sub(lambda found: _COMMANDS[found[0]], text)
+    escaped = _SPECIAL.sub(lambda found: _COMMANDS[found[0]], visible(text))
     escaped = _NEGATIVE.sub("$-$", escaped)
     return _POWER.sub(lambda found: rf"$\times10^{{{found[1].replace('+', '')}{found[2]}}}$", escaped)
 
@@ -120,4 +122,5 @@ def _widest(table: Table, place: int) -> int:
 
 
 def _line(cells: Iterable[str]) -> str:
-    return " & ".join(cells) + r" \\"
+    line = " & ".join(cells) + r" \\"
+    return f"{{}}{line}" if line.startswith("[") else line  # or it would be an option of the line before

@@ -19,6 +19,7 @@ from unprior.baselines.revis.vectors import RevisVectors
 from unprior.embedded import FOLDER
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
+from unprior.engines.transformers.levels import LEVELS
 from unprior.prompts import YES_NO, parse_answer
 
 
@@ -152,8 +153,25 @@ def test_a_model_whose_cache_is_not_trusted_is_fitted_alike(
 ) -> None:
     data = microworld_data(captions=2, questions=8)
     shared = fit_revis(embedded, data)
-    monkeypatch.setattr(embedded, "shares_prefix", False)
+    monkeypatch.setattr(embedded, "level", LEVELS[-1])
     assert fit_revis(embedded, data).counts == shared.counts
+
+
+def test_a_model_that_reads_prompts_one_at_a_time_is_fitted_so(
+    llava: TransformersEngine, about_images: RevisData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[int] = []
+    read = llava.reader.read
+
+    def counting(inputs: Any, *arguments: Any, **options: Any) -> Any:
+        rows.append(len(inputs["input_ids"]))
+        return read(inputs, *arguments, **options)
+
+    monkeypatch.setattr(llava.reader, "read", counting)
+    monkeypatch.setattr(llava, "max_new_tokens", 3)
+    monkeypatch.setattr(llava, "level", LEVELS[1])
+    fit_revis(llava, about_images, batch_size=4)
+    assert set(rows) == {1}
 
 
 def test_steering_changes_what_the_model_sees_and_is_undone(

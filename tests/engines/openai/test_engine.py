@@ -377,7 +377,7 @@ def test_addresses_are_checked(url: str, message: str) -> None:
 
 
 def test_a_wrong_address_or_model_is_named(llava: TransformersEngine) -> None:
-    refused = pytest.raises(UnpriorError, match="does not serve other; --model must be one of: tiny")
+    refused = pytest.raises(UnpriorError, match="does not serve other; the model must be one of: tiny")
     with FaultyServer(ReplayedVllm(llava)) as server, refused:
         HttpEngine("other", [server.url], retry_policy=HASTY)
     with pytest.raises(UnpriorError, match="the connection failed"):

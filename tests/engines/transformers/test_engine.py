@@ -19,8 +19,11 @@ from unprior import UnpriorError
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
 from unprior.engines.transformers import forward as _forward
 from unprior.engines.transformers import loading as _loading
+from unprior.engines.transformers.cache_fork import CacheForks
 from unprior.engines.transformers.engine import TransformersEngine
+from unprior.engines.transformers.levels import LEVELS
 from unprior.engines.transformers.loading import load_processor
+from unprior.engines.transformers.self_test import SelfTest, Trial
 from unprior.engines.transformers.source import Source
 from unprior.engines.transformers.tokens import PromptEncoder
 from unprior.prompts import PromptLayout, is_cut_off, parse_answer
@@ -145,7 +148,7 @@ def test_a_batch_is_halved_when_memory_runs_out(
 
     def short_of_memory(self: TransformersEngine, prompts: list[Any]) -> list[Answered]:
         sizes.append(len(prompts))
-        if len(prompts) > 2 or any(len(prompt.original) > 60 for prompt in prompts):
+        if len(prompts) > 2 or any(len(prompt.original_text) > 400 for prompt in prompts):
             raise torch.OutOfMemoryError("CUDA out of memory")
         return work(self, prompts)
 
@@ -204,7 +207,7 @@ def test_answers_stop_where_generate_stops(engine: TransformersEngine, images: l
     expected, queries = [], [Query(images[index], QUESTIONS[index], CANDIDATES) for index in (0, 1)]
     before, configured = engine.stop_tokens, engine.model.generation_config.eos_token_id
     prompt = engine.encoder.encode(queries[0])
-    stop = engine._decode_in_full(prompt, 4)[3]
+    stop = engine.scorer.answer(LEVELS[-1], [prompt], set(), 4)[0].tokens[3]
     engine.stop_tokens = {stop}
     engine.model.generation_config.eos_token_id = stop
     try:
@@ -218,7 +221,7 @@ def test_answers_stop_where_generate_stops(engine: TransformersEngine, images: l
         together = [result.text for result in engine.answer_batch(queries) if isinstance(result, Answered)]
         assert together == expected
         assert [engine.original_answer(query.image, query.text) for query in queries] == expected
-        assert len(engine._decode_in_full(prompt, 64)) <= 3
+        assert all(len(engine.scorer.answer(level, [prompt], {stop}, 64)[0].tokens) <= 3 for level in LEVELS)
     finally:
         engine.stop_tokens, engine.model.generation_config.eos_token_id = before, configured
 
@@ -233,24 +236,37 @@ def test_ends_of_different_length_are_masked(model_folder: Callable[[str], Path]
             for image, text in zip(images, ("Count the finger", "How many leg", "Is it red?"), strict=False)
         ]
         prompts = [engine.encoder.encode(query) for query in queries]
-        cut = max(prompt.end for prompt in prompts)
-        assert len({len(prompt.scoring) - len(prompt.original) + cut for prompt in prompts}) > 1
-        for prompt, result in zip(prompts, engine.answer_batch(queries), strict=True):
+        texts = [(prompt.scoring_text, prompt.original_text) for prompt in prompts]
+        assert len({len(engine.encoder.tokenize(a)) - len(engine.encoder.tokenize(b)) for a, b in texts}) > 1
+        for query, result in zip(queries, engine.answer_batch(queries), strict=True):
             assert isinstance(result, Answered)
-            assert result.scored.scores == pytest.approx(engine._score_in_full(prompt), abs=1e-4)
+            assert result.scored.scores == pytest.approx(engine.score_in_full(query).scores, abs=1e-4)
 
 
-def test_a_thinking_block_that_the_template_opens_belongs_to_the_answer(
-    model_folder: Callable[[str], Path], images: list[Image.Image], tmp_path: Path
-) -> None:
+THINKING = (
+    b"'ASSISTANT:' + ('<think></think>' if think_less | default(not enable_thinking | default(true)) else '<think>')"
+)
+
+
+def test_thinking_is_switched_off(model_folder: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = changed_copy(
+        model_folder("llava"), tmp_path / "thinking", "chat_template.jinja",
+        lambda data: data.replace(b"'ASSISTANT:'", THINKING),
+    )  # fmt: skip
+    assert TransformersEngine(folder, device="cpu").encoder.render(True, "Red?").endswith("<think></think>")
+    told = TransformersEngine(folder, device="cpu", template_arguments={"enable_thinking": True, "think_less": True})
+    assert told.encoder.render(True, "Red?").endswith("<think></think>")
+    with pytest.raises(UnpriorError, match=r"no argument 'think_les'.*did you mean think_less"):
+        TransformersEngine(folder, device="cpu", template_arguments={"think_les": True})
+
+
+def test_a_thinking_block_that_stays_open_is_refused(model_folder: Callable[[str], Path], tmp_path: Path) -> None:
     folder = changed_copy(
         model_folder("llava"), tmp_path / "thinking", "chat_template.jinja",
         lambda data: data.replace(b"'ASSISTANT:'", b"'ASSISTANT:<think>\\n'"),
     )  # fmt: skip
-    engine = TransformersEngine(folder, device="cpu")
-    text = engine.original_answer(images[0], QUESTIONS[1])
-    assert text.startswith("<think>")
-    assert parse_answer(text, ["yes", "no"]) is None
+    with pytest.raises(UnpriorError, match=r"opens a block for thinking.*--template-arg"):
+        TransformersEngine(folder, device="cpu")
 
 
 def test_tags_of_thinking_that_are_special_tokens_stay(model_folder: Callable[[str], Path]) -> None:
@@ -276,13 +292,13 @@ def test_a_model_whose_cache_lies_is_read_in_full(
 ) -> None:
     honest = _forward.Reader.follow
 
-    def lying(self: Any, branch: Any, ids: Any, mask: Any) -> Any:
-        result = honest(self, branch, ids, mask)
+    def lying(self: Any, branch: Any, ids: Any, *arguments: Any, **options: Any) -> Any:
+        result = honest(self, branch, ids, *arguments, **options)
         return replace(result, logits=result.logits + torch.linspace(0, 3, result.logits.shape[-1]))
 
     monkeypatch.setattr(_forward.Reader, "follow", lying)
     engine = TransformersEngine(model_folder("llava"), device="cpu")
-    assert not engine.shares_prefix
+    assert not engine.level.caches
     result = engine.answer_batch([Query(images[0], QUESTIONS[0], CANDIDATES)])[0]
     assert isinstance(result, Answered)
     inputs = official_inputs(engine, images[0], QUESTIONS[0])
@@ -297,16 +313,30 @@ def test_a_model_whose_cache_lies_is_read_in_full(
 def test_a_cache_of_another_kind_is_not_used(
     model_folder: Callable[[str], Path], images: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_layers(cache: Any) -> Any:
+    def no_layers(forks: Any, cache: Any) -> Any:
         raise AttributeError("'StateCache' object has no attribute 'layers'")
 
-    monkeypatch.setattr(_forward, "_shallow_copy", no_layers)
+    monkeypatch.setattr(CacheForks, "fork", no_layers)
     engine = TransformersEngine(model_folder("llava"), device="cpu")
     assert not engine.shares_prefix
+    assert "StateCache" in str(engine.self_test.trials[0])
     engine.max_new_tokens = 3
     result = engine.answer_batch([Query(images[0], QUESTIONS[0], CANDIDATES)])[0]
     assert isinstance(result, Answered)
     assert result.scored.scores == pytest.approx(expected_scores(engine, images[0], QUESTIONS[0]), abs=1e-4)
+
+
+def test_a_model_that_half_precision_sets_against_itself_is_taken_with_its_noise(
+    llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    differences = iter((1.4, 1.3, 0.29, 1.3, 1.3) * 2)
+    monkeypatch.setattr(SelfTest, "_try", lambda test, level, *_: Trial(level, next(differences)))
+    half, single = (SelfTest(llava.reader, llava.encoder, llava.scorer, limit) for limit in (0.25, 1e-3))
+    assert half.choose() is LEVELS[1]
+    assert half.noise == 1.3
+    with pytest.raises(UnpriorError, match=r"no way of scoring agrees.*whole prompts: 0.29 nats"):
+        single.choose()
+    assert llava.self_test.noise is None
 
 
 def test_the_layout_can_be_replaced(model_folder: Callable[[str], Path], images: list[Image.Image]) -> None:
@@ -355,7 +385,10 @@ def test_the_fingerprint_notices_what_may_change_a_result(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dtype": "int4"}, "dtype is 'int4', choose one of auto, float32"),
+        (
+            {"dtype": "int4"},
+            r"dtype='int4' .*: no such precision; choose one of auto, float32",
+        ),
         ({"device": "cpu", "device_map": "auto"}, "either device or device_map"),
         ({"attention": "telepathy"}, "cannot be loaded"),
     ],
@@ -368,11 +401,20 @@ def test_wrong_options_are_named(model_folder: Callable[[str], Path], options: d
 def test_what_is_not_a_model_is_named(tmp_path: Path, model_folder: Callable[[str], Path]) -> None:
     with pytest.raises(UnpriorError, match=r"cannot be loaded.*check the folder or hub id"):
         TransformersEngine(tmp_path)
+
+
+def test_a_model_without_a_template_gets_the_plain_layout(
+    tmp_path: Path, model_folder: Callable[[str], Path], images: list[Image.Image]
+) -> None:
     mute = tmp_path / "mute"
     shutil.copytree(model_folder("llava"), mute)
     (mute / "chat_template.jinja").unlink()
-    with pytest.raises(UnpriorError, match="no chat template"):
-        TransformersEngine(mute)
+    engine = TransformersEngine(mute, device="cpu")
+    assert engine.encoder.template.is_plain
+    assert engine.encoder.render(True, "Is it red?") == "<image>Is it red?\nAnswer:"
+    assert engine.encoder.render(False, "Is it red?") == "Is it red?\nAnswer:"
+    query = Query(images[0], "Is it red?", CANDIDATES)
+    assert engine.score_batch([query])[0].scores == pytest.approx(engine.score_in_full(query).scores, abs=1e-4)
 
 
 def test_without_torch_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -394,7 +394,7 @@ def test_code_of_another_repository_is_refused(own_code: tuple[Path, Path], name
 
 def test_code_from_the_hub_needs_a_full_commit() -> None:
     for revision in (None, "main", COMMIT[:12], "v" * 40):
-        with pytest.raises(UnpriorError, match=r"some/model.*--revision, all 40 digits"):
+        with pytest.raises(UnpriorError, match=r"some/model.*--revision\), all 40 digits"):
             Source("some/model", revision, trust_remote_code=True)
         assert Source("some/model", revision).options == {"revision": revision, "trust_remote_code": False}
     assert Source("some/model", COMMIT, trust_remote_code=True).options["trust_remote_code"] is True

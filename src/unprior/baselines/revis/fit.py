@@ -108,7 +108,7 @@ class _Fitting:
 
     def __init__(self, engine: TransformersEngine, batch_size: int, total: int, report: Report | None) -> None:
         self.engine = engine
-        self.batch_size = batch_size
+        self.batch_size = batch_size if engine.level.batches else 1
         self.total = total
         self.report = report
         self.done = 0
@@ -165,19 +165,13 @@ class _Fitting:
         return list(np.moveaxis(states, 1, 0))
 
     def _turns(self, texts: Sequence[str], images: Sequence[Image.Image]) -> dict[str, Any]:
-        from unprior.engines.transformers.forward import pad_left
-
         encoder = self.engine.encoder
         asked = encoder.render(bool(images), REQUEST)
         rendered = [f"{asked} {text}" for text in texts]
-        tokens = [encoder.tokenize(text) for text in rendered]
-        for text, row in zip(texts, tokens, strict=True):
-            if encoder.placeholder is not None and row.count(encoder.placeholder) != bool(images):
+        for text in texts:
+            if encoder.placeholder_text is not None and encoder.placeholder_text in text:
                 raise UnpriorError(f"caption {text!r} contains the model's own image placeholder; write it differently")
-        if images:
-            return encoder.with_images(rendered, images)
-        ids, mask = pad_left(tokens, encoder.filler)
-        return {"input_ids": ids, "attention_mask": mask}
+        return encoder.inputs(rendered, images or [None] * len(texts))
 
     def _answer(self, prompts: list[PromptTokens]) -> list[tuple[States, str]]:
         """For every prompt the states (layers, size) at its last token, and the answer if the cache can be trusted."""
@@ -188,7 +182,7 @@ class _Fitting:
         with recorded(engine.model) as layers:
             branch = engine.reader.read(engine.original_inputs(prompts))
         states = np.stack([layer.numpy() for layer in layers], axis=1)
-        if not engine.shares_prefix:
+        if not engine.level.caches:
             return [(state, "") for state in states]
         written = decode_greedily(engine.reader, branch, engine.stop_tokens, engine.max_new_tokens)
         return list(zip(states, map(engine.text_of, written), strict=True))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from unprior.baselines.decoder import decoder_layers
 from unprior.baselines.method import BeforePass, Method
 from unprior.baselines.revis.vectors import RevisVectors
 
@@ -28,6 +29,12 @@ class REVIS(Method):
 
     vectors: RevisVectors
     """What was learned of the model."""
+
+    @classmethod
+    def for_trial(cls, engine: TransformersEngine) -> Self:
+        """Not learned: shows whether a model can be steered before time is spent on learning."""
+        layers, config = decoder_layers(engine.model), engine.model.config.get_text_config()
+        return cls(RevisVectors.random(len(layers), config.hidden_size))
 
     def settings(self) -> dict[str, Any]:
         """Layer, threshold and strength, and what tells one direction from another."""

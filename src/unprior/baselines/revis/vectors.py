@@ -43,6 +43,13 @@ class RevisVectors:
     recipe: dict[str, Any]
     """Model, data and wording that this was made with."""
 
+    @classmethod
+    def random(cls, layers: int, size: int) -> RevisVectors:
+        """Directions that were not learned, which steer about half of the positions of a middle layer, for a trial."""
+        visual = np.random.default_rng(0).normal(size=(layers, size)).astype(np.float32)
+        choice = LayerChoice(layers // 2, 0.0, "not learned", (), ())
+        return cls(visual, visual, (), choice, 1.0, {}, {})
+
     def steering(self, model: Any) -> AbstractContextManager[GateCounter | None]:
         """Steer the model while the context is open; nothing happens when REVIS is inactive."""
         if self.choice.layer is None or self.choice.threshold is None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
 from unprior.engines.doctor.finding import Finding
-from unprior.engines.doctor.probes import PROBES, WITHOUT_SCORES
+from unprior.engines.doctor.probes import CONSEQUENCES, PROBES, WITHOUT_SCORES
 from unprior.engines.doctor.trial import Trial
 from unprior.engines.protocol import Engine
+
+if TYPE_CHECKING:
+    from unprior.engines.transformers.engine import TransformersEngine
+
+_MEND_FIRST = "Mend what failed above first; it may explain this, too."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ def examine(
     image: Image.Image | None = None,
     question: str | None = None,
     *,
+    against: TransformersEngine | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> Examination:
     """Probe an engine.
@@ -56,15 +62,26 @@ def examine(
         The image to ask about; by default one is drawn.
     question
         A yes/no question about it.
+    against
+        The same model from a folder, whose prompts and scores the engine's are compared with.
     report
         Told, before every probe, how many are done and how many there are.
     """
-    trial = Trial.from_engine(engine, image, question)
+    trial = Trial.from_engine(engine, image, question, against)
     findings: list[Finding] = []
     for done, probe in enumerate(PROBES):
         if report is not None:
             report(done, len(PROBES))
         # Without a single score every probe would say the same, for a dead server each after all its retries.
         mute = bool(findings) and findings[0].status == "failed" and probe.name not in WITHOUT_SCORES
-        findings.append(Finding(probe.name, "skipped", "nothing can be scored") if mute else probe(trial))
+        found = Finding(probe.name, "skipped", "nothing can be scored") if mute else probe(trial)
+        if found is None:
+            continue
+        if (
+            found.status == "failed"
+            and found.name in CONSEQUENCES
+            and any(each.status == "failed" for each in findings)
+        ):
+            found = replace(found, remedy=_MEND_FIRST)
+        findings.append(found)
     return Examination(engine.name, tuple(findings))

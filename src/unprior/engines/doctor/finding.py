@@ -45,12 +45,14 @@ class Probe:
     """
 
     name: str
-    judge: Callable[[Trial], Verdict]
+    judge: Callable[[Trial], Verdict | None]
+    """None says that the probe does not concern the engine."""
 
-    def __call__(self, trial: Trial) -> Finding:
+    def __call__(self, trial: Trial) -> Finding | None:
         """Judge the engine; whatever it raises is a failed finding."""
         try:
-            return Finding(self.name, *self.judge(trial))
+            verdict = self.judge(trial)
+            return None if verdict is None else Finding(self.name, *verdict)
         except UnpriorError as error:
             return Finding(self.name, "failed", str(error), _ERROR_REMEDY)
         except Exception as error:  # an engine may raise anything; the other probes go on

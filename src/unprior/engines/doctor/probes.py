@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
+from unprior.engines.doctor.against import image_resizing, same_prompts, same_scores
 from unprior.engines.doctor.finding import Probe, Verdict
-from unprior.engines.doctor.scores import exact_scores, mass_on_candidates, tokens_of_candidates
-from unprior.engines.doctor.surroundings import versions
+from unprior.engines.doctor.images import image_dropped, image_order, image_swapped
+from unprior.engines.doctor.prompts import chat_template, thinking
+from unprior.engines.doctor.scores import exact_scores, mass_on_candidates, rounding, tokens_of_candidates
+from unprior.engines.doctor.surroundings import self_test, versions
 from unprior.engines.doctor.trial import LETTERS, Trial, difference
 from unprior.engines.precision import HALF, SINGLE
 from unprior.engines.protocol import Query
-from unprior.engines.transformers.chat_template import beyond_the_image
+from unprior.errors import format_option
 from unprior.prompts import YES_NO, is_cut_off, parse_answer
 
 
@@ -46,31 +50,25 @@ def original_answer(trial: Trial) -> Verdict:
 
 def prefix_reuse(trial: Trial) -> Verdict:
     """The same scores from a fresh prompt, from a known one, beside an answer, and (where offered) without a cache."""
-    query = trial.long(trial.unseen, LETTERS)
+    query = trial.long(trial.unseen(trial.image), LETTERS)
     fresh, known, beside = trial.scores(query)[0], trial.scores(query)[0], trial.answers(query)[0].scored
     ways, compared = [known, beside], "fresh, known, beside an answer"
-    full = getattr(trial.engine, "score_in_full", None)
-    if full is not None:
-        ways.append(full(query))
+    if trial.in_full is not None:
+        ways.append(trial.in_full(query))
         compared += ", in full"
     remedy = trial.advice(
         "Do not use these scores; report the model.",
         openai="Switch prefix caching off (vllm serve --no-enable-prefix-caching) and report the model.",
         vllm="Use VllmEngine(options={'enable_prefix_caching': False}) and report the model.",
     )
-    verdict = _equal(trial, compared, (difference(fresh, way) for way in ways), remedy)
-    if verdict.status == "ok" and not getattr(trial.engine, "shares_prefix", True):
-        remedy = "Nothing must be done; another version of transformers may bring the speed back."
-        return Verdict("warning", "fails its self-test, so prompts are read whole: right but slower", remedy)
-    return verdict
+    return _equal(trial, compared, (difference(fresh, way) for way in ways), remedy)
 
 
 def text_only_after_image(trial: Trial) -> Verdict:
     """Scores without an image, with images of two shapes in between; they must not notice."""
     plain = trial.choice(None)
     first = trial.scores(plain)[0]
-    full = getattr(trial.engine, "score_in_full", None)
-    others = [] if full is None else [full(plain)]
+    others = [] if trial.in_full is None else [trial.in_full(plain)]
     for image in (trial.image, trial.narrow):
         trial.answers(trial.choice(image))
         others.append(trial.scores(plain)[0])
@@ -94,10 +92,11 @@ def batch_invariance(trial: Trial) -> Verdict:
         *map(difference, scored, reversed(trial.scores(*reversed(queries)))),
         *map(difference, [each.scored for each in answered], [each.scored for each in together]),
     ]
+    exact = format_option("dtype", "float32")
     precision = trial.advice(
-        "with --dtype float32; check the padding side",
+        f"with {exact}; check the padding side",
         openai="serve it in float32 (vllm serve --dtype float32); on newer GPUs VLLM_BATCH_INVARIANT=1 may do",
-        vllm="with --dtype float32; on newer GPUs VLLM_BATCH_INVARIANT=1 may do",
+        vllm=f"with {exact}; on newer GPUs VLLM_BATCH_INVARIANT=1 may do",
     )
     remedy = f"Score with {trial.one_at_a_time}, or {precision}."
     verdict = _equal(trial, "alone, four at once, opposite order", differences, remedy)
@@ -106,51 +105,19 @@ def batch_invariance(trial: Trial) -> Verdict:
     return verdict
 
 
-def image_order(trial: Trial) -> Verdict:
-    """Images reach their own question: alone they differ, in a batch each row is like its image alone."""
-    prompts = _prompts(trial, "Which picture?")
-    misplaced = None if prompts is None else _template_fault(*prompts)
-    if misplaced is not None:
-        return misplaced
-    images = (trial.image, trial.other)
-    alone = [trial.scores(trial.choice(image))[0] for image in images]
-    if difference(*alone) <= SINGLE:
-        remedy = "The image does not reach the model: check the chat template, the server's image limit and its log."
-        return Verdict("failed", "two different images have the same scores", remedy)
-    for order in ((0, 1), (1, 0)):
-        rows = trial.scores(*(trial.choice(images[place]) for place in order))
-        # Nearer to its own image, rather than equal: small influences of the batch are another probe's matter.
-        for place, row in zip(order, rows, strict=True):
-            if difference(row, alone[place]) >= difference(row, alone[1 - place]):
-                remedy = f"Score with {trial.one_at_a_time}; report the model or server: its batches mix up images."
-                return Verdict("failed", "in a batch a question gets the scores of another image", remedy)
-    return Verdict("ok", "images stay with their questions" + (", before the text" if prompts else ""))
-
-
-def _prompts(trial: Trial, text: str) -> tuple[str, str, str] | None:
-    """A text, and its prompts without and with an image as the model reads them, where they can be seen."""
-    if (encoder := getattr(trial.engine, "encoder", None)) is not None:
-        return text, encoder.render(False, text), encoder.render(True, text)
-    read = getattr(trial.engine, "prompt_as_read", None)
-    seen = [] if read is None else [read(image, text) for image in (None, trial.image)]
-    return (text, *seen) if all(seen) and seen else None
-
-
-def _template_fault(text: str, plain: str, with_image: str) -> Verdict | None:
-    if plain == with_image:
-        detail = "no place for the image"
-    elif text not in with_image:
-        detail = "no text"
-    elif plain.rpartition(text)[2] != with_image.rpartition(text)[2]:  # something stands behind the text
-        detail = "the text before the image"
-    else:
-        difference = beyond_the_image(plain, with_image)
-        if difference is None:
-            return None
-        remedy = "Scores and priors would belong to different prompts: correct chat_template.jinja beside the model."
-        return Verdict("failed", f"the chat template {difference}", remedy)
-    remedy = "Give the model a chat template that renders the image, then the text (chat_template.jinja beside it)."
-    return Verdict("failed", f"the chat template renders {detail}", remedy)
+def concurrency(trial: Trial) -> Verdict | None:
+    """Four texts about three images and none: one question in flight, and as many as the engine sends at once."""
+    at_once = getattr(trial.engine, "concurrency", None)
+    if at_once is None:
+        return None
+    images = (trial.image, trial.other, trial.narrow, None)
+    queries = [replace(query, image=image) for image in images for query in _of_four_lengths(trial)]
+    alone = [trial.scores(query)[0] for query in queries]
+    remedy = (
+        "Score with --concurrency 1 and no other clients, or serve the model in float32 (vllm serve --dtype float32)."
+    )
+    compared = f"one question in flight, and {min(at_once, len(queries))}"
+    return _equal(trial, compared, map(difference, alone, trial.scores(*queries)), remedy)
 
 
 def _shortened(text: str, most: int = 24) -> str:
@@ -181,14 +148,26 @@ def _equal(trial: Trial, compared: str, differences: Iterable[float], remedy: st
 PROBES = (
     Probe("scoring", scoring),
     Probe("exact scores", exact_scores),
+    Probe("rounding", rounding),
     Probe("candidate mass", mass_on_candidates),
     Probe("tokenisation", tokens_of_candidates),
+    Probe("chat template", chat_template),
+    Probe("thinking", thinking),
     Probe("original answer", original_answer),
-    Probe("prefix reuse", prefix_reuse),
-    Probe("text-only after image", text_only_after_image),
-    Probe("batch invariance", batch_invariance),
+    Probe("image dropped", image_dropped),
+    Probe("image swapped", image_swapped),
     Probe("image order", image_order),
+    Probe("text-only after image", text_only_after_image),
+    Probe("prefix reuse", prefix_reuse),
+    Probe("batch invariance", batch_invariance),
+    Probe("concurrency", concurrency),
+    Probe("self-test", self_test),
+    Probe("same prompts", same_prompts),
+    Probe("same scores", same_scores),
+    Probe("image resizing", image_resizing),
     Probe("versions", versions),
 )
-WITHOUT_SCORES = frozenset({"versions"})
+WITHOUT_SCORES = frozenset({"self-test", "versions"})
 """Probes that make sense even when nothing can be scored."""
+CONSEQUENCES = frozenset({"same scores", "image resizing"})
+"""Probes that other faults disturb."""

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+
+import numpy as np
 
 from unprior.engines.doctor.finding import Verdict
 from unprior.engines.doctor.trial import LETTERS, Trial
 from unprior.engines.precision import HALF
 from unprior.engines.protocol import MIN_MASS, CandidateScores, Query
+from unprior.errors import format_option
 from unprior.prompts import YES_NO
 
 _ROUNDING = 1.01
 _STARTS = ("A", "yes", "zebra")
+_MANY = (*"ABCDEFGHIJKLMNOP", *"0123456789", "yes", "no")
+_MIN_SEEN = 8
+"""Fewer scores may lie on a grid by chance."""
 _NEXT = ("A", "B", "yes", "no", "and", "is", "the", "zebra")
 
 
@@ -30,10 +37,30 @@ def exact_scores(trial: Trial) -> Verdict:
             "warning",
             f"only {seen} are visible; other candidates are censored (here: {here})",
             "Serve the model with vLLM 0.26 or later, which scores any token. Otherwise examples with a censored "
-            "candidate are refused; --allow-censored takes upper bounds for their scores.",
+            f"candidate are refused; {format_option('allow_censored', True)} takes upper bounds for their scores.",
         )
     fault = _fault_among_many(trial)
     return Verdict("ok", "log-probabilities of any candidate") if fault is None else Verdict("failed", fault, remedy)
+
+
+def rounding(trial: Trial) -> Verdict:
+    """Scores of many tokens in all their digits."""
+    query = trial.choice(trial.image)
+    scored = trial.scores(trial.query(query.image, query.text, _MANY))[0]
+    hidden = scored.censored or (False,) * len(_MANY)
+    rows = zip(scored.scores, scored.token_counts, hidden, strict=True)
+    seen = [score for score, count, bound in rows if count == 1 and not bound and math.isfinite(score)]
+    if len(seen) < _MIN_SEEN:
+        return Verdict("skipped", f"only {len(seen)} scores of single tokens can be seen")
+    grid = next((name for name, is_on in _GRIDS.items() if is_on(np.array(seen))), None)
+    if grid is None:
+        return Verdict("ok", f"{len(seen)} scores lie on no grid")
+    return Verdict(
+        "failed",
+        f"all {len(seen)} scores are {grid}",
+        "A rounded score is a range, and small differences are lost: have the server, or what stands before it, give "
+        "log-probabilities in all digits of float32.",
+    )
 
 
 def mass_on_candidates(trial: Trial) -> Verdict:
@@ -162,3 +189,32 @@ def _confused(tokens: list[list[int]], labels: tuple[str, ...], unknown: int | N
 
 def _visible(text: str) -> str:
     return text.replace(" ", "␣").replace("\n", "⏎")
+
+
+def _rounded_probabilities(decimals: int) -> Callable[[np.ndarray], bool]:
+    def is_on(scores: np.ndarray) -> bool:
+        grid = np.round(np.exp(scores), decimals)
+        # What was rounded to nothing has one value in place of a logarithm.
+        nothing = scores[grid == 0]
+        kept = scores[grid > 0]
+        return len(set(nothing.tolist())) <= 1 and bool(np.all(np.abs(np.log(grid[grid > 0]) - kept) < 1e-6))
+
+    return is_on
+
+
+def _rounded_logarithms(decimals: int) -> Callable[[np.ndarray], bool]:
+    return lambda scores: bool(np.all(np.abs(np.round(scores, decimals) - scores) < 10.0 ** -(decimals + 3)))
+
+
+def _in_bfloat16(scores: np.ndarray) -> bool:
+    single = scores.astype(np.float32)
+    return bool(np.all(single == scores) and not np.any(single.view(np.uint32) & 0xFFFF))
+
+
+_GRIDS: dict[str, Callable[[np.ndarray], bool]] = {
+    **{f"probabilities of at most {count} decimals": _rounded_probabilities(count) for count in range(1, 6)},
+    **{f"logarithms of at most {count} decimals": _rounded_logarithms(count) for count in range(1, 4)},
+    "numbers of float16": lambda scores: bool(np.all(scores.astype(np.float16) == scores)),
+    "numbers of bfloat16": _in_bfloat16,
+}
+"""Grids that exact scores lie on only by chance, and how to tell."""

@@ -1,4 +1,4 @@
-"""The probe of the software that an engine runs on."""
+"""Probes of what surrounds a model: the engine's own test at load, and the software it runs on."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ import PIL
 from unprior.engines.doctor.finding import Verdict
 from unprior.engines.doctor.trial import Trial
 from unprior.engines.protocol import Engine
-from unprior.engines.transformers.load_errors import listed
+from unprior.errors import format_names
 
 _OLDEST = {"torch": (2, 6), "transformers": (5, 3), "vllm": (0, 26)}
-_NAMES = {"dtype": "precision", "root": "loaded from", "longest": "longest prompt", "version": "server"}
+_NAMES = {
+    "dtype": "precision",
+    "root": "loaded from",
+    "longest": "longest prompt",
+    "version": "server",
+    "image_backend": "images by",
+}
 _NOT_FOR_PEOPLE = frozenset(
     # Known, or too long to read.
     {"engine", "model", "software", "weights", "preprocessing", "chat_template", "prompt", "image_prompt"}
@@ -21,6 +27,20 @@ _NOT_FOR_PEOPLE = frozenset(
     | {"top_k", "tokenizes", "adds_start", "tells_prompt", "opened_block", "thinking", "served_model"}
 )
 _NOTHING = frozenset({"", "None", "{}"})
+
+
+def self_test(trial: Trial) -> Verdict | None:
+    """What the transformers engine found out about its model at load."""
+    test, level = (getattr(trial.engine, name, None) for name in ("self_test", "level"))
+    if test is None or level is None:
+        return None
+    if not test.trials:
+        return Verdict("skipped", f"was not run; {level.about}")
+    tried = "; ".join(map(str, test.trials))
+    if level.shares:
+        return Verdict("ok", f"{tried} from generate(); {level.about}")
+    remedy = "Scores are right but slower; another version of transformers may bring the speed back."
+    return Verdict("warning", f"{tried} from generate(); {level.about}", remedy)
 
 
 def versions(trial: Trial) -> Verdict:
@@ -55,7 +75,7 @@ def _concern(engine: Engine) -> tuple[str, str] | None:
     if unused:
         count = "1 stored tensor is" if len(unused) == 1 else f"{len(unused):,} stored tensors are"
         remedy = "Often a part for training alone; but check that config.json describes the model that was saved."
-        return f"{count} not used: {listed(unused)}", remedy
+        return f"{count} not used: {format_names(unused)}", remedy
     template = getattr(getattr(engine, "encoder", None), "template", None)
     if getattr(template, "writes_date", False):
         remedy = "Replace strftime_now(…) in a local copy's chat_template.jinja by a fixed date."

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from PIL import Image
 
 from unprior.engines.precision import HALF
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 from unprior.prompts import YES_NO
+
+if TYPE_CHECKING:
+    from unprior.engines.transformers.engine import TransformersEngine
 
 Result = TypeVar("Result", CandidateScores, Answered)
 
@@ -33,13 +36,21 @@ class Trial:
     """Another image of the same size."""
     question: str
     """The yes/no question."""
+    against: TransformersEngine | None = None
+    """The same model from a folder, to compare with."""
 
     @classmethod
-    def from_engine(cls, engine: Engine, image: Image.Image | None = None, question: str | None = None) -> Trial:
+    def from_engine(
+        cls,
+        engine: Engine,
+        image: Image.Image | None = None,
+        question: str | None = None,
+        against: TransformersEngine | None = None,
+    ) -> Trial:
         """The user's image and question, or drawn and general ones."""
         first, second = _drawn("banana color", "yellow"), _drawn("strawberry color", "red")
         shown = first if image is None else image.convert("RGB")
-        return cls(engine, shown, second.resize(shown.size), question or _ABOUT_ANY_IMAGE[1])
+        return cls(engine, shown, second.resize(shown.size), question or _ABOUT_ANY_IMAGE[1], against)
 
     @property
     def narrow(self) -> Image.Image:
@@ -47,13 +58,18 @@ class Trial:
         width, height = self.other.size
         return self.other.resize((width, max(1, height // 3)))
 
-    @property
-    def unseen(self) -> Image.Image:
+    @staticmethod
+    def unseen(image: Image.Image) -> Image.Image:
         """The image with a pixel of a chance colour, so that no cache holds it from an earlier examination."""
-        image = self.image.copy()
+        image = image.copy()
         red, green, blue = secrets.token_bytes(3)
         image.putpixel((0, 0), (red, green, blue))
         return image
+
+    @property
+    def in_full(self) -> Callable[[Query], CandidateScores] | None:
+        """Scores past all caches, where the engine offers them."""
+        return getattr(self.engine, "score_in_full", None)
 
     @property
     def tolerance(self) -> float | None:
@@ -73,8 +89,8 @@ class Trial:
     def one_at_a_time(self) -> str:
         """How this engine is kept from working on several questions together."""
         return self.advice(
-            "--batch-size 1",
-            openai="--concurrency 1 and no other clients",
+            format_option("batch_size", 1),
+            openai=f"{format_option('concurrency', 1)} and no other clients",
             vllm="VllmEngine(options={'max_num_seqs': 1})",
         )
 
@@ -116,7 +132,16 @@ def difference(first: CandidateScores, second: CandidateScores) -> float:
     """
     if len(first.scores) != len(second.scores):
         return math.inf
-    return max((_apart(*pair) for pair in zip(first.scores, second.scores, strict=True)), default=0.0)
+    return largest_difference(zip(first.scores, second.scores, strict=True))
+
+
+def largest_difference(pairs: Iterable[tuple[float, float]]) -> float:
+    """Largest difference within pairs of scores; infinite when one of them has no number.
+
+    >>> largest_difference([(-1.0, -1.5), (float("-inf"), float("-inf"))])
+    0.5
+    """
+    return max((_apart(*pair) for pair in pairs), default=0.0)
 
 
 def _apart(one: float, two: float) -> float:

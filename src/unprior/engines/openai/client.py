@@ -19,13 +19,14 @@ import httpx
 
 from unprior.engines.openai.images import write_body
 from unprior.engines.openai.secrets import Mask
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 
 KEY_VARIABLES = ("UNPRIOR_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold the API key, the first one set counts."""
 _PASSING = (408, 409, 425, 429)  # besides 5xx: the same request may succeed later
 _MAX_MESSAGE = 300
 _HIGHEST_PORT = 65535
+_EXAMPLE = "http://localhost:8000"
 _MAX_OTHER_PROMPTS = 2
 _MAX_BYTES = 16 * 2**20  # of one reply; the tokens of a prompt of a million tokens take half of it
 _MAX_OF_A_MESSAGE = 2**16  # of an error's text that is looked at
@@ -119,7 +120,9 @@ class HttpClient:
     def __init__(self, base_urls: Sequence[str], retry_policy: RetryPolicy) -> None:
         """Check the addresses and take the key from the environment."""
         if not base_urls:
-            raise UnpriorError("a server needs an address, e.g. --base-url http://localhost:8000")
+            raise UnpriorError(
+                f"a server needs an address, e.g. {format_option('base_urls', [_EXAMPLE], flag='--base-url')}"
+            )
         self.base_urls = tuple(_checked_url(url) for url in base_urls)
         self.retry_policy = retry_policy
         self.requests = 0
@@ -322,11 +325,10 @@ def _checked_url(url: str) -> str:
     if parsed.scheme not in {"http", "https"} or not parsed.host or (parsed.port or 0) > _HIGHEST_PORT:
         # Without what may be a password or a key, even where it is not a proper address.
         shown = re.sub(r"^([a-z]+://)?.*@", r"\1***@", re.split(r"[?#]", url)[0], flags=re.IGNORECASE)
-        raise UnpriorError(f"--base-url {shown!r}: give an address such as http://localhost:8000")
+        raise UnpriorError(f"{shown!r} is no server; give an address such as {_EXAMPLE}")
     if parsed.userinfo or parsed.query or parsed.fragment:
         raise UnpriorError(
-            f"--base-url for {parsed.host}: leave passwords and keys out of the address; the key is read from "
-            f"{KEY_VARIABLES[0]}"
+            f"{parsed.host}: leave passwords and keys out of the address; the key is read from {KEY_VARIABLES[0]}"
         )
     return url.rstrip("/").removesuffix("/v1")
 

@@ -10,7 +10,7 @@ from unprior.engines.candidate_tree import NextTokens
 from unprior.engines.openai.client import HttpClient, RefusedError, UnreachableError, WrongAnswerError
 from unprior.engines.openai.replies import NamedModel, named_tokens, number_of_top_tokens, prompt_tokens, top_tokens
 from unprior.engines.openai.tokens import Continuation, ServerTokenizer, conversation
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 from unprior.prompts import opened_block
 
 _CHAT = "/v1/chat/completions"
@@ -132,7 +132,7 @@ async def _identify(client: HttpClient, model: str, server: int) -> tuple[str, s
     }
     if model not in listed:
         known = client.mask(", ".join(listed)) or "nothing"
-        raise UnpriorError(f"{client.base_urls[server]} does not serve {model}; --model must be one of: {known}")
+        raise UnpriorError(f"{client.base_urls[server]} does not serve {model}; the model must be one of: {known}")
     entry = listed[model]
     longest = entry.get("max_model_len")
     try:
@@ -183,7 +183,7 @@ async def _visible_tokens(client: HttpClient, model: str, named: NamedModel, *, 
             reason = str(error)
     raise UnpriorError(
         f"{client.base_urls[0]} gives no log-probabilities for {model}, so candidates cannot be scored ({reason}); "
-        f"serve the model with vLLM 0.26 or newer, or use --engine transformers"
+        f"serve the model with vLLM 0.26 or newer, or use {format_option('engine', 'transformers')}"
     )
 
 

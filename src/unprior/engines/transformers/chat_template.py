@@ -3,39 +3,60 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
+from jinja2 import Environment, TemplateSyntaxError, meta
+
 from unprior.engines.transformers.load_errors import told
-from unprior.errors import UnpriorError
-from unprior.prompts import PromptLayout
+from unprior.errors import UnpriorError, did_you_mean
+from unprior.prompts import PromptLayout, opened_block
 
 _LABEL = re.compile(r"\W*(?:image|picture|photo|img)?\W*\d*\W*", re.IGNORECASE)
 """What a template may write beside the placeholder of an image, such as “Picture 1: ”."""
 _TAG = re.compile(r"<[^<>\s]+>|\[[A-Z_]+\]")
 _MAX_SHOWN = 120
+_GIVEN = frozenset({"messages", "add_generation_prompt", "raise_exception", "strftime_now", "bos_token", "eos_token"})
+"""What every template gets."""
+NO_THINKING = {"enable_thinking": False, "thinking": False}
+"""Candidates answer at once, so a template that can is told not to open a block for thinking."""
 _REMEDY = "correct chat_template.jinja in a local copy of the model"
 
 
 class ChatTemplate:
-    """Lays out one user turn the way the model's own template does."""
+    """Lays out one user turn the way the model's own template does, with thinking switched off.
 
-    def __init__(self, processor: Any) -> None:
-        """Refuse a processor without a chat template: prompts would be guesswork."""
+    Parameters
+    ----------
+    processor
+        The model's own.
+    arguments
+        What the template is told beside the conversation, by name.
+    """
+
+    def __init__(self, processor: Any, arguments: Mapping[str, Any] | None = None) -> None:
+        """Refuse arguments that the template does not know."""
         self._processor = processor
         self._loaded = _now()
-        if not self._source:
-            raise UnpriorError("the model has no chat template; prompts cannot be laid out as it was trained")
+        self._source = _source(processor)
+        known = _variables(self._source)
+        for name in arguments or {}:
+            if name not in known:
+                offered = ", ".join(sorted(known - _GIVEN)) or "none"
+                raise UnpriorError(
+                    f"the chat template has no argument {name!r}{did_you_mean(name, known)}; it knows: {offered}"
+                )
+        self.placeholder = ""
+        """What stands for the image in a plain prompt; empty if the processor writes it."""
+        self.arguments = {name: value for name, value in NO_THINKING.items() if name in known} | dict(arguments or {})
 
     @property
-    def _source(self) -> str:
-        """The template's text; some models keep it with the tokenizer, and several under different names."""
-        owners = (self._processor, self._processor.tokenizer)
-        found = next((owner.chat_template for owner in owners if getattr(owner, "chat_template", None)), "")
-        return str(found.get("default") or "") if isinstance(found, dict) else str(found)
+    def is_plain(self) -> bool:
+        """Whether the model has no chat template: a prompt is the image, the question, and a line “Answer:”."""
+        return not self._source
 
     @property
     def writes_date(self) -> bool:
@@ -47,6 +68,8 @@ class ChatTemplate:
         return self._render(with_image, text, self._loaded)
 
     def _render(self, with_image: bool, text: str, moment: datetime) -> str:
+        if self.is_plain:
+            return f"{self.placeholder if with_image else ''}{text}\nAnswer:"
         content: list[dict[str, str]] = [{"type": "image"}] if with_image else []
         content.append({"type": "text", "text": text})
         messages = [{"role": "user", "content": content}]
@@ -54,7 +77,11 @@ class ChatTemplate:
             with _at(moment):
                 return str(
                     self._processor.apply_chat_template(
-                        messages, chat_template=self._source, tokenize=False, add_generation_prompt=True
+                        messages,
+                        chat_template=self._source,
+                        tokenize=False,
+                        add_generation_prompt=True,
+                        **self.arguments,
                     )
                 )
         except Exception as error:  # templates are programs: they may raise anything, also on purpose
@@ -62,6 +89,21 @@ class ChatTemplate:
             raise UnpriorError(
                 f"the chat template cannot lay out a question {which} ({told(error)}); {_REMEDY}"
             ) from None
+
+
+def _source(processor: Any) -> str:
+    """The template's text; some models keep it with the tokenizer, and several under different names."""
+    owners = (processor, processor.tokenizer)
+    found = next((owner.chat_template for owner in owners if getattr(owner, "chat_template", None)), "")
+    return str(found.get("default") or "") if isinstance(found, dict) else str(found)
+
+
+def _variables(source: str) -> set[str]:
+    """What a template takes from outside."""
+    try:
+        return meta.find_undeclared_variables(Environment(extensions=["jinja2.ext.loopcontrols"]).parse(source))
+    except TemplateSyntaxError:  # some templates have statements that the library alone understands
+        return set(re.findall(r"[A-Za-z_]\w*", source))
 
 
 def _now() -> datetime:
@@ -81,11 +123,13 @@ def _at(moment: datetime) -> Iterator[None]:
         chat_template_utils.datetime = before
 
 
-def check_prompts(render: Callable[[bool, str], str], layout: PromptLayout, special: Iterable[str]) -> None:
+def check_prompts(
+    render: Callable[[bool, str], str], layout: PromptLayout, special: Iterable[str], *, is_plain: bool = False
+) -> None:
     """Refuse a template that loses a part of a question, or lays it out differently beside an image.
 
     A score and its prior are compared, so their prompts may differ by the image alone: its placeholder with the
-    ``special`` tokens, white space and label around it.
+    ``special`` tokens, white space and label around it. ``is_plain``: the processor may add the placeholder later.
     """
     text = layout.user_text("How many stripes does the zebra have?", ("A", "B"), ("twelve", "thirteen"))
     text += layout.scoring_suffix
@@ -96,7 +140,14 @@ def check_prompts(render: Callable[[bool, str], str], layout: PromptLayout, spec
             raise UnpriorError(
                 f"the chat template leaves out a part of the question {place} an image: {_shown(lost[0])}; {_REMEDY}"
             )
-    if plain == with_image:
+    block = opened_block(with_image) or opened_block(plain)
+    if block:
+        raise UnpriorError(
+            f"the chat template opens a block for thinking ({block}) that the answer would stand in; candidates are "
+            f"scored as answers, not as thoughts. Switch thinking off with a template argument (command line: "
+            f"--template-arg NAME=VALUE), or {_REMEDY}"
+        )
+    if plain == with_image and not is_plain:
         raise UnpriorError(f"the chat template has no place for an image; {_REMEDY}")
     difference = beyond_the_image(plain, with_image, special)
     if difference is not None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pydantic
 
 from unprior._files import parse_json
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 
-_MAX_CHARACTERS, _SHOWN_NAMES = 300, 5
+_MAX_CHARACTERS = 300
 _PLAIN = (OSError, ValueError, ImportError, RuntimeError)
 """Errors whose messages speak for themselves; others are told with their type."""
 _NEEDS_CODE = (
     "it brings Python code of its own, which is never run unasked: read that code, then allow it with "
-    "--trust-remote-code (in Python trust_remote_code=True), for a hub model with the commit as --revision"
+    f"{format_option('trust_remote_code', True)}, for a hub model with the commit as {format_option('revision')}"
 )
 _OBJECTS = frozenset(
     f"{name}.json"
@@ -80,16 +80,6 @@ def told(error: BaseException) -> str:
     if first and (type(error) in _PLAIN or isinstance(error, pydantic.ValidationError)):
         return first
     return f"{kind}: {first}" if first else kind
-
-
-def listed(names: list[str]) -> str:
-    """The first few names, and how many more there are.
-
-    >>> listed(["a", "b"]), listed(list("abcdefg"))
-    ('a, b', 'a, b, c, d, e and 2 more')
-    """
-    more = len(names) - _SHOWN_NAMES
-    return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _damaged_file(folder: Path) -> str | None:

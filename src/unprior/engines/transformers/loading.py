@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ from transformers import dynamic_module_utils
 
 from unprior._files import parse_json
 from unprior.engines.transformers.digests import folder_digest
-from unprior.engines.transformers.load_errors import explaining, listed
+from unprior.engines.transformers.load_errors import explaining
 from unprior.engines.transformers.source import Source
-from unprior.errors import UnpriorError, did_you_mean
+from unprior.errors import UnpriorError, did_you_mean, format_names, format_option
+from unprior.tables.format import format_count
 
-_WITHOUT_VIDEO = {"qwen3_vl": "Qwen3VLProcessor", "qwen2_5_vl": "Qwen2_5_VLProcessor", "qwen2_vl": "Qwen2VLProcessor"}
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
+BACKENDS = ("auto", "pil", "torchvision")
+"""What can prepare images for a model."""
 _CODE_IS_NAMED_IN = (
     "config.json",
     "tokenizer_config.json",
@@ -44,12 +47,25 @@ class LoadedModel:
 
 
 def load_model(
-    source: Source, dtype: str, device: str | None, device_map: str | None, attention: str | None
+    source: Source,
+    dtype: str,
+    device: str | None,
+    device_map: str | None,
+    attention: str | None,
+    backend: str = "auto",
 ) -> LoadedModel:
     """Load a model for inference; what goes wrong is said with the model's name and a remedy."""
     name = source.name
     if dtype not in _DTYPES:
-        raise UnpriorError(f"dtype is {dtype!r}{did_you_mean(dtype, _DTYPES)}, choose one of {', '.join(_DTYPES)}")
+        raise UnpriorError(
+            f"{format_option('dtype', dtype)}: no such precision{did_you_mean(dtype, _DTYPES)}; choose one of "
+            f"{', '.join(_DTYPES)}"
+        )
+    if backend not in BACKENDS:
+        raise UnpriorError(
+            f"{format_option('image_backend', backend)}: no such backend{did_you_mean(backend, BACKENDS)}; choose one "
+            f"of {', '.join(BACKENDS)}"
+        )
     if device is not None and device_map is not None:
         raise UnpriorError("give either device or device_map, not both")
     options: dict[str, Any] = {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}
@@ -59,7 +75,7 @@ def load_model(
         options["device_map"] = device_map
     hint = "check the folder or hub id, and that it is an image-text-to-text model; offline, give a local folder"
     with explaining(name, hint), quiet():
-        processor = load_processor(source)
+        processor = load_processor(source, backend)
         # Tensors of another shape are let through, so that all of them can be named.
         model, info = transformers.AutoModelForImageTextToText.from_pretrained(
             name, **source.options, **options, output_loading_info=True, ignore_mismatched_sizes=True
@@ -86,9 +102,11 @@ def check_weights(name: str, info: dict[str, Any]) -> None:
     )
     problems = []
     if missing:
-        problems.append(f"its files lack {_count(missing, 'tensor')}: {listed(missing)}")
+        problems.append(f"its files lack {format_count(len(missing), 'tensor')}: {format_names(missing)}")
     if shapes:
-        problems.append(f"{_count(shapes, 'tensor')} of another shape than config.json says: {listed(shapes)}")
+        problems.append(
+            f"{format_count(len(shapes), 'tensor')} of another shape than config.json says: {format_names(shapes)}"
+        )
     if problems:
         raise UnpriorError(
             f"model {name}: {'; '.join(problems)}. Such weights would be random. Download the model again, and check "
@@ -96,45 +114,74 @@ def check_weights(name: str, info: dict[str, Any]) -> None:
         )
 
 
-def _count(items: list[str], noun: str) -> str:
-    return f"{len(items):,} {noun}{'s' * (len(items) != 1)}"
-
-
 def _shape(sizes: Any) -> str:
     return "×".join(map(str, sizes))
 
 
-def load_processor(source: Source) -> Any:
-    """The model's own processor; where only its video part needs torchvision, the same without that part.
+def load_processor(source: Source, backend: str = "auto") -> Any:
+    """The model's own processor; without torchvision, the same without the part for videos.
 
-    Processors of the Qwen-VL family cannot be loaded without torchvision, although images do not need it.
+    ``backend``: what prepares images, see ``BACKENDS``; ``auto`` is torchvision where it is installed, and else PIL.
     """
-    name, options = source.name, source.options
     if source.trust_remote_code:
         _refuse_code_from_elsewhere(source)
-    try:
-        return transformers.AutoProcessor.from_pretrained(name, **options)
-    except ImportError as error:
-        if "torchvision" not in str(error).lower():
-            raise
-    kind = transformers.AutoConfig.from_pretrained(name, **options).model_type
-    found = next((known for known in _WITHOUT_VIDEO if kind.startswith(known)), None)
-    if found is None:
-        raise ImportError(f"the processor of {kind} needs torchvision (pip install torchvision)")
+    chosen = {} if backend == "auto" else {"backend": backend}
+    installed = find_spec("torchvision") is not None
+    with nullcontext() if installed and backend != "pil" else _without_videos(source):
+        try:
+            processor = transformers.AutoProcessor.from_pretrained(source.name, **source.options, **chosen)
+        except (ImportError, ValueError, AttributeError) as error:
+            if not any(word in str(error) for word in ("orchvision", "VideoProcessorMixin")):
+                raise
+            if installed and backend == "auto":
+                raise
+            processor = None
+    if processor is None or (backend != "auto" and image_backend(processor) != backend):
+        remedy = f"leave {format_option('image_backend', backend)} out" if installed else ""
+        raise UnpriorError(
+            f"model {source.name}: its image processor needs torchvision: "
+            + (remedy or "pip install 'unprior[torchvision]'")
+        )
+    return processor
+
+
+@contextmanager
+def _without_videos(source: Source) -> Iterator[None]:
+    """Let a stand-in take the place of a video processor, which needs torchvision although images do not."""
     from transformers import processing_utils
+    from transformers.models.auto.video_processing_auto import AutoVideoProcessor
     from transformers.video_processing_utils import VideoProcessorMixin
+
+    def stand_in(*_arguments: Any, **_options: Any) -> Any:
+        part = VideoProcessorMixin()
+        for name, value in _stored_video_settings(source).items():  # some processors look at them
+            setattr(part, name, value)
+        return part
 
     # Processors check their parts against this name, which the library leaves out without torchvision.
     processing_utils.transformers_module.VideoProcessorMixin = VideoProcessorMixin
-    tokenizer = transformers.AutoTokenizer.from_pretrained(name, **options)
-    stored = source.file("chat_template.jinja")  # some tokenizers do not carry the template
-    template = tokenizer.chat_template or (None if stored is None else stored.read_text(encoding="utf-8"))
-    return getattr(transformers, _WITHOUT_VIDEO[found])(
-        transformers.AutoImageProcessor.from_pretrained(name, **options),
-        tokenizer,
-        VideoProcessorMixin(),
-        chat_template=template,
-    )
+    own = vars(AutoVideoProcessor)["from_pretrained"]
+    AutoVideoProcessor.from_pretrained = stand_in
+    try:
+        yield
+    finally:
+        AutoVideoProcessor.from_pretrained = own
+
+
+def _stored_video_settings(source: Source) -> dict[str, Any]:
+    for name, key in (("video_preprocessor_config.json", None), ("processor_config.json", "video_processor")):
+        path = source.file(name)
+        content = None if path is None else parse_json(path.read_bytes())
+        found = content.get(key) if key and isinstance(content, dict) else content
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def image_backend(processor: Any) -> str:
+    """What prepares images: their pixels differ a little, and the processor's settings do not say which it is."""
+    names = {kind.__name__ for kind in type(processor.image_processor).__mro__}
+    return "torchvision" if "TorchvisionBackend" in names else "pil"
 
 
 def _refuse_code_from_elsewhere(source: Source) -> None:
@@ -145,8 +192,8 @@ def _refuse_code_from_elsewhere(source: Source) -> None:
             repository, separator, _ = reference.partition("--")
             if separator and repository != source.name:
                 raise UnpriorError(
-                    f"model {source.name}: {name} names code of another repository, {repository}, whose state "
-                    f"--revision does not fix; copy that code into a local folder of the model, and name it there"
+                    f"model {source.name}: {name} names code of another repository, {repository}, whose state no "
+                    f"revision of the model fixes; copy that code into a local folder of the model, and name it there"
                 )
 
 
@@ -207,6 +254,7 @@ def describe(source: Source, config: Any, dtype: str, processor: Any) -> dict[st
         "weights": str(weights),
         "dtype": dtype,
         "attention": str(getattr(config, "_attn_implementation", None)),
+        "image_backend": image_backend(processor),
         "preprocessing": hashlib.sha256(processor.to_json_string().encode()).hexdigest(),
         "chat_template": hashlib.sha256(str(processor.chat_template).encode()).hexdigest(),
         "torch": torch.__version__,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Source:
         """Refuse code that nobody can have read."""
         if self.trust_remote_code and not self.is_folder and not is_commit(self.revision):
             raise UnpriorError(
-                f"model {self.name}: to run its code (--trust-remote-code), give the commit that you have read as "
-                f"--revision, all 40 digits; or download the model and give its folder"
+                f"model {self.name}: {format_option('trust_remote_code', True)} needs the commit that you have read as "
+                f"{format_option('revision')}, all 40 digits; or download the model and give its folder"
             )
 
     @property

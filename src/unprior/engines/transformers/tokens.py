@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,68 +16,60 @@ from unprior.engines.candidate_tree import tokens_after
 from unprior.engines.probe import probe_texts, prompt_digest
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.chat_template import ChatTemplate, check_prompts
+from unprior.engines.transformers.forward import pad_left
 from unprior.errors import UnpriorError
-from unprior.prompts import THINKING_TAGS, PromptLayout, opened_block
+from unprior.prompts import THINKING_TAGS, PromptLayout
+
+_BLANK = Image.new("RGB", (64, 64))
 
 
 @dataclass(frozen=True)
 class PromptTokens:
-    """One query as text and tokens; images are a single placeholder token here."""
+    """One query as text, and its candidates as tokens."""
 
     image: Image.Image | None
+    text: str
+    """The user's turn."""
     original_text: str
     """The rendered prompt that the original answer continues."""
-    original: list[int]
     scoring_text: str
     """The rendered prompt that candidates continue."""
-    scoring: list[int]
     candidates: list[list[int]]
-    shared: int
-    """Tokens that both prompts have in common, from the start."""
-    after_image: int
-    """Tokens of the original prompt behind the image, all of it without an image, 0 if that cannot be told."""
-
-    @property
-    def end(self) -> int:
-        """Tokens at the end of the original prompt that the scoring prompt does not have."""
-        return len(self.original) - self.shared
 
 
 class PromptEncoder:
     """Renders and tokenises prompts the way the model's own processor does."""
 
-    def __init__(self, processor: Any, layout: PromptLayout) -> None:
+    def __init__(
+        self, processor: Any, layout: PromptLayout, template_arguments: Mapping[str, Any] | None = None
+    ) -> None:
         """Refuse a chat template whose prompts cannot be scored."""
         self.processor = processor
         self.tokenizer = processor.tokenizer
         self.layout = layout
-        self.template = ChatTemplate(processor)
+        self.template = ChatTemplate(processor, template_arguments)
         name = getattr(processor, "image_token", None)
         self.placeholder_text = None if name is None else str(name)
         self.placeholder = None if name is None else self.tokenizer.convert_tokens_to_ids(str(name))
         self.filler = self._filler()
-        check_prompts(self.render, layout, self._special_tokens())
-        # Some templates of reasoning models open the thinking block themselves; what follows is not the answer yet.
-        self.opened_block = opened_block(self.render(False, "?"))
+        check_prompts(self.render, layout, self._special_tokens(), is_plain=self.template.is_plain)
+        # Processors of models without a chat template may end a prompt themselves, but only beside an image.
+        self._ending = ""
+        if self.template.is_plain:
+            self.template.placeholder = self._plain_placeholder()
+        self._nested = self._takes_lists()
+        if self.template.is_plain:
+            self._ending = self._added_by_processor()
         self._tag_tokens, self._hidden_tokens = _special_tokens(self.tokenizer)
 
     def encode(self, query: Query) -> PromptTokens:
-        """Tokenise both prompts of a query and its candidates."""
+        """Render both prompts of a query, and tokenise its candidates."""
         original_text = self.render(query.image is not None, query.text)
+        self._check_placeholders(query, original_text)
         scoring_text = self.render(query.image is not None, query.text + self.layout.scoring_suffix)
-        original, scoring = self.tokenize(original_text), self.tokenize(scoring_text)
-        self._check_placeholders(query, original)
-        shared = next(
-            (index for index, pair in enumerate(zip(original, scoring, strict=False)) if pair[0] != pair[1]),
-            min(len(original), len(scoring)),
-        )
-        # At least one token must remain to be read after the shared part.
-        shared = min(shared, len(original) - 1, len(scoring) - 1)
+        scoring = self.tokenize_prompt(scoring_text)
         candidates = [self._continuation(scoring_text, scoring, text) for text in query.candidates]
-        after_image = len(original) if query.image is None else self._after_image(original)
-        return PromptTokens(
-            query.image, original_text, original, scoring_text, scoring, candidates, shared, after_image
-        )
+        return PromptTokens(query.image, query.text, original_text, scoring_text, candidates)
 
     def render(self, with_image: bool, text: str) -> str:
         """The chat template's text for one user turn, image first."""
@@ -91,7 +85,7 @@ class PromptEncoder:
         }
 
     def written(self, tokens: Sequence[int]) -> str:
-        """What a model wrote; a thinking block that the template has opened belongs to it.
+        """What a model wrote.
 
         Some models mark their thinking with special tokens, which must not disappear with the others.
         """
@@ -101,41 +95,89 @@ class PromptEncoder:
         else:
             shown = [token for token in tokens if token not in self._hidden_tokens]
             text = self.tokenizer.decode(shown, skip_special_tokens=False)
-        return self.opened_block + text
+        return text
 
     def tokenize(self, text: str) -> list[int]:
         """Tokens of rendered text; a start token is added only where the template has none."""
-        start = self.tokenizer.bos_token
-        add = start is None or not text.startswith(start)
-        ids: list[int] = self.tokenizer(text, add_special_tokens=add)["input_ids"]
+        ids: list[int] = self.tokenizer(text, add_special_tokens=self._adds_start(text))["input_ids"]
         return ids
 
-    def with_images(self, texts: Sequence[str], images: Sequence[Image.Image]) -> dict[str, Any]:
-        """Rendered prompts with their images as model inputs, padded on the left."""
-        start = self.tokenizer.bos_token
-        add = start is None or not texts[0].startswith(start)
-        return dict(
-            self.processor(
-                text=list(texts),
-                images=[[image] for image in images],
-                padding=True,
-                padding_side="left",
-                add_special_tokens=add,
-                return_tensors="pt",
-            )
-        )
+    def tokenize_prompt(self, text: str) -> list[int]:
+        """Tokens of a rendered prompt without an image, with the end that the processor gives a prompt with one."""
+        return self.tokenize(text + self._ending)
 
-    def _check_placeholders(self, query: Query, tokens: list[int]) -> None:
-        """One placeholder with an image, none without: otherwise the image would stand in another place, or nowhere."""
-        if self.placeholder is None or tokens.count(self.placeholder) == (query.image is not None):
-            return
-        if str(self.placeholder_text) in query.text:
-            raise UnpriorError("the question contains the model's own image placeholder; write it differently")
-        raise UnpriorError(
-            f"the chat template renders {tokens.count(self.placeholder)} image placeholders "
-            f"({self.placeholder_text}) for {'one image' if query.image is not None else 'no image'}; correct "
-            f"chat_template.jinja in a local copy of the model"
+    def _takes_lists(self) -> bool:
+        """Whether the processor takes a list of images for every prompt; otherwise it takes one image for each."""
+        self._nested, text = True, self.render(True, "?")
+        try:
+            self.inputs([text], [_BLANK])
+        except Exception:  # processors complain in many ways about what they do not take
+            return False
+        return True
+
+    def _plain_placeholder(self) -> str:
+        """What a prompt without a chat template needs where its image is; nothing if the processor writes that."""
+        if self.placeholder_text is None:
+            return ""
+        self._nested = self._takes_lists()
+        try:
+            read = self.inputs([self.render(True, "?")], [_BLANK])["input_ids"][0].tolist()
+        except Exception:  # some processors insist on a placeholder
+            return self.placeholder_text
+        written = self.placeholder in read or len(read) > 2 + len(self.tokenize(self.render(False, "?")))
+        return "" if written else self.placeholder_text
+
+    def _added_by_processor(self) -> str:
+        text = self.render(True, "?")
+        read = self.inputs([text], [_BLANK])["input_ids"][0].tolist()
+        known = self.tokenize(self.render(False, "?"))[-2:]  # the end of “Answer:”
+        added = next((count for count in range(3) if read[: len(read) - count][-len(known) :] == known), 0)
+        return str(self.tokenizer.decode(read[len(read) - added :])) if added else ""
+
+    def _adds_start(self, text: str) -> bool:
+        start = self.tokenizer.bos_token
+        return start is None or not text.startswith(start)
+
+    def inputs(self, texts: Sequence[str], images: Sequence[Image.Image | None]) -> dict[str, Any]:
+        """Rendered prompts as model inputs, padded on the left; all with an image or all without."""
+        shown = [image for image in images if image is not None]
+        if not shown:
+            ids, mask = pad_left([self.tokenize_prompt(text) for text in texts], self.filler)
+            return {"input_ids": ids, "attention_mask": mask}
+        if len(shown) < len(images):
+            raise UnpriorError("a batch must be all with images or all without")
+        options = {"padding": True, "padding_side": "left", "add_special_tokens": self._adds_start(texts[0])}
+        made = self.processor(
+            text=list(texts),
+            images=[[image] for image in shown] if self._nested else shown,
+            return_tensors="pt",
+            **options,
         )
+        return {name: value for name, value in made.items() if name != "labels"}  # what training alone needs
+
+    @contextmanager
+    def remembering_images(self) -> Iterator[None]:
+        """While this lasts, images that are shown again in the next prompts are not processed again."""
+        own = self.processor.image_processor
+        self.processor.image_processor = _RememberedImages(own)
+        try:
+            yield
+        finally:
+            self.processor.image_processor = own
+
+    def _check_placeholders(self, query: Query, prompt: str) -> None:
+        """At most one placeholder with an image, none without: otherwise the image would stand in another place."""
+        if self.placeholder_text is None:
+            return
+        if self.placeholder_text in query.text:
+            raise UnpriorError("the question contains the model's own image placeholder; write it differently")
+        count = prompt.count(self.placeholder_text)
+        if count > (query.image is not None):
+            raise UnpriorError(
+                f"the chat template renders {count} image placeholders ({self.placeholder_text}) for "
+                f"{'one image' if query.image is not None else 'no image'}; correct chat_template.jinja in a local "
+                f"copy of the model"
+            )
 
     def _filler(self) -> int:
         """A token for padding, which is masked; processors refuse a batch when their tokenizer has none."""
@@ -152,12 +194,30 @@ class PromptEncoder:
         known = {*self.tokenizer.all_special_tokens, *self.tokenizer.get_added_vocab()}
         return known if self.placeholder_text is None else {*known, self.placeholder_text}
 
-    def _after_image(self, tokens: list[int]) -> int:
-        return tokens[::-1].index(self.placeholder) if self.placeholder in tokens else 0
-
     def _continuation(self, prompt_text: str, prompt: list[int], candidate: str) -> list[int]:
-        joint = self.tokenize(prompt_text + candidate)
+        joint = self.tokenize(prompt_text + self._ending + candidate)
         return tokens_after(prompt, joint, candidate)
+
+
+class _RememberedImages:
+    """An image processor that keeps its last result."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+        self._last: tuple[Any, Any] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+    def __call__(self, images: Any = None, *arguments: Any, **options: Any) -> Any:
+        asked = (_identities(images), repr(arguments), repr(sorted(options.items())))
+        if self._last is None or self._last[0] != asked:
+            self._last = (asked, self._own(images, *arguments, **options))
+        return copy.copy(self._last[1])  # processors take away what they alone need
+
+
+def _identities(images: Any) -> Any:
+    return [_identities(each) for each in images] if isinstance(images, list | tuple) else id(images)
 
 
 def _special_tokens(tokenizer: Any) -> tuple[set[int], set[int]]:

@@ -16,7 +16,7 @@ from typing import Any
 from PIL import Image
 
 from unprior.engines.protocol import Engine, EngineInfo, RemoteEngineInfo
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 from unprior.scoring.run import JobWorker
 from unprior.scoring.shards import ShardFolder
 
@@ -70,7 +70,8 @@ def connected(address: str | None, workers: int | None = None) -> Iterator[None]
         import ray.data
     except ImportError as error:
         raise UnpriorError(
-            f"--ray needs Ray ({error.name} is not installed): pip install 'unprior[ray]', on all machines"
+            f"scoring on a cluster needs Ray ({error.name} is not installed): pip install 'unprior[ray]', on all "
+            f"machines"
         ) from None
     if ray.is_initialized():
         yield
@@ -89,9 +90,9 @@ def connected(address: str | None, workers: int | None = None) -> Iterator[None]
                 ray.init(**quiet, **alone)
     except (OSError, ValueError, RuntimeError) as error:
         raise UnpriorError(
-            f"--ray {address or ''}: no Ray cluster can be reached there ({_first_line(error)}); start one with "
-            f"`ray start --head`, set RAY_AUTH_MODE=token if it wants its token, or give --ray {LOCAL} to use this "
-            f"machine alone"
+            f"no Ray cluster can be reached at {address or 'this machine'} ({_first_line(error)}); start one with "
+            f"`ray start --head`, set RAY_AUTH_MODE=token if it wants its token, or give "
+            f"{format_option('address', LOCAL, flag='--ray')} to use this machine alone"
         ) from None
     with redirect_stdout(_Notices()):  # Ray tells of dead workers there, also in the end; only results belong there
         try:

@@ -12,7 +12,7 @@ from typing import Any
 from unprior.benchmarks.schema import Benchmark
 from unprior.engines.load import load_engine
 from unprior.engines.protocol import EngineInfo, RemoteEngineInfo
-from unprior.errors import UnpriorError, warn
+from unprior.errors import UnpriorError, format_option, warn
 from unprior.progress import Progress, Report, silent
 from unprior.scoring.benchmark import SHARDS, STORE, TABLE, Scored, image_side, write_run
 from unprior.scoring.ray.cluster import LOCAL, Load, Pool, cluster_resources, connected, describe_remotely
@@ -32,9 +32,12 @@ class RayOptions:
 
     def check(self) -> None:
         """Options of workers mean nothing without them."""
-        given = {"--workers": self.workers, "--gpus-per-worker": self.gpus, "--shards": self.shards}
-        if self.address is None and (named := [name for name, value in given.items() if value is not None]):
-            raise UnpriorError(f"{', '.join(named)}: only with --ray; add it, or leave the others out")
+        flags = {"workers": "--workers", "gpus": "--gpus-per-worker", "shards": "--shards"}
+        given = {name: value for name in flags if (value := getattr(self, name)) is not None}
+        if self.address is None and given:
+            named = ", ".join(format_option(name, value, flag=flags[name]) for name, value in given.items())
+            ray = format_option("address", flag="--ray")
+            raise UnpriorError(f"{named}: only with {ray}; add it, or leave the others out")
 
     def pool(self, loading: Mapping[str, Any]) -> Pool:
         """The workers: as many as asked for, or as there are servers or GPUs."""
@@ -51,7 +54,7 @@ class RayOptions:
             lack = ", ".join(f"{needed[kind]:g} {kind}s where there are {there.get(kind, 0):g}" for kind in scarce)
             workers = "one worker needs" if pool.workers == 1 else f"{pool.workers} workers need"
             if self.address == LOCAL and "GPU" in scarce:
-                raise UnpriorError(f"{workers} {lack}; give fewer --workers or --gpus-per-worker")
+                raise UnpriorError(f"{workers} {lack}; give fewer workers, or fewer GPUs to each")
             warn(f"{workers} {lack}; some will wait until the cluster grows")
         return pool
 

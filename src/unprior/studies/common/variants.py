@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from unprior.calibration import Decisions
+from unprior.calibration.decisions import method_name
 from unprior.plots.panels import Panels
 from unprior.plots.style import FigureStyle
 from unprior.studies.common.trade_off import TradeOff, draw_changes, trade_off_panels, trade_offs
 from unprior.studies.result import StudyResult, format_repairs
-from unprior.tables.format import EQUAL, format_changes, format_limit, highest
+from unprior.tables.format import EQUAL, format_changes, highest
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def spc_name(epsilon: float, *, uncertainty: bool) -> str:
     >>> spc_name(0.1, uncertainty=True)
     'SPC (uncertainty-aware, ε = 0.10)'
     """
-    return f"SPC ({'uncertainty-aware' if uncertainty else 'standard'}, ε = {format_limit(epsilon)})"
+    return method_name("uncertainty-aware" if uncertainty else "standard", epsilon)
 
 
 def more_or_less(difference: float, more: str = "a higher", less: str = "a lower", same: str = "the same") -> str:

@@ -263,7 +263,6 @@ def _cell(part: ScoreTable, task: str) -> AttractionCell:
 STUDY = Study(
     name="attraction",
     figure="fig:rq1-matrix",
-    question="rq1",
     title="Prior attraction by subcategory",
     asks="When the model is wrong about a counterfactual image, does it say what it would say without the image?",
     how="Among wrong original answers to counterfactual test images, the share that equals the candidate with the "

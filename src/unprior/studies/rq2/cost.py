@@ -122,7 +122,6 @@ def study_cost(baselines: Sequence[MethodAnswers], references: Mapping[str, Cost
 
 STUDY = Study(
     name="cost",
-    question="rq2",
     title="Cost of one example",
     asks="How many images, forward passes and seconds does each method take?",
     how="Counted and timed on the same examples, one at a time, the methods in turn on each; means per example. The "

@@ -98,7 +98,6 @@ def study_main_comparison(
 
 STUDY = Study(
     name="main-comparison",
-    question="rq2",
     title="Repair and retention by SPC",
     asks="How many wrong answers to counterfactual images does SPC repair, and what does it cost on ordinary images?",
     how="{method}, fitted on the development pairs, against the original answers to the test pairs; "

@@ -18,7 +18,7 @@ from unprior.evaluation import TaskResult, evaluate, holm
 from unprior.evaluation.show import flat_sides
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.plots.display import limits, task_name
-from unprior.plots.labels import NEAR, place_labels
+from unprior.plots.labels import NEAR, place_labels, room
 from unprior.plots.panels import Panels
 from unprior.plots.style import FigureStyle
 from unprior.scores import ScoreTable
@@ -38,7 +38,6 @@ _LEVEL = 0.95
 _ABSTAINS, _NOT_FEASIBLE = "abstains: no setting feasible", "not feasible on the development rows"
 _MARKS = {_ABSTAINS: "†", _NOT_FEASIBLE: "‡"}
 _MIN_SHOWN = -12.0
-_AREA = (245.0, 185.0)  # of the axes in points, near enough to keep labels apart
 _STAR, _OTHER = 13.0, 8.0  # what markers take up
 _MARKERS = {"prompt": "^", "decoder": "s", "edit": "v", "control": "o", "spc": "*"}
 
@@ -267,11 +266,12 @@ def _draw_numbers(axes: Axes, style: FigureStyle, shown: Sequence[MethodPoint], 
     texts = [", ".join(str(point.number) for point in each if point.kind != "spc" or stars)
              for each in together.values()]  # fmt: skip
     sizes = [_STAR if any(point.kind == "spc" for point in each) else _OTHER for each in together.values()]
+    area = room(axes)
     low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T
-    places = [tuple(((np.array(at) - low) / (high - low) * _AREA).tolist()) for at in together]
-    across, up = (-low / (high - low) * _AREA).tolist()  # where both changes are 0
-    lines = [[(0.0, up), (_AREA[0], up)], [(across, 0.0), (across, _AREA[1])]]
-    for at, text, offset in zip(together, texts, place_labels(places, texts, *_AREA, sizes, lines), strict=True):
+    places = [tuple(((np.array(at) - low) / (high - low) * area).tolist()) for at in together]
+    across, up = (-low / (high - low) * area).tolist()  # where both changes are 0
+    lines = [[(0.0, up), (area[0], up)], [(across, 0.0), (across, area[1])]]
+    for at, text, offset in zip(together, texts, place_labels(places, texts, *area, sizes, lines), strict=True):
         far = math.hypot(*offset) > NEAR + 2.5 * len(text)
         line = {"arrowstyle": "-", "color": style.quiet, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
         ground = {"boxstyle": "round,pad=0.1", "facecolor": style.paper, "edgecolor": "none", "alpha": 0.8}
@@ -380,7 +380,6 @@ def _run(inputs: StudyInputs) -> Methods:
 STUDY = Study(
     name="methods",
     label="tab:controlled",
-    question="rq2",
     title="SPC beside other methods",
     asks="Which method repairs most for what it loses?",
     how="All methods against the common original answers to the test pairs, decoders also against the same decoder "

@@ -191,7 +191,6 @@ def _shift(part: ScoreTable, method: MethodAnswers, rows: IntArray, task: str, s
 
 STUDY = Study(
     name="revis-direction",
-    question="rq2",
     title="Where changed answers go",
     asks="Does REVIS move answers by what the image shows, or always in the same direction?",
     how="Answers of REVIS to the test pairs that differ from the original ones, by task, side and direction; the same "

@@ -173,7 +173,6 @@ def _fitted(inputs: StudyInputs) -> list[SelectivePriorCalibrator]:
 STUDY = Study(
     name="settings",
     label="tab:spc-primary-settings",
-    question="rq2",
     title="Selected settings",
     asks="Which settings does selection choose on the development pairs, and do they depend on the permitted loss?",
     how="Standard and uncertainty-aware SPC, selected on the development pairs with every ε of 0, 0.02, 0.04, 0.06 and "

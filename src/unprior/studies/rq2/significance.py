@@ -126,7 +126,6 @@ def study_significance(versions: Mapping[str, Decisions]) -> Significance:
 STUDY = Study(
     name="significance",
     label="tab:primary-holm",
-    question="rq2",
     title="Exact tests",
     asks="Which changes of accuracy by SPC are more than chance?",
     how="Exact two-sided McNemar tests on the test pairs for {versions}; Holm's adjustment over the "

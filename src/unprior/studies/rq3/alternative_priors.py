@@ -77,7 +77,6 @@ def study_alternative_priors(
 
 STUDY = Study(
     name="alternative-priors",
-    question="rq3",
     title="Alternative estimates of the prior",
     asks="Does the repair depend on removing the image, or do blank images estimate the prior as well?",
     how="Standard SPC is fitted with the text-only prior (ε = {epsilon}); its strength model and settings stay fixed "

@@ -92,12 +92,10 @@ def study_components(decisions: Decisions, *, strength: float = FIXED_STRENGTH) 
 
 STUDY = Study(
     name="components",
-    question="rq3",
     title="Component analysis of SPC",
     asks="What does each part of SPC contribute?",
     how="Test answers of {method} beside three variants that always adopt their "
     "proposal: no subtraction, one fixed strength of 0.8, and the learned strength.",
-    needs=("scores",),
     run=lambda inputs: study_components(inputs.decisions()),
     label="tab:components",
 )

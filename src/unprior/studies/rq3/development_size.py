@@ -166,13 +166,11 @@ def study_development_size(
 
 STUDY = Study(
     name="development-size",
-    question="rq3",
     title="Effect of development-set size",
     asks="How many development pairs does SPC need?",
     how="Nested sets of one to five development pairs of every subcategory, five seeds; uncertainty-aware SPC (ε = "
     "{wide_epsilon}) is fitted on each and judged on the same test pairs. The standard deviation is that of a sample "
     "(n − 1).",
-    needs=("scores",),
     run=lambda inputs: study_development_size(inputs.table, epsilon=inputs.wide_epsilon),
     label="tab:calibration-size",
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from unprior.baselines.controls import STRENGTHS, fixed_strength_answers, run_controls
 from unprior.calibration import Constant, SelectivePriorCalibrator
 from unprior.plots.display import limits, task_name
-from unprior.plots.labels import NEAR, place_labels
+from unprior.plots.labels import NEAR, place_labels, room
 from unprior.plots.panels import Panels
 from unprior.plots.style import FigureStyle
 from unprior.scores import ScoreTable
@@ -27,7 +27,6 @@ EPSILONS = (0.0, 0.02, 0.04, 0.06, 0.10)
 """The paper's permitted losses of commonsense accuracy."""
 _LEARNED = {"learned-rule-fixed": "learned_fixed", "learned-rule-direct": "learned_direct"}
 _STAR, _MARKER = 14.0, 8.0  # what markers take up
-_AREA = (310.0, 250.0)  # of the axes in points, near enough to keep labels apart
 Curve = tuple[tuple[float, float, str], ...]
 """ΔCS and ΔCF in points with a label, in the order of drawing; equal points are one, with joined labels."""
 
@@ -217,9 +216,10 @@ def _label(
 ) -> None:
     """Name the points of SPC and the fixed strengths where names cover neither each other nor points nor lines."""
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    width, height = room(axes)
 
     def place(cs: float, cf: float, _: str = "") -> tuple[float, float]:
-        return (cs - left) / (right - left) * _AREA[0], (cf - bottom) / (top - bottom) * _AREA[1]
+        return (cs - left) / (right - left) * width, (cf - bottom) / (top - bottom) * height
 
     shown = [point for point in curves["fixed"] if left <= point[0] <= right and bottom <= point[1] <= top]
     named = [(cs, cf, f"ε {label}") for cs, cf, label in curves["spc"]] + shown
@@ -229,7 +229,7 @@ def _label(
     sizes = [_STAR if point[:2] in stars else _MARKER for point in (*named, *others)]
     lines = [[place(*point) for point in curve] for curve in curves.values()]
     lines += [[place(left, 0), place(right, 0)], [place(0, bottom), place(0, top)]]
-    offsets = place_labels(places, texts, *_AREA, sizes, lines)
+    offsets = place_labels(places, texts, width, height, sizes, lines)
     ground = {"boxstyle": "round,pad=0.15", "facecolor": style.paper, "edgecolor": "none", "alpha": 0.85}
     line = {"arrowstyle": "-", "color": style.quiet, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
     for index, ((cs, cf, label), offset) in enumerate(zip(named, offsets, strict=False)):
@@ -295,14 +295,12 @@ def selected_strength(control: SelectivePriorCalibrator, table: ScoreTable) -> f
 
 STUDY = Study(
     name="frontier",
-    question="rq3",
     title="Repair and retention by permitted loss",
     asks="How much repair does a permitted loss of commonsense accuracy buy, with SPC and with other rules?",
     how="For every ε of 0, 0.02, 0.04, 0.06 and 0.10, uncertainty-aware SPC, standard SPC, one selected fixed strength "
     "with the uncertainty-aware gate, and learned rules on proposals of a fixed strength and of direct subtraction are "
     "fitted and selected again on the same development pairs; fixed strengths without a gate need no ε. Labels in the "
     "figure: ε of uncertainty-aware SPC, and λ of the fixed strengths.",
-    needs=("scores",),
     run=lambda inputs: study_frontier(
         inputs.fitted(uncertainty=True), inputs.development, inputs.test, other=inputs.fitted(uncertainty=False)
     ),

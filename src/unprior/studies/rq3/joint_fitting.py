@@ -71,13 +71,11 @@ def study_joint_fitting(
 
 STUDY = Study(
     name="joint-fitting",
-    question="rq3",
     title="One model for MC and QA",
     asks="What does fitting one model for both answer formats give, and what does it cost?",
     how="Standard SPC is fitted and selected on all development tasks, and on one task alone (fitting on QA alone is "
     "an addition to the paper); ε = {epsilon} holds for the tasks that a fit sees. Every model is applied to all test "
     "rows.",
-    needs=("scores",),
     run=lambda inputs: study_joint_fitting(inputs.development, inputs.test, epsilon=inputs.epsilon, ties=inputs.ties),
     label="tab:joint-task-fitting",
 )

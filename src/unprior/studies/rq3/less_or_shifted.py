@@ -157,13 +157,11 @@ def _answers(each: Fold, epsilon: float) -> dict[str, IntArray]:
 
 STUDY = Study(
     name="less-or-shifted",
-    question="rq3",
     title="Less or shifted development data",
     asks="Which rule still works with fewer development pairs, or with pairs of other categories only?",
     how="Average U over the tasks (ε = {epsilon}): each category tested with a fit on the other ones, all answers "
     "judged together; and one development pair of every subcategory, mean of five seeds. SPC and the gate of the "
     "selected fixed strength are uncertainty-aware; the learned rule decides about proposals of a fixed strength.",
-    needs=("scores",),
     run=lambda inputs: study_less_or_shifted(inputs.table, epsilon=inputs.epsilon),
     label="tab:matched-shift",
 )

@@ -63,13 +63,11 @@ def study_paired_fitting(
 
 STUDY = Study(
     name="paired-fitting",
-    question="rq3",
     title="Paired fitting and selection",
     asks="What happens when fitting or selection does not use the commonsense side of the pairs?",
     how="Standard SPC, ε = {epsilon}. Selection on CF alone looks at counterfactual rows only: feasible means ΔCF ≥ 0 "
     "on every task, and the best setting has the largest mean ΔCF. Fitting on CF alone leaves commonsense rows out of "
     "the strength model and its standardisation too.",
-    needs=("scores",),
     run=lambda inputs: study_paired_fitting(inputs.development, inputs.test, epsilon=inputs.epsilon, ties=inputs.ties),
     label="tab:paired-calibration-full",
 )

@@ -130,7 +130,6 @@ def study_prior_agreement(table: ScoreTable, *, views: tuple[str, ...] = VIEWS) 
 
 STUDY = Study(
     name="prior-agreement",
-    question="rq3",
     title="Agreement of prior estimates",
     asks="Do blank images and no image at all name the same answer?",
     how="Over all examples of both splits: the share for which two inputs (text only, white, black and mean image) "

@@ -291,7 +291,6 @@ def _boxes(
 
 STUDY = Study(
     name="prior-controls",
-    question="rq3",
     title="Replacing the prior scores",
     asks="Does the repair come from the prior of this question and these candidates, or would any prior do?",
     how="Standard SPC is fitted and selected again with other prior scores in development and test rows (ε = "
@@ -300,7 +299,6 @@ STUDY = Study(
     "prior of another development question (20 seeds); the row's own prior shuffled across its answers, none of which "
     "keeps its own (20 seeds). λ = 0 takes the image scores' winner. Boxes: 10,000 resamples of pairs, seeded controls "
     "averaged over seeds; whiskers span 95 %.",
-    needs=("scores",),
     run=lambda inputs: study_prior_controls(
         inputs.development,
         inputs.test,

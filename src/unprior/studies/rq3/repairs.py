@@ -121,13 +121,11 @@ def study_repairs(decisions: Decisions) -> Repairs:
 
 STUDY = Study(
     name="repairs",
-    question="rq3",
     title="Original predictions and candidate scoring",
     asks="Does SPC only adopt answers that the image scores already had right?",
     how="Standard SPC, ε = {epsilon}, on the test rows: how often the original answer is the winner of the image "
     "scores, and among SPC's CF repairs the shares whose image scores were already right, and where original answer, "
     "image scores and text-only scores named the same wrong answer.",
-    needs=("scores",),
     run=lambda inputs: study_repairs(inputs.decisions(uncertainty=False)),
     label="tab:native-score-agreement",
 )

@@ -208,12 +208,10 @@ def _agreement_in_words(agreement: Sequence[ProposalAgreement]) -> str:
 
 STUDY = Study(
     name="revision-rules",
-    question="rq3",
     title="Correction strength and revision rule",
     asks="Does the way to form a proposal matter, or the way to accept it?",
     how="Standard SPC and every control are chosen on the same development pairs under ε = {epsilon} and judged "
     "against the common original answers; NoLan where its answers are at hand.",
-    needs=("scores",),
     run=lambda inputs: study_revision_rules(
         inputs.fitted(uncertainty=False), inputs.development, inputs.test, inputs.baselines
     ),

@@ -175,13 +175,11 @@ def _averaged(table: ScoreTable) -> ScoreTable:
 
 STUDY = Study(
     name="score-normalization",
-    question="rq3",
     title="Summed or mean scores",
     asks="Does the length of the candidates explain the gain?",
     how="Image and prior scores are divided by the number of tokens of each candidate. Answers are compared at the "
     "fixed strength λ = 0.8 without a gate, and after fitting and selecting standard SPC (ε = {epsilon}) separately on "
     "each.",
-    needs=("scores",),
     run=lambda inputs: study_score_normalization(
         inputs.development, inputs.test, epsilon=inputs.epsilon, ties=inputs.ties
     ),

@@ -245,12 +245,10 @@ def fitted_ranges(inputs: StudyInputs) -> Ranges:
 
 STUDY = Study(
     name="stable-ranges",
-    question="rq3",
     title="Strengths that keep the same proposal",
     asks="How far may the correction strength move before a proposal changes?",
     how="For every test example the range of λ in which the proposal of {method} stays first; "
     "λ* is the selected fixed strength of the same development pairs.",
-    needs=("scores",),
     run=fitted_ranges,
     figure="fig:lambda-intervals",
 )

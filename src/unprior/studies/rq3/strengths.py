@@ -162,11 +162,9 @@ def study_strengths(decisions: Decisions) -> Strengths:
 
 STUDY = Study(
     name="strengths",
-    question="rq3",
     title="Correction strengths",
     asks="How strongly is the prior subtracted, and does that differ from example to example?",
     how="The capped strength λ that {method} gives to every test example: quartiles and the "
     "share that reaches the selected cap.",
-    needs=("scores",),
     run=lambda inputs: study_strengths(inputs.decisions()),
 )

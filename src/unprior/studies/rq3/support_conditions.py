@@ -89,13 +89,11 @@ def allow(decisions: Decisions, allowed: tuple[Condition, ...] | None) -> IntArr
 
 STUDY = Study(
     name="support-conditions",
-    question="rq3",
     title="Contribution of the two support conditions",
     asks="Which of the two score patterns that support a revision makes the repairs?",
     how="Standard SPC, ε = {wide_epsilon}. The gate accepts both conditions, one of them, or asks for none (margin "
     "and number of candidates are still checked). The strength fits do not depend on the gate; the settings are "
     "selected again for every gate, and in the second part those for both conditions are kept.",
-    needs=("scores",),
     run=lambda inputs: study_support_conditions(
         inputs.development, inputs.test, epsilon=inputs.wide_epsilon, ties=inputs.ties
     ),

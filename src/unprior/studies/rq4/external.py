@@ -300,7 +300,6 @@ def _control_effects(
 
 STUDY = Study(
     name="external",
-    question="rq4",
     title="Transfer to other benchmarks",
     asks="Does SPC carry over to other benchmarks without retuning?",
     how="{method} and {wide_method} (the paper has the standard version), fitted and selected "

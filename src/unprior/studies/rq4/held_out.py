@@ -129,7 +129,6 @@ def study_held_out(table: ScoreTable, *, by: str = "category", epsilon: float = 
 def _study(by: str, plural: str, label: str = "") -> Study:
     return Study(
         name=f"held-out-{plural}",
-        question="rq4",
         title=f"Held-out {plural}",
         asks=f"Does SPC repair answers in a {by} that it has not seen in development?",
         how=f"For every {by}, SPC (uncertainty-aware, ε = {{epsilon}}) is fitted on the development pairs outside it "

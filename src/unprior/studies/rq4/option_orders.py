@@ -268,7 +268,6 @@ def aligned(choices: ScoreTable, other: ScoreTable, name: str) -> ScoreTable:
 
 STUDY = Study(
     name="option-orders",
-    question="rq4",
     title="Multiple choice with the options in other orders",
     asks="Does the repair survive when the options change places?",
     how="SPC (uncertainty-aware, ε = {wide_epsilon} in the table, {epsilon} too in the records) is fitted on "

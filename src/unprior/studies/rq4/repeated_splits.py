@@ -132,7 +132,7 @@ class SplitsDisplay(Display):
         mean = (100 * summary.cs.mean, 100 * summary.cf.mean)
         across, up = (0.0 if math.isnan(each.deviation) else 100 * each.deviation for each in (summary.cs, summary.cf))
         with style.applied():
-            axes = ax or style.new_axes(4.0, 3.4)
+            axes = style.axes_or_new(ax, 4.0, 3.4)
             axes.axhline(0, color=style.quiet, linewidth=0.8)
             axes.axvline(0, color=style.quiet, linewidth=0.8)
             axes.plot(*zip(*points, strict=True), "o", color=style.method, markersize=6, alpha=0.75,
@@ -171,7 +171,6 @@ def study_repeated_splits(
 
 STUDY = Study(
     name="repeated-splits",
-    question="rq4",
     title="Repeated data splits",
     asks="Does the result depend on which pairs happened to be for development?",
     how="Ten seeds; each draws as many development pairs of every subcategory as the run has at most in one (five in "
@@ -179,6 +178,5 @@ STUDY = Study(
     "deviation is that of a sample (n − 1).",
     label="tab:repeated-split-summary",
     figure="fig:repeated-splits",
-    needs=("scores",),
     run=lambda inputs: study_repeated_splits(inputs.table, epsilon=inputs.epsilon),
 )

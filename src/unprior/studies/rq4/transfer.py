@@ -257,7 +257,6 @@ def _interval(part: ScoreTable, answers: IntArray, resamples: int, seed: int) ->
 
 STUDY = Study(
     name="transfer",
-    question="rq4",
     title="Parts of other benchmarks",
     asks="On which parts of other benchmarks does SPC gain or lose without retuning?",
     how="{method} and {wide_method} (the paper has the standard version), fitted and selected "

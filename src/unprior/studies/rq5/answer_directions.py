@@ -106,11 +106,9 @@ def study_answer_directions(versions: Mapping[str, Decisions]) -> AnswerDirectio
 
 STUDY = Study(
     name="answer-directions",
-    question="rq5",
     title="Unequal yes/no answers in the original questions",
     asks="Does SPC help where the right answer is yes as well as where it is no?",
     how="Yes/no questions of the test pairs by side and right answer: {versions}. The paper has the "
     "numbers of the uncertainty-aware version at the wider limit.",
-    needs=("scores",),
     run=lambda inputs: study_answer_directions(spc_versions(inputs)),
 )

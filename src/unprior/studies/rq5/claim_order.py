@@ -176,7 +176,6 @@ def study_claim_order(
 
 STUDY = Study(
     name="claim-order",
-    question="rq5",
     title="Exchanging the two claims",
     asks="Does SPC repair when the atypical claim comes first, as it does when the ordinary one does?",
     how="Contrastive form, both claim orders of the test pairs. {wide_method} is fitted on the benchmark's "

@@ -328,7 +328,7 @@ class ClaimOrdersDisplay(Display):
         labels = list(results)
         looks = {CLAIM_ORDERS[0]: (style.method, "o", -_APART), CLAIM_ORDERS[1]: (style.control, "D", _APART)}
         with style.applied():
-            axes = ax or style.new_axes(*_size(len(labels)))
+            axes = style.axes_or_new(ax, *_size(len(labels)))
             axes.axvline(0, color=style.quiet, linewidth=0.8)
             for line in lines:
                 colour, marker, shift = looks[line.order]

@@ -142,7 +142,6 @@ def study_image_free_policies(forms: ScoreTable, *, epsilon: float = 0.10) -> Im
 
 STUDY = Study(
     name="image-free-policies",
-    question="rq5",
     title="Rules that do not look at the image",
     asks="Could a rule based only on the answer word reproduce the gain?",
     how="Keep the original answer, always yes, always no, or reverse yes and no; chosen on both claim orders of the "

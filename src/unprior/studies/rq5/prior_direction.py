@@ -105,7 +105,6 @@ def study_prior_direction(test: ScoreTable) -> PriorDirection:
 
 STUDY = Study(
     name="prior-direction",
-    question="rq5",
     title="Consistency before correction",
     asks="Which prediction fails to change with the claims: the answer, or the scores with or without the image?",
     how="Contrastive form, both claim orders of the test pairs; a prediction is consistent when exchanging the claims "

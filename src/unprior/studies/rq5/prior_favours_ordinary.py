@@ -139,7 +139,6 @@ def study_prior_favours(
 
 STUDY = Study(
     name="prior-favours-ordinary",
-    question="rq5",
     title="Where the estimated prior favours the ordinary answer",
     asks="Is correction reliable in both claim orders where the prior speaks for the ordinary answer in both?",
     how="SPC (standard, ε = {wide_epsilon}) is fitted on both claim orders of the contrastive form of the development "

@@ -150,7 +150,6 @@ def study_question_forms(
 
 STUDY = Study(
     name="question-forms",
-    question="rq5",
     title="Transfer across question forms",
     asks="Does SPC repair in question forms that it was not fitted on?",
     how="SPC (standard, ε = {wide_epsilon}) and CFG on scores (same ε) are fitted on both claim orders of the "

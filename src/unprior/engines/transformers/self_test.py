@@ -1,0 +1,197 @@
+"""Which level a model permits: every level is compared with the model's own ``generate`` before it is used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from transformers import GenerationConfig
+
+from unprior.engines.precision import HALF
+from unprior.engines.protocol import Query
+from unprior.engines.transformers.forward import Inputs, Reader
+from unprior.engines.transformers.levels import LEVELS, Level, Result, Scorer
+from unprior.engines.transformers.load_errors import told
+from unprior.engines.transformers.tokens import PromptEncoder, PromptTokens
+from unprior.errors import UnpriorError
+
+LARGEST_TESTED_WINDOW = 2048
+"""Prompts that exceed a larger window are tested when the first one comes."""
+_ANSWER_TOKENS = 3
+_SENTENCE = "The zebra stands on the grass beside the tree and looks at the road."
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How a level did."""
+
+    level: Level
+    difference: float
+    """Largest difference from ``generate`` in a candidate's score; infinite if it could not be computed."""
+    problem: str | None = None
+    """What went wrong, if it could not be computed."""
+
+    def __str__(self) -> str:
+        """For people."""
+        return f"{self.level.name}: {self.problem or f'{self.difference:.2g} nats'}"
+
+
+@dataclass
+class SelfTest:
+    """Chooses a level."""
+
+    reader: Reader
+    encoder: PromptEncoder
+    scorer: Scorer
+    tolerance: float
+    """Largest difference that the model's precision explains."""
+    trials: list[Trial] = field(default_factory=list)
+    """All levels that were tried, the chosen one last."""
+
+    def choose(self) -> Level:
+        """The first level that agrees with ``generate`` on small prompts; refuses a model without one."""
+        return self.choose_for(self._batches(), LEVELS)
+
+    def choose_for(self, batches: Sequence[Sequence[PromptTokens]], levels: Sequence[Level]) -> Level:
+        """The first of the levels that agrees with ``generate`` on these prompts, each batch read in one piece."""
+        expected = [[self._reference(prompt) for prompt in batch] for batch in batches]
+        for level in levels:
+            self.trials.append(self._try(level, batches, expected))
+            if self.trials[-1].difference <= self.tolerance:
+                return level
+        noise = self.trials[-1].difference  # of plain full passes, which are right by construction
+        if self.tolerance >= HALF and math.isfinite(noise):
+            # Half precision makes the model disagree with itself, e.g. where experts change; no way can do better.
+            return next(trial.level for trial in self.trials[-len(levels) :] if trial.difference <= noise)
+        tried = "; ".join(map(str, self.trials))
+        raise UnpriorError(
+            f"no way of scoring agrees with the model's own generate() within {self.tolerance:g} nats ({tried}); "
+            f"its scores would not be exact, so it is refused. Try another precision (dtype float32) or attention "
+            f"(eager), or a newer transformers"
+        )
+
+    @property
+    def noise(self) -> float | None:
+        """How far the model is from itself in half precision, in nats, where that is more than the usual margin."""
+        least = min((trial.difference for trial in self.trials), default=0.0)
+        return self.trials[-1].difference if self.trials and least > self.tolerance else None
+
+    def window(self) -> int | None:
+        """Tokens after which some layers of the model forget, if there is such a limit."""
+        text = self.reader.model.config.get_text_config()
+        found = [getattr(text, name, None) for name in ("sliding_window", "attention_chunk_size")]
+        return min((size for size in found if isinstance(size, int) and size > 0), default=None)
+
+    def _batches(self) -> list[list[PromptTokens]]:
+        """Two images of two sizes; no image; an image again, alone; and a prompt past the window if that is small."""
+        generator = np.random.default_rng(0)
+        images = [
+            Image.fromarray(generator.integers(0, 256, (height, width, 3), dtype=np.uint8))
+            for height, width in ((64, 64), (48, 80))
+        ]
+        labels, wording = ("A", "yes", "seventeen", "seventeen zebras"), self.encoder.layout.continuation
+        candidates = tuple(wording.format(label=label) for label in labels)
+        questions = ("How many stripes are there?\nAnswer with one word.", "Is this a zebra?")
+        shown = [Query(image, text, candidates) for image, text in zip(images, questions, strict=True)]
+        hidden = [Query(None, text, candidates) for text in questions]
+        batches = [shown, hidden, shown[:1]]
+        window = self.window()
+        if window is not None and window <= LARGEST_TESTED_WINDOW:
+            many = 2 + window // max(1, len(self.encoder.tokenize(_SENTENCE)))
+            long = " ".join([_SENTENCE] * many)
+            batches.append([Query(images[0], f"{long}\n{questions[0]}", candidates)])
+        return [[self.encoder.encode(query) for query in batch] for batch in batches]
+
+    def learn(self) -> None:
+        """How inputs grow with the text, and how caches can be forked."""
+        first = self._batches()[0][0]
+        shorter, longer = (
+            self.encoder.inputs([text], [first.image]) for text in (first.original_text, first.scoring_text)
+        )
+        self.reader.learn_per_token(shorter, longer)
+        try:
+            branch = self.reader.read(shorter)
+            self.reader.learn_forks(branch, torch.tensor([first.candidates[-1]]))
+        except Exception:  # caches of other kinds may raise anything; then they are copied whole, or not used
+            return
+
+    def _try(
+        self, level: Level, batches: Sequence[Sequence[PromptTokens]], expected: Sequence[Sequence[Reference]]
+    ) -> Trial:
+        difference = 0.0
+        try:
+            for batch, references in zip(batches, expected, strict=True):
+                if batch[0].image is None:
+                    results = self.scorer.score(level, batch)
+                else:
+                    results = self.scorer.answer(level, batch, set(), _ANSWER_TOKENS)
+                for prompt, result, reference in zip(batch, results, references, strict=True):
+                    difference = max(difference, self._difference(prompt, result, reference))
+        except Exception as error:  # whatever a model's code raises, a plainer level may do without it
+            return Trial(level, math.inf, told(error))
+        return Trial(level, difference)
+
+    def _difference(self, prompt: PromptTokens, result: Result, reference: Reference) -> float:
+        scores = [reference.score(tokens) for tokens in prompt.candidates]
+        pairs = zip(result.scores, scores, strict=True)
+        largest = max(abs(one - other) for one, other in pairs if other is not None)
+        if math.isnan(largest):
+            return math.inf
+        if result.tokens:
+            inputs = self.encoder.inputs([prompt.original_text], [prompt.image])
+            logits = self._forced(inputs, result.tokens)
+            for step, token in enumerate(result.tokens):
+                # Greedy decoding takes the best token; precision explains another one only if both are about as good.
+                largest = max(largest, float(logits[step].max() - logits[step, token]))
+        return largest
+
+    def _reference(self, prompt: PromptTokens) -> Reference:
+        inputs = self.encoder.inputs([prompt.scoring_text], [prompt.image])
+        path = max(prompt.candidates, key=len)
+        try:
+            logits = self._forced(inputs, path)
+        except Exception as error:  # a model's own code may raise anything
+            if prompt.image is not None:
+                raise
+            raise UnpriorError(
+                f"the model cannot read a question without an image ({told(error)}), so it has no prior that could be "
+                f"subtracted; choose a model that also takes text alone"
+            ) from None
+        return Reference(path, torch.log_softmax(logits, dim=-1))
+
+    def _forced(self, inputs: Inputs, tokens: Sequence[int]) -> Any:
+        """Logits before each of the tokens, from ``generate`` that may take no others; shape (tokens, vocabulary)."""
+        steps = iter(tokens)
+        config = GenerationConfig(
+            do_sample=False, num_beams=1, max_new_tokens=len(tokens), pad_token_id=self.encoder.filler,
+            output_logits=True, return_dict_in_generate=True,
+            eos_token_id=-1,  # none: a forced token may be one that the model's own settings stop at
+        )  # fmt: skip
+        self.reader.forget_positions()
+        with torch.inference_mode():
+            output = self.reader.model.generate(
+                **self.reader.on_device(inputs),
+                generation_config=config,
+                prefix_allowed_tokens_fn=lambda _row, _ids: [next(steps)],
+            )
+        return torch.cat([logits.float() for logits in output.logits])
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What ``generate`` says along one candidate."""
+
+    path: list[int]
+    log_probabilities: Any
+    """Before each token of the path; shape (tokens, vocabulary)."""
+
+    def score(self, tokens: list[int]) -> float | None:
+        """The score of a candidate that leaves the path at its last token, if at all; None for others."""
+        if tokens[:-1] != self.path[: len(tokens) - 1]:
+            return None
+        return sum(float(self.log_probabilities[step, token]) for step, token in enumerate(tokens))

@@ -1,0 +1,89 @@
+"""Arguments of another type: a message that names the parameter, what it takes and what it got, never a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+import unprior
+from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError
+from unprior.calibration.files import apply_file, fit_file
+from unprior.plots.panels import Panels
+from unprior.runs.evaluate import evaluate_file
+from unprior.runs.run import run_models
+
+ANYTHING: Any = None
+"""Wrong on purpose, so of no type that mypy would refuse."""
+
+
+@pytest.fixture(scope="module")
+def fitted(table: ScoreTable) -> SelectivePriorCalibrator:
+    return SelectivePriorCalibrator().fit(table)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda f, t: f.predict(None), "table: give a score table, see unprior.read_scores, not None"),
+        (lambda f, t: f.clone().fit([1]), "table: give a score table, .*, not a list"),
+        (lambda f, t: f.decide(None, [0, 1], [0, 1], None), "candidates: give a list .*, not None"),
+        (lambda f, t: f.decide("ab", [0, 1], [0, 1], None), "candidates: give a list .*, not 'ab'"),
+        (lambda f, t: f.save(3), "path: give a path, not 3"),
+        (lambda f, t: f.load(None), "path: give a path, not None"),
+        (lambda f, t: f.predict(t).plot(3), "ax: give axes of matplotlib, not 3"),
+        (lambda f, t: t.write(3), "path: give a path, not 3"),
+        (lambda f, t: unprior.read_scores(3), "path: give a path, not 3"),
+        (lambda f, t: unprior.evaluate(None, [1]), "table: give a score table"),
+        (lambda f, t: unprior.evaluate(t, None), "answers: give decisions, .*, not None"),
+        (lambda f, t: unprior.evaluate(t, t.original, resamples="x"), "resamples: give a whole"),
+        (lambda f, t: unprior.measure(None, None), "table: give a score table"),
+        (lambda f, t: unprior.score(None, None, "x"), "engine: give a loaded model, .*load_engine, not None"),
+        (lambda f, t: unprior.score("embedded", None, "x"), "engine: give a loaded model, .*not 'embedded'"),
+        (lambda f, t: unprior.score(unprior.load_engine(), None, "x"), "benchmark: give questions, .*not None"),
+        (lambda f, t: unprior.study(3), "names: give the name of a study, or a list of them, not 3"),
+        (lambda f, t: unprior.study("all", 3), "run: give the folder of a run, or a list of them, not 3"),
+        (lambda f, t: unprior.study("all", [3]), "run: give a path, not 3"),
+        (lambda f, t: unprior.study("all", out=3), "out: give a path, not 3"),
+        (lambda f, t: unprior.run(3), "config: give a RunConfig, .*, not 3"),
+        (lambda f, t: unprior.run(model=3), "model: must be text, not 3"),
+        (lambda f, t: run_models("embedded"), "models: give a list of names, .*, not 'embedded'"),
+        (lambda f, t: unprior.RunConfig.read(3), "folder: give a path, not 3"),
+        (lambda f, t: unprior.RunResult.from_table(None), "table: give a score table"),
+        (lambda f, t: unprior.load_engine(3), "model: give the name or folder of a model, .*, not 3"),
+        (lambda f, t: unprior.load_engine("m", engine="openai", base_urls="x"), "base_urls: give a list"),
+        (lambda f, t: unprior.load_engine(max_new_tokens="x"), "max_new_tokens: give a whole number, not 'x'"),
+        (lambda f, t: unprior.load_benchmark(3), "name: give the name of a benchmark, .*, not 3"),
+        (lambda f, t: unprior.load_benchmark("microworld", 3), "folder: give a path, not 3"),
+        (lambda f, t: unprior.ask(None, "x.png", "q"), "engine: give a loaded model"),
+        (lambda f, t: unprior.ask(unprior.load_engine(), None, "q"), "image: give the path of an image"),
+        (lambda f, t: unprior.ask(unprior.load_engine(), "x.png", "q", calibrator=3), "calibrator: give a cal"),
+        (lambda f, t: unprior.synthesize(seed="x"), "seed: give a whole number, not 'x'"),
+        (lambda f, t: fit_file(3), "scores: give a path, not 3"),
+        (lambda f, t: apply_file(None, "x"), "calibrator: give a path, not None"),
+        (lambda f, t: evaluate_file("x", 3), "decisions: give a path, not 3"),
+    ],
+)  # fmt: skip
+def test_a_wrong_type_is_named(
+    fitted: SelectivePriorCalibrator,
+    table: ScoreTable,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: Callable[[Any, Any], Any],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnpriorError, match=message):
+        call(fitted, table)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_panels_need_axes_of_matplotlib() -> None:
+    panels = Panels((lambda axes, style: axes.plot([0, 1]),), width=3, height=2)
+    with pytest.raises(UnpriorError, match="axes: give axes of matplotlib, not 3"):
+        panels.plot(ANYTHING or 3)
+    with pytest.raises(UnpriorError, match="axes: the figure has 1 panels; give as many axes, not 2"):
+        panels.plot(Figure().subplots(1, 2))
