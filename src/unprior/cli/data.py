@@ -188,8 +188,10 @@ def gallery(
     as_json: AsJson = False,
 ) -> None:
     """Write a page that shows every pair side by side, with its questions, options and both labels."""
+    from unprior._files import check_output_file
     from unprior.report.browse import write_gallery
 
+    check_output_file(out)
     benchmark = look_up(name, seed, variant, data_dir)
     with counting("Making thumbnails", "Thumbnails") as report:
         shown = write_gallery(out, benchmark, limit, report=report)

@@ -53,11 +53,12 @@ def doctor(
     config.check()
     shown = None if image is None else open_image(image)
     with reporting() as report:
-        engine = load_engine(**config.loading, few_threads=True, report=report)
+        engine = load_engine(**config.loading, few_threads=True, permissive=True, report=report)
         folder = None
         if against is not None:  # vLLM in this process leaves no room on an accelerator
             device = "cpu" if config.engine.name == "vllm" else None
-            folder = with_internals(load_engine(against, device=device, few_threads=True, report=report))
+            prompt = {name: config.loading[name] for name in ("layout", "template_args")}
+            folder = with_internals(load_engine(against, device=device, **prompt, few_threads=True, report=report))
         examination = examine(
             engine,
             shown,

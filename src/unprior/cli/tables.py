@@ -53,6 +53,7 @@ def synth(
 
     Its numbers say nothing about any real model; it shows and tests the method without one.
     """
+    from unprior._files import check_output_file, check_output_folder
     from unprior.reproduction import MODELS, write_published
     from unprior.scores.table import concatenate
     from unprior.synthetic import synthesize
@@ -60,11 +61,13 @@ def synth(
     if (out is None) == (published is None):
         raise UnpriorError("choose --out FILE for a score table, or --published DIR for files of the paper's layout")
     if published is not None:
+        check_output_folder(published)
         tables = [synthesize(seed + index, repeats=repeats) for index in range(len(MODELS))]
         for table, model in zip(tables, MODELS, strict=True):
             write_published(table, published, model)
         _report(concatenate(tables), published, as_json)
     elif out is not None:
+        check_output_file(out)
         table = synthesize(seed, repeats=repeats)
         table.write(out)
         _report(table, out, as_json)

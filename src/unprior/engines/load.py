@@ -52,6 +52,7 @@ def load_engine(
     template_args: Mapping[str, Any] | Sequence[str] = (),
     folder: str | None = None,
     few_threads: bool = False,
+    permissive: bool = False,
     report: Report = silent,
 ) -> Engine:
     """Load a model, or find its server.
@@ -89,6 +90,8 @@ def load_engine(
     few_threads
         Let torch use one thread for a small model on a CPU, unless ``OMP_NUM_THREADS`` is set. That is faster on a busy
         machine, but it holds for the whole process; so the commands do it, and a library does not.
+    permissive
+        Return also a server whose scores are of no use, for ``unprior doctor`` to say what is wrong with it.
     report
         Told what is going on.
 
@@ -105,9 +108,13 @@ def load_engine(
         max_new_tokens=max_new_tokens, concurrency=concurrency, image_backend=image_backend, layout=layout,
         template_args=template_args,
     )  # fmt: skip
-    if engine == "openai":
-        return _find_server(model, base_urls, concurrency, max_new_tokens, layout, report)
     told = parse_template_args(template_args)
+    if engine == "openai":
+        report(Progress(f"Asking {base_urls[0]}"))
+        return _find_server(
+            model, base_urls, permissive=permissive,
+            concurrency=concurrency, max_new_tokens=max_new_tokens, layout=layout, template_arguments=told,
+        )  # fmt: skip
     report(Progress(f"Loading {model}"))
     if engine == "vllm":
         from unprior.engines.vllm import VllmEngine
@@ -196,7 +203,6 @@ def check_loading(
     if engine == "openai":
         chosen |= {"revision": revision, "dtype": None if dtype == "auto" else dtype}
         chosen |= {"trust_remote_code": trust_remote_code or None}
-        chosen |= {"template_arg": list(template_args) or None}
     if engine != "transformers":
         chosen |= {"image_backend": None if image_backend == "auto" else image_backend}
     given = [format_option(name, value) for name, value in chosen.items() if value is not None]
@@ -241,18 +247,13 @@ def _source(model: str, folder: str | None) -> str:
     return folder or model_folder(model)
 
 
-def _find_server(
-    model: str,
-    urls: Sequence[str],
-    concurrency: int,
-    max_new_tokens: int,
-    layout: PromptLayout | None,
-    report: Report,
-) -> Engine:
+def _find_server(model: str, urls: Sequence[str], *, permissive: bool, **settings: Any) -> Engine:
     from unprior.engines.openai.engine import HttpEngine
 
-    report(Progress(f"Asking {urls[0]}"))
-    server = HttpEngine(model, urls, concurrency=concurrency, max_new_tokens=max_new_tokens, layout=layout)
+    server = HttpEngine(model, urls, **settings)
+    if server.refusal is not None and not permissive:
+        server.close()
+        raise UnpriorError(server.refusal)
     if server.served.top_k is not None:
         warn(
             f"{urls[0]} shows only the {server.served.top_k} most probable tokens; examples with a candidate outside "

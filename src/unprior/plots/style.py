@@ -142,6 +142,7 @@ def as_svg(figure: Figure) -> str:
     """
     import matplotlib
 
+    _lay_out(figure)
     stream = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "unprior"}):
         figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
@@ -161,11 +162,19 @@ def as_file(figure: Figure, kind: str, *, outlines: bool = False) -> bytes:
     """
     import matplotlib
 
+    _lay_out(figure)
     stream = io.BytesIO()
     nothing = {"pdf": {"CreationDate": None, "Producer": None, "Creator": None}, "png": {"Software": None}}[kind]
     with matplotlib.rc_context({"pdf.fonttype": 3 if outlines else 42}):
         figure.savefig(stream, format=kind, dpi=_PNG_DPI, facecolor=LIGHT.paper, metadata=nothing)
     return stream.getvalue()
+
+
+def _lay_out(figure: Figure) -> None:
+    """Place everything once and for all: a figure with a layout engine is drawn twice for every file."""
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def recoloured(svg: str, old: FigureStyle, new: FigureStyle) -> str | None:

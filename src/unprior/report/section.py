@@ -157,7 +157,6 @@ def _links(study: Study, result: StudyResult, drawn: MatplotlibFigure | None, *,
             "tex": data_uri("text/x-tex;charset=utf-8", tex),
         }
         if drawn:
-            drawn.set_layout_engine("none")  # it was laid out for the page already
             targets["pdf"] = data_uri("application/pdf", as_file(drawn, "pdf", outlines=True))
     names = {"tex": "LaTeX"}
     return tuple(Link(names.get(kind, kind.upper()), to, f"{study.name}.{kind}") for kind, to in targets.items())

@@ -12,10 +12,12 @@ from PIL import Image
 
 import chat_templates
 from faulty_server import FaultyServer
+from lying_server import OpenThinking
 from replayed_vllm import MODEL, ReplayedVllm
 from served_engines import CHAT, HASTY, LONG, QUESTION, SHORT, assert_right, served
 from unprior import UnpriorError
 from unprior.engines.candidate_tree import branch_points
+from unprior.engines.load import load_engine
 from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.protocol import CandidateScores, Query, QueryFailure
 from unprior.engines.transformers.engine import TransformersEngine
@@ -165,6 +167,36 @@ def test_a_thinking_block_is_left_out_where_the_template_can(
         engine.score_candidates(None, QUESTION, SHORT)
         assert all(body["chat_template_kwargs"]["enable_thinking"] is False for body in bodies if "messages" in body)
         assert engine.prompt_as_read(None, QUESTION).endswith("<think>\n\n</think>\n\n")
+
+
+def test_a_server_passes_on_what_the_template_is_told(model_folder: Callable[[str], Path], tmp_path: Path) -> None:
+    folder, told = (
+        chat_templates.with_template(model_folder("llava"), chat_templates.STYLED, tmp_path),
+        {"style": "short"},
+    )
+    truth = TransformersEngine(folder, device="cpu", template_arguments=told)
+    with FaultyServer(ReplayedVllm(truth)) as server:
+        plain = HttpEngine(MODEL, [server.url], retry_policy=HASTY)
+        styled = HttpEngine(MODEL, [server.url], retry_policy=HASTY, template_arguments=told)
+        assert styled.prompt_as_read(None, QUESTION).endswith("assistant:\n[short] ")
+        assert_right(truth, [Query(None, QUESTION, LONG)], styled.score_batch([Query(None, QUESTION, LONG)]))
+        assert styled.fingerprint != plain.fingerprint
+        assert "template_arguments" not in plain.identity  # so that results of earlier runs are found
+
+
+def test_a_server_whose_thinking_block_stays_open_is_refused(llava: TransformersEngine) -> None:
+    with FaultyServer(OpenThinking(llava)) as server:
+        with pytest.raises(UnpriorError, match=r"opens a thinking block \(<think>\).*--template-arg.*--chat-template"):
+            load_engine(MODEL, engine="openai", base_urls=[server.url])
+        assert load_engine(MODEL, engine="openai", base_urls=[server.url], permissive=True).name == MODEL
+
+
+def test_template_arguments_that_nobody_can_check_are_refused(llava: TransformersEngine) -> None:
+    with (
+        FaultyServer(ReplayedVllm(llava, named=False, tokenizes=False)) as server,
+        pytest.raises(UnpriorError, match="passes template arguments on"),
+    ):
+        load_engine(MODEL, engine="openai", base_urls=[server.url], template_args=["style=short"])
 
 
 def test_the_fingerprint_changes_with_the_chat_template(

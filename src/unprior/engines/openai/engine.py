@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -73,6 +73,9 @@ class HttpEngine:
         What score tables call the model; by default its name on the server.
     max_new_tokens
         Longest original answer, in tokens; a thinking model needs more than the paper's 64.
+    template_arguments
+        What the chat template is told beside the conversation, e.g. ``{"enable_thinking": False}``; for servers that
+        take ``chat_template_kwargs``, as vLLM does.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class HttpEngine:
         retry_policy: RetryPolicy | None = None,
         name: str | None = None,
         max_new_tokens: int = MAX_NEW_TOKENS,
+        template_arguments: Mapping[str, Any] | None = None,
     ) -> None:
         """Find out what the servers are and can do."""
         if concurrency < 1:
@@ -101,7 +105,7 @@ class HttpEngine:
         self._encoded: dict[tuple[str, tuple[str, ...]], CandidateTokens] = {}
         self._encoding: weakref.WeakValueDictionary[Any, asyncio.Lock] = weakref.WeakValueDictionary()
         try:
-            self.served = self._run(examine(self._client, model))
+            self.served = self._run(examine(self._client, model, template_arguments or {}))
             self._tokenizer = self._new_tokenizer()
             self._prompt = self._run(self._probe_prompt())
             self.remarks = self._run(self._find_remarks())
@@ -150,7 +154,10 @@ class HttpEngine:
         """What the fingerprint is made of, for people."""
         from unprior._version import __version__
 
-        served = {key: self._client.mask(str(value)) for key, value in asdict(self.served).items()}
+        told = asdict(self.served)
+        if not told["template_arguments"]:  # results of runs that tell nothing keep their fingerprint
+            del told["template_arguments"]
+        served = {key: self._client.mask(str(value)) for key, value in told.items()}
         prompt = {} if self._prompt is None else {"prompt": self._prompt}
         return {"engine": "openai", **served, **prompt, "unprior": __version__}
 
@@ -312,11 +319,6 @@ class HttpEngine:
                 f"{served.model}: the server answers as {self._client.mask(served.served_model)!r}; this is recorded, "
                 f"and an answer under yet another name will end the run"
             )
-        if served.opened_block:
-            remarks.append(
-                f"{served.model}: the chat template opens a thinking block that cannot be left out, so candidates are "
-                f"scored as the first words of a thought; serve the model with a template that opens none"
-            )
         if served.tokenizes:
             beginning = self._layout.continuations(("yes",))[0]
             if not await self._tokenizer.continues(probe_texts(self._layout)[1], beginning):
@@ -325,6 +327,24 @@ class HttpEngine:
                     f"only candidates of one token can be scored exactly; serve the model with a template that does"
                 )
         return tuple(remarks)
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the server's scores are of no use, and what to do; None where they are."""
+        served = self.served
+        if served.template_arguments and not served.tokenizes:
+            return (
+                f"{served.model}: nothing shows that {self._client.base_urls[0]} passes template arguments on, because "
+                f"it has no /tokenize; leave them out, or set them where the model is served"
+            )
+        if served.opened_block:
+            return (
+                f"{served.model}: the chat template opens a thinking block ({served.opened_block}), so "
+                f"candidates would be scored as the first words of a thought; give the template the "
+                f"argument that switches thinking off (command line: --template-arg), or serve the model with a "
+                f"template that opens none (vllm serve --chat-template FILE)"
+            )
+        return None
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from unprior.engines.candidate_tree import NextTokens
@@ -18,7 +18,7 @@ _QUESTION = "Is this a question?\nAnswer with yes or no."
 _TOP = (20, 5)
 _MAX_WRONG = 3  # answers without what was asked for: the server does not know how
 _FIRST_TRIES = 4  # a wrong address should be reported soon
-_WITHOUT_THINKING: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}
+_WITHOUT_THINKING: dict[str, Any] = {"enable_thinking": False, "thinking": False}
 _NUMBERED = {"return_tokens_as_token_ids": True, "return_token_ids": True}
 
 
@@ -50,6 +50,8 @@ class Served:
     """``left out`` where the chat template opens a thinking block unless it is told not to."""
     served_model: str
     """What replies call the model, perhaps an alias; empty if they do not tell."""
+    template_arguments: Mapping[str, Any] = field(default_factory=dict)
+    """What the user tells the chat template."""
 
     @property
     def extras(self) -> dict[str, Any]:
@@ -61,7 +63,7 @@ class Served:
     @property
     def template_settings(self) -> dict[str, Any]:
         """What the chat template is told."""
-        return _WITHOUT_THINKING if self.thinking else {}
+        return _telling((_WITHOUT_THINKING if self.thinking else {}) | dict(self.template_arguments))
 
     @property
     def showing(self) -> dict[str, Any]:
@@ -73,7 +75,7 @@ class Served:
         return top_tokens(answer, self.top_k or 0, numbered=self.tokenizes, tail=tail, first=first)
 
 
-async def examine(client: HttpClient, model: str) -> Served:
+async def examine(client: HttpClient, model: str, template_arguments: Mapping[str, Any]) -> Served:
     """Ask the servers what they serve, and the first one what it can do."""
     found = {await _identify(client, model, server) for server in range(len(client.base_urls))}
     if len(found) > 1:
@@ -81,7 +83,8 @@ async def examine(client: HttpClient, model: str) -> Served:
         raise UnpriorError(f"the servers differ for {model}: {described}; give only servers that are alike")
     root, software, version, longest = found.pop()
     without, with_start = (
-        ServerTokenizer(client, model, adds_start=adds, max_wrong=_MAX_WRONG) for adds in (False, True)
+        ServerTokenizer(client, model, adds_start=adds, settings=_telling(template_arguments), max_wrong=_MAX_WRONG)
+        for adds in (False, True)
     )
     tokens, adds_start, opened, thinking = None, False, "", ""
     try:
@@ -91,9 +94,8 @@ async def examine(client: HttpClient, model: str) -> Served:
         tokens = started if adds_start else plain
         opened = opened_block(await without.text_of(tokens))
         if opened:
-            told = ServerTokenizer(
-                client, model, adds_start=adds_start, settings=_WITHOUT_THINKING, max_wrong=_MAX_WRONG
-            )
+            settings = _telling(_WITHOUT_THINKING | dict(template_arguments))
+            told = ServerTokenizer(client, model, adds_start=adds_start, settings=settings, max_wrong=_MAX_WRONG)
             if not opened_block(await told.text_of(await told.chat(_QUESTION))):
                 opened, thinking = "", "left out"
     except UnreachableError:
@@ -117,7 +119,13 @@ async def examine(client: HttpClient, model: str) -> Served:
         opened,
         thinking,
         named.name,
+        template_arguments,
     )
+
+
+def _telling(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a request that tells the chat template something."""
+    return {"chat_template_kwargs": dict(arguments)} if arguments else {}
 
 
 async def _identify(client: HttpClient, model: str, server: int) -> tuple[str, str, str, int | None]:
