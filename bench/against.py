@@ -63,6 +63,8 @@ WORK: dict[str, tuple[str, Work]] = {
 
 def _child(name: str, folder: Path) -> None:
     """Do one piece of work in this process and print what it took, imports left out."""
+    # States before the extra of that name cannot load any model beside torchvision and a torch for CPUs.
+    sys.modules["torchvision"] = None  # type: ignore[assignment]  # Python's own sign for "not there"
     import unprior  # noqa: F401  imported before the clock starts
 
     begun, used = time.perf_counter(), time.process_time()

@@ -52,6 +52,8 @@ class SelfTest:
     """Largest difference that the model's precision explains."""
     trials: list[Trial] = field(default_factory=list)
     """All levels that were tried, the chosen one last."""
+    _generated: dict[Any, Any] = field(default_factory=dict)
+    """What ``generate`` gave so far: prompts come back in other batches, and levels mostly write the same answer."""
 
     def choose(self) -> Level:
         """The first level that agrees with ``generate`` on small prompts; refuses a model without one."""
@@ -59,10 +61,12 @@ class SelfTest:
 
     def choose_for(self, batches: Sequence[Sequence[PromptTokens]], levels: Sequence[Level]) -> Level:
         """The first of the levels that agrees with ``generate`` on these prompts, each batch read in one piece."""
+        self._generated.clear()
         expected = [[self._reference(prompt) for prompt in batch] for batch in batches]
         for level in levels:
             self.trials.append(self._try(level, batches, expected))
             if self.trials[-1].difference <= self.tolerance:
+                self._generated.clear()
                 return level
         noise = self.trials[-1].difference  # of plain full passes, which are right by construction
         if self.tolerance >= HALF and math.isfinite(noise):
@@ -143,18 +147,16 @@ class SelfTest:
         if math.isnan(largest):
             return math.inf
         if result.tokens:
-            inputs = self.encoder.inputs([prompt.original_text], [prompt.image])
-            logits = self._forced(inputs, result.tokens)
+            logits = self._forced(prompt.original_text, prompt.image, result.tokens)
             for step, token in enumerate(result.tokens):
                 # Greedy decoding takes the best token; precision explains another one only if both are about as good.
                 largest = max(largest, float(logits[step].max() - logits[step, token]))
         return largest
 
     def _reference(self, prompt: PromptTokens) -> Reference:
-        inputs = self.encoder.inputs([prompt.scoring_text], [prompt.image])
         path = max(prompt.candidates, key=len)
         try:
-            logits = self._forced(inputs, path)
+            logits = self._forced(prompt.scoring_text, prompt.image, path)
         except Exception as error:  # a model's own code may raise anything
             if prompt.image is not None:
                 raise
@@ -164,8 +166,14 @@ class SelfTest:
             ) from None
         return Reference(path, torch.log_softmax(logits, dim=-1))
 
-    def _forced(self, inputs: Inputs, tokens: Sequence[int]) -> Any:
+    def _forced(self, text: str, image: Image.Image | None, tokens: list[int]) -> Any:
         """Logits before each of the tokens, from ``generate`` that may take no others; shape (tokens, vocabulary)."""
+        key = text, id(image), tuple(tokens)
+        if key not in self._generated:
+            self._generated[key] = self._generate(self.encoder.inputs([text], [image]), tokens)
+        return self._generated[key]
+
+    def _generate(self, inputs: Inputs, tokens: Sequence[int]) -> Any:
         steps = iter(tokens)
         config = GenerationConfig(
             do_sample=False, num_beams=1, max_new_tokens=len(tokens), pad_token_id=self.encoder.filler,
