@@ -17,6 +17,7 @@ from unprior.progress import Progress, Report, silent
 from unprior.prompts import PromptLayout
 
 if TYPE_CHECKING:
+    from unprior.engines.openai.engine import HttpEngine
     from unprior.engines.protocol import Engine
     from unprior.engines.transformers.engine import TransformersEngine
 
@@ -251,9 +252,10 @@ def _find_server(model: str, urls: Sequence[str], *, permissive: bool, **setting
     from unprior.engines.openai.engine import HttpEngine
 
     server = HttpEngine(model, urls, **settings)
-    if server.refusal is not None and not permissive:
+    refusal = server.refusal or _prompt_fault(server)
+    if refusal is not None and not permissive:
         server.close()
-        raise UnpriorError(server.refusal)
+        raise UnpriorError(refusal)
     if server.served.top_k is not None:
         warn(
             f"{urls[0]} shows only the {server.served.top_k} most probable tokens; examples with a candidate outside "
@@ -262,6 +264,20 @@ def _find_server(model: str, urls: Sequence[str], *, permissive: bool, **setting
     for remark in server.remarks:
         warn(remark)
     return server
+
+
+def _prompt_fault(server: HttpEngine) -> str | None:
+    """What is wrong with the prompts that a server shows its model, and what to do; None if it does not tell them."""
+    from PIL import Image
+
+    from unprior.engines.doctor.prompts import template_fault
+
+    if not server.served.tells_prompt:
+        return None
+    text = server.layout.user_text("How many stripes does the zebra have?", ("A", "B"), ("twelve", "thirteen"))
+    plain, shown = (server.prompt_as_read(image, text) for image in (None, Image.new("RGB", (64, 64))))
+    fault = template_fault(str(plain), str(shown), text)
+    return None if fault is None or fault.status != "failed" else f"{server.name}: {fault.detail}. {fault.remedy}"
 
 
 @contextmanager

@@ -93,6 +93,7 @@ class PromptConfig:
     )
     continuation: Annotated[str, Flag("How a candidate starts the answer.")] = _WORDING.continuation
     instruction_before: Annotated[str, Flag("Text before every question.")] = _WORDING.instruction_before
+    system: Annotated[str, Flag("System message before every question; none if it is empty.")] = _WORDING.system
     template_args: Annotated[
         tuple[str, ...],
         Flag("NAME=VALUE for the chat template, e.g. enable_thinking=false.", "template_arg", repeated=True),

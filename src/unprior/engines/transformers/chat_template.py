@@ -19,6 +19,7 @@ _LABEL = re.compile(r"\W*(?:image|picture|photo|img)?\W*\d*\W*", re.IGNORECASE)
 """What a template may write beside the placeholder of an image, such as “Picture 1: ”."""
 _TAG = re.compile(r"<[^<>\s]+>|\[[A-Z_]+\]")
 _MAX_SHOWN = 120
+_WORDS = "Which one?"
 _GIVEN = frozenset({"messages", "add_generation_prompt", "raise_exception", "strftime_now", "bos_token", "eos_token"})
 """What every template gets."""
 NO_THINKING = {"enable_thinking": False, "thinking": False}
@@ -35,11 +36,13 @@ class ChatTemplate:
         The model's own.
     arguments
         What the template is told beside the conversation, by name.
+    system
+        A system message before the user's turn.
     """
 
-    def __init__(self, processor: Any, arguments: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, processor: Any, arguments: Mapping[str, Any] | None = None, system: str = "") -> None:
         """Refuse arguments that the template does not know."""
-        self._processor = processor
+        self._processor, self._system = processor, system
         self._loaded = _now()
         self._source = _source(processor)
         known = _variables(self._source)
@@ -52,6 +55,8 @@ class ChatTemplate:
         self.placeholder = ""
         """What stands for the image in a plain prompt; empty if the processor writes it."""
         self.arguments = {name: value for name, value in NO_THINKING.items() if name in known} | dict(arguments or {})
+        self._image_word = str(getattr(processor, "image_token", None) or "")
+        self._takes_parts = self.is_plain or not self._takes_only_text()
 
     @property
     def is_plain(self) -> bool:
@@ -69,26 +74,42 @@ class ChatTemplate:
 
     def _render(self, with_image: bool, text: str, moment: datetime) -> str:
         if self.is_plain:
-            return f"{self.placeholder if with_image else ''}{text}\nAnswer:"
-        content: list[dict[str, str]] = [{"type": "image"}] if with_image else []
-        content.append({"type": "text", "text": text})
-        messages = [{"role": "user", "content": content}]
+            system = f"{self._system}\n" if self._system else ""
+            return f"{system}{self.placeholder if with_image else ''}{text}\nAnswer:"
         try:
             with _at(moment):
-                return str(
-                    self._processor.apply_chat_template(
-                        messages,
-                        chat_template=self._source,
-                        tokenize=False,
-                        add_generation_prompt=True,
-                        **self.arguments,
-                    )
-                )
+                return self._lay_out(with_image, text, parts=self._takes_parts)
         except Exception as error:  # templates are programs: they may raise anything, also on purpose
             which = "with an image" if with_image else "without an image"
             raise UnpriorError(
                 f"the chat template cannot lay out a question {which} ({told(error)}); {_REMEDY}"
             ) from None
+
+    def _lay_out(self, with_image: bool, text: str, *, parts: bool) -> str:
+        """One turn as a list of parts, or as a text with the placeholder of the image before it."""
+        if parts:
+            content: Any = [*([{"type": "image"}] if with_image else []), {"type": "text", "text": text}]
+            system: Any = [{"type": "text", "text": self._system}]
+        else:
+            content, system = f"{self._image_word}\n{text}" if with_image else text, self._system
+        messages = [{"role": "system", "content": system}] if self._system else []
+        messages.append({"role": "user", "content": content})
+        return str(
+            self._processor.apply_chat_template(
+                messages, chat_template=self._source, tokenize=False, add_generation_prompt=True, **self.arguments
+            )
+        )
+
+    def _takes_only_text(self) -> bool:
+        """Whether the template takes a turn as a text, as older ones do, and not as a list of parts."""
+        shown = []
+        for parts in (True, False):
+            try:
+                shown.append(self._lay_out(False, _WORDS, parts=parts))
+            except Exception:  # templates are programs: they may raise anything, also on purpose
+                shown.append("")
+        listed, plain = shown
+        return _WORDS in plain and (_WORDS not in listed or "'type'" in listed)
 
 
 def _source(processor: Any) -> str:
@@ -131,16 +152,13 @@ def check_prompts(
     A score and its prior are compared, so their prompts may differ by the image alone: its placeholder with the
     ``special`` tokens, white space and label around it. ``is_plain``: the processor may add the placeholder later.
     """
-    text = layout.user_text("How many stripes does the zebra have?", ("A", "B"), ("twelve", "thirteen"))
+    text = layout.user_text("How many stripes does the zebra have?", ("A", "B"), ("twelve & a <half>", "“thirteen”"))
     text += layout.scoring_suffix
     plain, with_image = render(False, text), render(True, text)
-    for prompt, place in ((plain, "without"), (with_image, "beside")):
-        lost = [line.strip() for line in text.splitlines() if line.strip() not in prompt]
-        if lost:
-            raise UnpriorError(
-                f"the chat template leaves out a part of the question {place} an image: {_shown(lost[0])}; {_REMEDY}"
-            )
-    block = opened_block(with_image) or opened_block(plain)
+    for prompt in (plain, with_image):
+        check_complete(text, prompt, with_image=prompt is with_image)
+    last = text.splitlines()[-1].strip()
+    block = opened_block(with_image.rpartition(last)[2]) or opened_block(plain.rpartition(last)[2])
     if block:
         raise UnpriorError(
             f"the chat template opens a block for thinking ({block}) that the answer would stand in; candidates are "
@@ -154,6 +172,16 @@ def check_prompts(
         raise UnpriorError(
             f"the chat template {difference}; the prompts may differ by the image alone, or the prior is that of "
             f"another question; {_REMEDY}"
+        )
+
+
+def check_complete(text: str, prompt: str, *, with_image: bool) -> None:
+    """Refuse a prompt in which a line of the user's text is missing or changed."""
+    lost = [line.strip() for line in text.splitlines() if line.strip() not in prompt]
+    if lost:
+        raise UnpriorError(
+            f"the chat template leaves out or changes a part of the question {'beside' if with_image else 'without'} "
+            f"an image: {_shown(lost[0])}; {_REMEDY}"
         )
 
 
