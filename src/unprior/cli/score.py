@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,7 +44,7 @@ class RayCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Give a lone ``--ray`` an empty address."""
         given: list[str] = []
-        for argument, following in zip(args, [*args[1:], "-"], strict=True):
+        for argument, following in pairwise([*args, "-"]):
             alone = argument == "--ray" and following.startswith("-")
             given += [argument, ""] if alone else [argument]
         return super().parse_args(ctx, given)
