@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from unprior._files import as_path
+from unprior._files import as_path, check_output_folder
 from unprior.engines.load import CONCURRENCY, ENGINES, NEW_TOKENS, check_loading
 from unprior.errors import UnpriorError, did_you_mean, format_option
 from unprior.prompts import PromptLayout
@@ -43,9 +43,10 @@ class Flag:
 class ModelConfig:
     """Which model, and how it is loaded."""
 
-    name: Annotated[str, Flag("embedded (comes with the package), or a folder or hub id of a model.", "model")] = (
-        "embedded"
-    )
+    name: Annotated[
+        str | tuple[str, ...], Flag("embedded (comes with the package), or a folder or hub id of a model.", "model")
+    ] = "embedded"
+    """Several names are for :func:`unprior.run_models` and `unprior run`."""
     revision: Annotated[str | None, Flag("Branch, tag or commit on the hub.")] = None
     trust_remote_code: Annotated[
         bool,
@@ -190,6 +191,25 @@ class RunConfig:
         place = OPTIONS[option]
         return getattr(getattr(self, place.group), place.field)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The name of the model, or of all of them.
+
+        >>> RunConfig().models, RunConfig.from_options(model=["embedded", "my-model"]).models
+        (('embedded',), ('embedded', 'my-model'))
+        """
+        return (self.model.name,) if isinstance(self.model.name, str) else self.model.name
+
+    def check_folder(self) -> None:
+        """Refuse a folder that cannot be written, and to mix the run of one model with those of several below it."""
+        from unprior.runs.folder import find_config
+
+        folder = self.output.folder
+        check_output_folder(folder)
+        earlier = find_config(folder)
+        if earlier is not None and (len(earlier.models) > 1) != (len(self.models) > 1):
+            raise UnpriorError(f"{folder} holds a run of {', '.join(earlier.models)}; choose another folder")
+
     def check(self, *, needs_internals: bool = False) -> None:
         """Refuse what cannot be, or does not fit together, before anything is computed.
 
@@ -209,6 +229,8 @@ class RunConfig:
     @property
     def loading(self) -> dict[str, Any]:
         """The arguments of :func:`unprior.engines.load.load_engine`."""
+        if len(self.models) > 1:
+            raise UnpriorError(f"{format_option('model', self.models)}: give one model here; only runs take several")
         model, engine = asdict(self.model), asdict(self.engine)
         for name in ("batch_size", "allow_censored"):
             del engine[name]
@@ -308,7 +330,9 @@ class Option:
             parts = value.split(",") if isinstance(value, str) else value or ()
             value = tuple(parts) if isinstance(parts, list | set) else parts
             return tuple(part for each in self._typed(value) if (part := each.strip()))
-        if Path in (self.kind, *get_args(self.kind)):
+        if self.name == "model" and isinstance(value, list | tuple):
+            value = value[0] if len(value) == 1 else tuple(value) or None
+        elif Path in (self.kind, *get_args(self.kind)):
             value = Path(value) if isinstance(value, str | PathLike) else value
         elif isinstance(value, PathLike):
             value = fspath(value)
@@ -316,8 +340,8 @@ class Option:
             value = value.item()
         return self._typed(value)
 
-    def check(self, value: Any) -> None:
-        """Refuse a value of another type, and a number that is out of range."""
+    def check(self, value: Any, file: Path | None = None) -> None:
+        """Refuse a value of another type, and a number that is out of range, in the words of the file it is from."""
         self._typed(value)
         low, high = self.flag.min, self.flag.max
         if value is None or isinstance(value, str | bool | tuple | Path):
@@ -329,6 +353,8 @@ class Option:
             limits = [f"at least {low}"] * (low is not None) + [f"at most {upper}"] * (upper is not None)
             readable = -LARGEST <= value <= LARGEST or not finite
             told = format_option(self.name, value) if readable else f"{format_option(self.name)} is out of range"
+            if file is not None:
+                told = f"{file}: {self.group}.{self.field} {f'= {value}' if readable else 'is out of range'}"
             raise UnpriorError(f"{told}: give {' and '.join(limits) or 'a finite number'}")
 
     def _typed(self, value: Any) -> Any:
