@@ -52,6 +52,8 @@ def test_nothing_imports_upward() -> None:
         ("tables/model.py", "import torch", "unprior.tables.model -> torch"),
         ("engines/precision.py", "import unprior", "unprior.engines.precision -> unprior"),
         ("benchmarks/card.py", "from unprior.benchmarks import registry", r"could be made acyclic"),
+        ("studies/study.py", "from unprior.studies import registry", r"could be made acyclic"),
+        ("calibration/gate.py", "from unprior.calibration import calibrator", r"could be made acyclic"),
         ("novelty.py", "pass", "novelty"),
     ],
 )

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from unprior.errors import InvalidScoresError, UnpriorError, UnpriorWarning
     from unprior.evaluation import Evaluation, evaluate, holm, mcnemar, measure, pair_bootstrap
     from unprior.progress import Progress
-    from unprior.runs.ask import Answer, ask
     from unprior.runs.config import RunConfig
     from unprior.runs.result import RunResult
     from unprior.runs.run import FinishedRuns, run, run_models
     from unprior.runs.study import StudyResults, study
     from unprior.scores import ScoreRow, ScoreTable, read_scores
+    from unprior.scoring.ask import Answer, ask
     from unprior.scoring.benchmark import score
     from unprior.synthetic import synthesize
 
@@ -58,12 +58,12 @@ _PLACES = {
     "errors": ("InvalidScoresError", "UnpriorError", "UnpriorWarning"),
     "evaluation": ("Evaluation", "evaluate", "holm", "mcnemar", "measure", "pair_bootstrap"),
     "progress": ("Progress",),
-    "runs.ask": ("Answer", "ask"),
     "runs.config": ("RunConfig",),
     "runs.result": ("RunResult",),
     "runs.run": ("FinishedRuns", "run", "run_models"),
     "runs.study": ("StudyResults", "study"),
     "scores": ("ScoreRow", "ScoreTable", "read_scores"),
+    "scoring.ask": ("Answer", "ask"),
     "scoring.benchmark": ("score",),
     "synthetic": ("synthesize",),
 }

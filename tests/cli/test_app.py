@@ -75,6 +75,31 @@ def test_a_command_without_arguments_does_its_work_or_says_what_it_lacks(
         assert "Missing " in result.err or "choose --out FILE" in result.err
 
 
+def test_help_has_one_order_of_groups_and_no_python_types(run: Callable) -> None:
+    order = []
+    for command in [*SINGLE, *(f"data {name}" for name in IN_DATA)]:
+        shown = run(*command.split(), "--help").out
+        assert not re.search(r"<(bool|str|int|float|path|list)\b", shown), command
+        order.append(re.findall(r"╭─ (\w+) ─", shown))
+    longest = [
+        "Input",
+        "Model",
+        "Engine",
+        "Prompt",
+        "Benchmark",
+        "Method",
+        "Statistics",
+        "Preparing",
+        "Cluster",
+        "Output",
+    ]
+    for panels in order:
+        known = [name for name in panels if name in longest]
+        assert known == sorted(known, key=longest.index)
+        assert panels[-1] == "Output"
+    assert {name for panels in order for name in panels} == {*longest, "Arguments", "Options", "Columns"}
+
+
 def test_help_lists_every_command_under_its_heading(run: Callable) -> None:
     shown = run("--help").out
     for heading, commands in Commands.listed.items():

@@ -10,7 +10,7 @@ import typer
 
 from unprior.cli.console import AsJson, counting, flag, output, print_json, warn
 from unprior.cli.data_display import download_progress, print_card, print_check
-from unprior.cli.lazy import Function, application, epilog, examples, help_text
+from unprior.cli.lazy import Function, GroupedCommand, application, epilog, examples, help_text
 from unprior.cli.options import option
 from unprior.errors import UnpriorError
 
@@ -35,7 +35,9 @@ def look_up(benchmark: str, seed: int, variant: str | None = None, data_dir: Pat
 
 def _command(name: str) -> Callable[[Function], Function]:
     """Register a command with its examples."""
-    return lambda function: app.command(name, help=help_text(function), epilog=epilog(function))(function)
+    return lambda function: app.command(name, cls=GroupedCommand, help=help_text(function), epilog=epilog(function))(
+        function
+    )
 
 
 @_command("list")

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from unprior.cli.console import AsJson, flag, output, print_json
 from unprior.cli.estimate import DryRun, print_plan
-from unprior.cli.lazy import examples
+from unprior.cli.lazy import GroupedCommand, examples
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
 from unprior.runs.config import RunConfig
@@ -38,7 +37,7 @@ _Shards = Annotated[
 ]
 
 
-class RayCommand(TyperCommand):
+class RayCommand(GroupedCommand):
     """A command whose ``--ray`` may stand without an address."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

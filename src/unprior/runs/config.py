@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from unprior._files import as_path, check_output_folder
-from unprior.engines.load import CONCURRENCY, ENGINES, NEW_TOKENS, check_loading
+from unprior.engines.load import BATCH_SIZE, CONCURRENCY, ENGINES, MAX_SIDE, NEW_TOKENS, check_loading
 from unprior.errors import UnpriorError, did_you_mean, format_option
 from unprior.prompts import PromptLayout
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 FILE = "run.toml"
-MAX_SIDE = 8192
-"""Larger squares take gigabytes for every image."""
 LARGEST = 2**31 - 1
 """Of whole numbers without a limit of their own."""
 _WORDING = PromptLayout()
@@ -75,7 +73,7 @@ class EngineConfig:
     ] = ()
     concurrency: Annotated[int, Flag("Questions in flight to servers.", min=1)] = CONCURRENCY
     tensor_parallel: Annotated[int, Flag("GPUs that --engine vllm spreads the model over.", min=1)] = 1
-    batch_size: Annotated[int, Flag("Questions in one pass; results do not depend on it.", min=1)] = 16
+    batch_size: Annotated[int, Flag("Questions in one pass; results do not depend on it.", min=1)] = BATCH_SIZE
     max_new_tokens: Annotated[int, Flag("Longest original answer, in tokens; thinking needs many.", min=1)] = NEW_TOKENS
     allow_censored: Annotated[bool, Flag("Take bounds for candidates outside the top tokens that a server shows.")] = (
         False
