@@ -222,7 +222,7 @@ def test_several_models_stand_side_by_side(browser: Browser, two_models: Path, w
         assert page.locator("#summary .tiles").count() == 2
         assert page.locator("#components tr.group").all_inner_texts() == models
         assert page.locator("#components .says b").all_inner_texts() == models
-        assert page.locator("#cost .absent").inner_text().startswith("synthetic (2): cost needs")
+        assert page.locator("#cost .absent").inner_text().startswith("synthetic (2): The study cost needs")
         assert page.locator("footer h3").all_inner_texts() == ["first", "second"]
         assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
 
