@@ -171,13 +171,13 @@ def test_what_one_of_several_runs_lacks_is_said_and_the_others_are_shown() -> No
     assert isinstance(cost.result, ByModel)
     assert len(cost.result.results) == 1
     assert cost.lacks == (
-        "synthetic (bare): cost needs answers of other methods (baselines): "
-        "`unprior study cost --run bare --prepare` makes it."
+        "synthetic (bare): The study cost needs answers of other methods (baselines). "
+        "To compute it: `unprior study cost --run bare --prepare`."
     )
     assert isinstance(methods.result, ByModel)
     assert len(methods.result.results) == 2
     assert methods.lacks is not None
-    assert methods.lacks.startswith("synthetic (bare): methods would also show answers of other methods (baselines)")
+    assert methods.lacks.startswith("synthetic (bare): The study methods can also show answers of other methods (base")
 
 
 def test_a_study_that_fails_for_one_model_names_it() -> None:

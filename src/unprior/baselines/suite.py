@@ -16,6 +16,7 @@ from unprior.baselines.revis.data import RevisData, microworld_data, read_revis_
 from unprior.baselines.run import BaselineRun
 from unprior.baselines.trial import first_line, try_method
 from unprior.benchmarks.schema import Benchmark
+from unprior.engines.load import BATCH_SIZE
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.errors import UnpriorError, format_option, warn
 from unprior.progress import Progress, Report, silent
@@ -113,7 +114,7 @@ def answer_benchmark(
     *,
     forgiven: Collection[str] = (),
     resize_to: int | None = None,
-    batch_size: int = 8,
+    batch_size: int = BATCH_SIZE,
     cost_examples: int = 16,
     report: Report = silent,
 ) -> tuple[Failure, ...]:
@@ -159,7 +160,7 @@ def answer_with_methods(
     *,
     table: ScoreTable | None = None,
     resize: int | None = None,
-    batch_size: int = 8,
+    batch_size: int = BATCH_SIZE,
     path: Path | None = None,
     report: Report = silent,
 ) -> tuple[Failure, ...]:

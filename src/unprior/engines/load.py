@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from unprior.engines.transformers.engine import TransformersEngine
 
 ENGINES = ("transformers", "vllm", "openai")
+BATCH_SIZE = 16
+"""Questions in one pass, unless told otherwise."""
+MAX_SIDE = 8192
+"""Of the squares that images are brought to; larger ones take gigabytes for every image."""
 CONCURRENCY = 16
 """Questions in flight to servers, unless told otherwise."""
 NEW_TOKENS = 64

@@ -15,8 +15,8 @@ from unprior.studies.rq2.main_comparison import MainComparison
 from unprior.tables.format import format_p
 
 EMBEDDED_WARNING = (
-    "The embedded model is a petri dish: trained on drawings to believe its prior, so that the method can be watched "
-    "at work. These numbers say nothing about a useful model."
+    "The embedded model is only for trying the method: it was trained on drawings to rely on its prior. These numbers "
+    "say nothing about other models."
 )
 _SIDES = {"cf": "counterfactual images", "cs": "commonsense images"}
 

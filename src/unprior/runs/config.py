@@ -10,8 +10,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from unprior._files import as_path
-from unprior.engines.load import CONCURRENCY, ENGINES, NEW_TOKENS, check_loading
+from unprior._files import as_path, check_output_folder
+from unprior.engines.load import BATCH_SIZE, CONCURRENCY, ENGINES, MAX_SIDE, NEW_TOKENS, check_loading
 from unprior.errors import UnpriorError, did_you_mean, format_option
 from unprior.prompts import PromptLayout
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 FILE = "run.toml"
-MAX_SIDE = 8192
-"""Larger squares take gigabytes for every image."""
 LARGEST = 2**31 - 1
 """Of whole numbers without a limit of their own."""
 _WORDING = PromptLayout()
@@ -43,9 +41,10 @@ class Flag:
 class ModelConfig:
     """Which model, and how it is loaded."""
 
-    name: Annotated[str, Flag("embedded (comes with the package), or a folder or hub id of a model.", "model")] = (
-        "embedded"
-    )
+    name: Annotated[
+        str | tuple[str, ...], Flag("embedded (comes with the package), or a folder or hub id of a model.", "model")
+    ] = "embedded"
+    """Several names are for :func:`unprior.run_models` and `unprior run`."""
     revision: Annotated[str | None, Flag("Branch, tag or commit on the hub.")] = None
     trust_remote_code: Annotated[
         bool,
@@ -74,7 +73,7 @@ class EngineConfig:
     ] = ()
     concurrency: Annotated[int, Flag("Questions in flight to servers.", min=1)] = CONCURRENCY
     tensor_parallel: Annotated[int, Flag("GPUs that --engine vllm spreads the model over.", min=1)] = 1
-    batch_size: Annotated[int, Flag("Questions in one pass; results do not depend on it.", min=1)] = 16
+    batch_size: Annotated[int, Flag("Questions in one pass; results do not depend on it.", min=1)] = BATCH_SIZE
     max_new_tokens: Annotated[int, Flag("Longest original answer, in tokens; thinking needs many.", min=1)] = NEW_TOKENS
     allow_censored: Annotated[bool, Flag("Take bounds for candidates outside the top tokens that a server shows.")] = (
         False
@@ -191,6 +190,25 @@ class RunConfig:
         place = OPTIONS[option]
         return getattr(getattr(self, place.group), place.field)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The name of the model, or of all of them.
+
+        >>> RunConfig().models, RunConfig.from_options(model=["embedded", "my-model"]).models
+        (('embedded',), ('embedded', 'my-model'))
+        """
+        return (self.model.name,) if isinstance(self.model.name, str) else self.model.name
+
+    def check_folder(self) -> None:
+        """Refuse a folder that cannot be written, and to mix the run of one model with those of several below it."""
+        from unprior.runs.folder import find_config
+
+        folder = self.output.folder
+        check_output_folder(folder)
+        earlier = find_config(folder)
+        if earlier is not None and (len(earlier.models) > 1) != (len(self.models) > 1):
+            raise UnpriorError(f"{folder} holds a run of {', '.join(earlier.models)}; choose another folder")
+
     def check(self, *, needs_internals: bool = False) -> None:
         """Refuse what cannot be, or does not fit together, before anything is computed.
 
@@ -210,6 +228,8 @@ class RunConfig:
     @property
     def loading(self) -> dict[str, Any]:
         """The arguments of :func:`unprior.engines.load.load_engine`."""
+        if len(self.models) > 1:
+            raise UnpriorError(f"{format_option('model', self.models)}: give one model here; only runs take several")
         model, engine = asdict(self.model), asdict(self.engine)
         for name in ("batch_size", "allow_censored"):
             del engine[name]
@@ -309,7 +329,9 @@ class Option:
             parts = value.split(",") if isinstance(value, str) else value or ()
             value = tuple(parts) if isinstance(parts, list | set) else parts
             return tuple(part for each in self._typed(value) if (part := each.strip()))
-        if Path in (self.kind, *get_args(self.kind)):
+        if self.name == "model" and isinstance(value, list | tuple):
+            value = value[0] if len(value) == 1 else tuple(value) or None
+        elif Path in (self.kind, *get_args(self.kind)):
             value = Path(value) if isinstance(value, str | PathLike) else value
         elif isinstance(value, PathLike):
             value = fspath(value)
@@ -317,8 +339,8 @@ class Option:
             value = value.item()
         return self._typed(value)
 
-    def check(self, value: Any) -> None:
-        """Refuse a value of another type, and a number that is out of range."""
+    def check(self, value: Any, file: Path | None = None) -> None:
+        """Refuse a value of another type, and a number that is out of range, in the words of the file it is from."""
         self._typed(value)
         low, high = self.flag.min, self.flag.max
         if value is None or isinstance(value, str | bool | tuple | Path):
@@ -330,6 +352,8 @@ class Option:
             limits = [f"at least {low}"] * (low is not None) + [f"at most {upper}"] * (upper is not None)
             readable = -LARGEST <= value <= LARGEST or not finite
             told = format_option(self.name, value) if readable else f"{format_option(self.name)} is out of range"
+            if file is not None:
+                told = f"{file}: {self.group}.{self.field} {f'= {value}' if readable else 'is out of range'}"
             raise UnpriorError(f"{told}: give {' and '.join(limits) or 'a finite number'}")
 
     def _typed(self, value: Any) -> Any:

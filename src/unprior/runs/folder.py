@@ -66,12 +66,18 @@ def read_file(path: Path) -> RunConfig:
     _refuse_unknown(path, content)
     text = json.dumps(content, default=str).encode()
     config = _validated(RunConfig, text, path, "{reason}; correct it, or leave it out for the default")
-    return config.with_options(trust_remote_code=False)  # a file cannot allow a model's code to run
+    for option in OPTIONS.values():
+        option.check(config.get(option.name), path)
+    if not config.models:
+        raise UnpriorError(f"{path}: model.name names no model; give one, or leave it out for the default")
+    # A file cannot allow a model's code to run.
+    return config.with_options(model=config.models, trust_remote_code=False)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
+    text = read_whole(path)
     try:
-        content = tomllib.loads(read_whole(path).decode("utf-8-sig"))
+        content = tomllib.loads(text.decode("utf-8-sig"))
         json.dumps(content, default=str)  # numbers may be too long for that, too
         return content
     except (ValueError, RecursionError) as error:  # also of a number with thousands of digits

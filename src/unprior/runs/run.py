@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unprior._files import check_output_folder
 from unprior.errors import UnpriorError, require_type, warn, wrong_type
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
@@ -61,9 +60,10 @@ def run(config: RunConfig | None = None, *, report: Report = silent, **options: 
         ...
     unprior.errors.UnpriorError: epsilon: no such option of a run (did you mean epsilon_cs?)
     """
-    if isinstance(options.get("model"), list | tuple):
-        raise UnpriorError("model: run takes one model; unprior.runs.run.run_models runs several, side by side")
-    return finish_run(_configured(config, options), report=report).result
+    config = _configured(config, options)
+    if len(config.models) > 1:
+        raise UnpriorError("model: run takes one model; unprior.run_models runs several, side by side")
+    return finish_run(config, report=report).result
 
 
 def _configured(config: RunConfig | None, options: Mapping[str, Any]) -> RunConfig:
@@ -84,7 +84,7 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     method, out, batch_size = config.method, config.output.folder, config.engine.batch_size
     options = MethodOptions.from_names(method.baselines, method.revis_data, method.revis_strength, method.cost_examples)
     config.check(needs_internals=bool(choose_methods(options.names).decoded))
-    check_output_folder(out)
+    config.check_folder()
     benchmark = load_questions(config, report)
     check_images(benchmark)
     for caution in check_questions(benchmark, method.epsilon_cs):
@@ -116,7 +116,7 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
 
 @dataclass(frozen=True)
 class FinishedRuns:
-    """Runs of several models, and their studies side by side."""
+    """Runs of several models, each with its ``config`` and its ``result``, and their studies side by side."""
 
     runs: tuple[FinishedRun, ...]
     failures: dict[str, str]
@@ -127,7 +127,7 @@ class FinishedRuns:
 
 
 def run_models(
-    models: Sequence[str],
+    models: Sequence[str] | None = None,
     config: RunConfig | None = None,
     *,
     few_threads: bool = False,
@@ -136,12 +136,12 @@ def run_models(
 ) -> FinishedRuns:
     """Run several models alike, each in a folder of its own, and write their studies side by side.
 
-    A model that cannot be run is named in a warning, and the others go on.
+    A model that cannot be run is named in a warning, and the others go on. The configuration of all is left in ``out``.
 
     Parameters
     ----------
     models
-        Names of models, as ``model`` of :func:`run`.
+        Names of models, as ``model`` of :func:`run`; by default those of the configuration.
     config, options
         What determines the runs, see :func:`run`; every model gets a folder below ``out``.
     few_threads, report
@@ -152,18 +152,23 @@ def run_models(
         ...
     unprior.errors.UnpriorError: models: give a list of names, such as ['embedded'], not 'embedded'
     """
+    config = _configured(config, options)
+    if models is None:
+        models = config.models
     if not models or not isinstance(models, list | tuple):
         raise wrong_type("models", models, "a list of names, such as ['embedded']")
-    config = _configured(config, options)
-    check_output_folder(config.output.folder)
+    config = config.with_options(model=models)
+    config.check_folder()
     base, method, done, failures = config.output.folder, config.method, [], {}
-    for own in configs_of_models(models, config):
-        model = own.model.name
+    for model, own in zip(models, configs_of_models(models, config), strict=True):
         try:
             earlier = find_config(own.output.folder)
-            if earlier is not None and earlier.model.name != model:
-                raise UnpriorError(f"{own.output.folder} holds a run of {earlier.model.name}; choose another folder")
+            if earlier is not None and earlier.models != (model,):
+                told = ", ".join(earlier.models)
+                raise UnpriorError(f"{own.output.folder} holds a run of {told}; choose another folder")
             done.append(finish_run(own, few_threads=few_threads, report=report))
+            if len(models) > 1:
+                config.write()
         except UnpriorError as error:
             failures[model] = str(error)
             warn(f"{model} is left out: {error}")

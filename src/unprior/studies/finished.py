@@ -101,8 +101,8 @@ def run_studies(
             which = name if len(runs) > 1 else ""
             if missing := study.missing(inputs, wanted=True):
                 gap = Gap(which, _named(missing, inputs), inputs.folder)
-                verb = "needs" if study.missing(inputs) else "would also show"
-                lacking[gap] = f"{study.name} {verb} {gap.what}: `{gap.command(study.name)}` makes it."
+                verb = "needs" if study.missing(inputs) else "can also show"
+                lacking[gap] = f"The study {study.name} {verb} {gap.what}. To compute it: `{gap.command(study.name)}`."
             if study.missing(inputs):
                 continue
             try:

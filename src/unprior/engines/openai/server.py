@@ -129,18 +129,18 @@ def _telling(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 async def _identify(client: HttpClient, model: str, server: int) -> tuple[str, str, str, int | None]:
     def check(answer: Any) -> list[dict[str, Any]]:
-        listed = answer.get("data") if isinstance(answer, dict) else None
-        if not isinstance(listed, list) or not all(isinstance(entry, dict) and "id" in entry for entry in listed):
+        entries = answer.get("data") if isinstance(answer, dict) else None
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) and "id" in entry for entry in entries):
             raise WrongAnswerError("it is no list of models")
-        return listed
+        return entries
 
-    listed = {
+    served = {
         str(entry["id"]): entry for entry in await client.get("/v1/models", check, server=server, attempts=_FIRST_TRIES)
     }
-    if model not in listed:
-        known = client.mask(", ".join(listed)) or "nothing"
+    if model not in served:
+        known = client.mask(", ".join(served)) or "nothing"
         raise UnpriorError(f"{client.base_urls[server]} does not serve {model}; the model must be one of: {known}")
-    entry = listed[model]
+    entry = served[model]
     longest = entry.get("max_model_len")
     try:
         version = await client.get(

@@ -51,7 +51,7 @@ class MainComparison(StudyResult):
             before, after = ((metrics.cfad, metrics.ccr.value) for metrics in (task.original, task.method))
             measures = zip(("CS minus CF accuracy", "CCR"), before, after, strict=True)
             trends = [f"{name} {_trend(one, other)}" for name, one, other in measures if not math.isnan(one + other)]
-            sentences.append(f"There {format_list(trends)}.")
+            sentences.append(f"For {task.task.upper()}, {format_list(trends)}.")
         return tuple(sentences)
 
     def records(self) -> list[dict[str, Any]]:
