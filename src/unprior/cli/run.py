@@ -95,9 +95,9 @@ def _print_runs(finished: FinishedRuns, *, as_json: bool) -> None:
     else:
         print_studies(finished.studies)
         for one in finished.runs:
-            output.print(
-                f"Report of {one.config.model.name}: {one.config.output.folder / 'report.html'}", soft_wrap=True
-            )
+            name, page = one.config.model.name, one.config.output.folder / "report.html"
+            output.print(*(f"{name}: {note}\n" for note in one.notes), sep="\n", end="")
+            output.print(f"Report of {name}: {page}", soft_wrap=True)
         output.print(f"Side by side: {finished.page}", soft_wrap=True)
     if finished.failures or not all(each.is_complete for each in finished.runs):
         raise typer.Exit(1)

@@ -20,7 +20,7 @@ from unprior.evaluation import Change, Share, compare, mcnemar, pair_bootstrap
 from unprior.evaluation.metrics import correct
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.plots.display import draw_zero, name_rows
-from unprior.plots.panels import Draw, Panels
+from unprior.plots.panels import Panels
 from unprior.plots.style import FigureStyle
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
@@ -313,9 +313,9 @@ def _size(rows: int) -> tuple[float, float]:
 
 def claim_panels(panels: Sequence[tuple[str, str, Mapping[str, Sequence[ClaimEffect]]]], method: str = "") -> Panels:
     """Panels (title, side, effects by row) on the same scale; ``method`` is named if it is that of all panels."""
-
-    def panel(title: str, side: str, effects: Mapping[str, Sequence[ClaimEffect]]) -> Draw:
-        return partial(draw_claim_orders, rows=effects, side=side, method=method, title=title)
-
+    draws = [
+        partial(draw_claim_orders, rows=effects, side=side, method=method, title=title)
+        for title, side, effects in panels
+    ]
     rows = max(len(effects) for _, _, effects in panels)
-    return Panels(tuple(panel(*each) for each in panels), *_size(rows), same_scale=True)
+    return Panels(tuple(draws), *_size(rows), same_scale=True)
