@@ -85,6 +85,8 @@ def test_several_models_side_by_side(
     assert f"{other} is left out" in " ".join(shown.err.split())
     assert "cannot be loaded" in " ".join(shown.err.split())
     assert "Side by side:" in shown.out
+    for name in (model, second):
+        assert f"{name}: Task mc has only" in " ".join(shown.out.split())
     for own in configs_of_models([model, second], RunConfig.from_options(out=out)):
         assert set(FILES) <= {path.name for path in own.output.folder.iterdir()}
     assert (out / "index.html").exists()

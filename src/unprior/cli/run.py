@@ -95,6 +95,7 @@ def _print_runs(finished: FinishedRuns, *, as_json: bool) -> None:
         print_studies(finished.studies)
         for one in finished.runs:
             (name,), page = one.config.models, one.config.output.folder / "report.html"
+            output.print(*(f"{name}: {note}\n" for note in one.notes), sep="\n", end="")
             output.print(f"Report of {name}: {page}", soft_wrap=True)
         output.print(f"Side by side: {finished.page}", soft_wrap=True)
     if finished.failures or not all(each.is_complete for each in finished.runs):

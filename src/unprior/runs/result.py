@@ -12,19 +12,19 @@ from unprior._files import replacing
 from unprior.baselines.answers import read_answers, read_references
 from unprior.baselines.suite import ANSWERS, fitting_answers
 from unprior.calibration import Decisions, SelectivePriorCalibrator
-from unprior.errors import UnpriorError, did_you_mean
+from unprior.errors import UnpriorError
 from unprior.evaluation import Evaluation, evaluate
 from unprior.progress import Progress, Report, silent
 from unprior.runs.questions import check_splits
 from unprior.scores import ScoreTable, read_scores
 from unprior.scores.checked import require_table
-from unprior.scores.pairs import sound_pairs, warnings_about
-from unprior.studies.finished import FinishedStudy, run_studies
+from unprior.scores.pairs import sound_pairs
+from unprior.studies.finished import FinishedStudy, find_study, run_studies
 from unprior.studies.inputs import StudyInputs, wide_limit
 from unprior.studies.registry import PRESETS, STUDIES
 from unprior.studies.result import StudyResult
 from unprior.studies.rq2.main_comparison import MainComparison
-from unprior.tables.format import format_limit
+from unprior.tables.format import as_sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,22 +103,16 @@ class RunResult:
         calibrator = inputs.fitted()
         decisions = calibrator.predict(test)
         studies = run_studies([STUDIES[name] for name in PRESETS["run"]], [inputs], report=report)
-        cautions = warnings_about(inputs.development, epsilon_cs)
+        cautions = inputs.cautions
         if check.total:  # pairs that lost a side, because an image of theirs could not be scored
-            cautions = [f"{check.total:,} pairs are left out, the first because of {check.problems[0]}", *cautions]
+            cautions = (f"{check.total:,} pairs are left out, the first because of {check.problems[0]}", *cautions)
         main = [each.result.evaluation for each in studies if isinstance(each.result, MainComparison)]
         evaluation = main[0] if main else evaluate(test, decisions)
-        return cls(table, calibrator, decisions, evaluation, tuple(studies), tuple(cautions))
+        return cls(table, calibrator, decisions, evaluation, tuple(studies), cautions)
 
     def study(self, name: str) -> StudyResult:
         """The result of a study of the run by its name."""
-        found = {each.study.name: each for each in self.studies}
-        if name not in found:
-            raise UnpriorError(f"no study {name!r} in this run{did_you_mean(name, found)}; it has {', '.join(found)}")
-        result = found[name].result
-        if result is None:
-            raise UnpriorError(str(found[name].lacks))
-        return result
+        return find_study(self.studies, name).given
 
     @property
     def headline(self) -> str:
@@ -128,30 +122,13 @@ class RunResult:
         return headline(self.evaluation, self.decisions.method, abstains=self.calibrator.settings_ is None)
 
     @property
-    def beyond_permitted_loss(self) -> str | None:
-        """A sentence for the reader when commonsense accuracy fell by more than ε on the test pairs."""
-        epsilon = self.calibrator.epsilon_cs
-        lost = [
-            f"{100 * -task.cs.change.delta:.1f} points on {task.task.upper()}"
-            for task in self.evaluation.tasks
-            if task.cs.change.delta < -epsilon
-        ]
-        if not lost:
-            return None
-        return (
-            f"Commonsense accuracy fell by {' and '.join(lost)}, more than ε = {format_limit(epsilon)} permits: ε "
-            f"bounds the loss on the development pairs, and the test pairs may lose more."
-        )
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that a reader of the numbers should see first."""
-        from unprior.report.headline import EMBEDDED_WARNING, is_embedded
+        from unprior.report.headline import EMBEDDED_WARNING, is_embedded, loss_note
 
         embedded = any(is_embedded(task.model) for task in self.evaluation.tasks)
-        told = (self.beyond_permitted_loss, EMBEDDED_WARNING if embedded else None)
-        cautions = [f"{caution[0].upper()}{caution[1:]}." for caution in self.cautions]
-        return (*filter(None, told), *cautions)
+        told = (loss_note(self.evaluation, self.calibrator.epsilon_cs), EMBEDDED_WARNING if embedded else None)
+        return (*filter(None, told), *map(as_sentence, self.cautions))
 
     def __repr__(self) -> str:
         """Model, benchmark and main result."""

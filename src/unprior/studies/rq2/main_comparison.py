@@ -20,8 +20,6 @@ from unprior.tables.model import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_NOT_IN_RECORDS = ("model", "benchmark", "cf_p", "cf_holm_p", "cs_p", "cs_holm_p")
-
 
 @dataclass(frozen=True, slots=True)
 class MainComparison(StudyResult):
@@ -57,7 +55,7 @@ class MainComparison(StudyResult):
     def records(self) -> list[dict[str, Any]]:
         """One record per task."""
         return [
-            {name: value for name, value in record.items() if name not in _NOT_IN_RECORDS}
+            {name: value for name, value in record.items() if name not in ("model", "benchmark")}
             for record in self.evaluation.records()
         ]
 
