@@ -52,3 +52,6 @@ def test_what_does_not_fit_together_is_refused_before_loading() -> None:
         load_engine("m", engine="openai")
     with pytest.raises(UnpriorError, match=r"device='cpu' \(command line: .*\): the engine vllm decides that"):
         load_engine("m", engine="vllm", device="cpu")
+    for given in (["messages=1"], {"messages": 1}, ["date=today", "eos_token=zz"]):
+        with pytest.raises(UnpriorError, match="this is set when a prompt is rendered, and cannot be given"):
+            load_engine("m", engine="openai", base_urls=["http://localhost:1"], template_args=given)

@@ -41,8 +41,9 @@ def baseline(
     no-subtraction, fixed-strength, fixed-strength-gated, selected-strength, selected-strength-gated,
     direct-subtraction, cfg-score, learned-rule-fixed, learned-rule-direct, ungated-adaptive.
 
-    What is missing is scored first. Answers are stored as they come; the same command again computes only what is
-    missing, and another one with the same --out adds its methods to the comparison and to the report of a run.
+    Each method is tried first; one that the model cannot run is left out with the reason. What is missing is scored.
+    Answers are stored as they come; the same command again computes only what is missing, and another one with the same
+    --out adds its methods to the comparison and to the report of a run.
     """
     from unprior.baselines.names import split_names
     from unprior.runs.baselines import run_baselines
@@ -57,6 +58,8 @@ def baseline(
         print_json(compared.comparison.records())
     else:
         print_methods(compared.comparison)
+        for name, reason in compared.left_out.items():
+            output.print(f"Left out: {name} ({reason})", soft_wrap=True)
         output.print(f"Answers: {compared.answers}", soft_wrap=True)
     if compared.summary.failures:
         raise typer.Exit(1)

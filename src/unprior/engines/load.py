@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from unprior.embedded import NAME as EMBEDDED
 from unprior.embedded import model_folder
+from unprior.engines.template_args import parse_template_args
 from unprior.errors import UnpriorError, did_you_mean, format_option, require_type, warn
 from unprior.progress import Progress, Report, silent
 from unprior.prompts import PromptLayout
@@ -219,26 +219,6 @@ def check_loading(
         from unprior.engines.transformers.source import Source
 
         Source(_source(model, folder), revision, trust_remote_code)  # refuses code that nothing pins
-
-
-def parse_template_args(given: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
-    """Arguments of a chat template from texts; a value is read as JSON if it is such, and else as text.
-
-    >>> parse_template_args(["enable_thinking=false", "date=26 Jul 2024"])
-    {'enable_thinking': False, 'date': '26 Jul 2024'}
-    """
-    if isinstance(given, Mapping):
-        return dict(given)
-    parsed: dict[str, Any] = {}
-    for text in given:
-        name, separator, value = str(text).partition("=")
-        if not separator or not name.strip().isidentifier():
-            raise UnpriorError(f"{format_option('template_arg', text)}: write NAME=VALUE, e.g. enable_thinking=false")
-        try:
-            parsed[name.strip()] = json.loads(value)
-        except ValueError:
-            parsed[name.strip()] = value
-    return parsed
 
 
 def with_internals(engine: Engine) -> TransformersEngine:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unprior._files import replacing
-from unprior.baselines.answers import read_answers, read_references
+from unprior.baselines.answers import read_answers, read_left_out, read_references
 from unprior.baselines.suite import ANSWERS, fitting_answers
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 FILES = ("scores.parquet", "calibrator.json", "decisions.jsonl", "report.html", "report.json")
 """What a run leaves in its folder."""
+_LEFT_OUT = "left out of the comparison: "
 _LOST = re.compile(r"[\d,]+ answers of other methods are missing, so none is compared\. ?")
 
 
@@ -67,6 +69,7 @@ class RunResult:
         epsilon_cs: float = 0.04,
         uncertainty: bool = False,
         baselines: Path | None = None,
+        left_out: Mapping[str, str] | None = None,
         folder: Path | None = None,
         report: Report = silent,
     ) -> RunResult:
@@ -80,6 +83,8 @@ class RunResult:
             Parameters of the calibrator.
         baselines
             A file of answers of other methods to the test rows, which are then compared with SPC.
+        left_out
+            Methods that were asked for and are not compared, with the reasons.
         folder
             The run folder, for the commands that make what a study lacks.
         report
@@ -106,6 +111,7 @@ class RunResult:
         cautions = inputs.cautions
         if check.total:  # pairs that lost a side, because an image of theirs could not be scored
             cautions = (f"{check.total:,} pairs are left out, the first because of {check.problems[0]}", *cautions)
+        cautions += tuple(f"{_LEFT_OUT}{name} ({reason})" for name, reason in (left_out or {}).items())
         main = [each.result.evaluation for each in studies if isinstance(each.result, MainComparison)]
         evaluation = main[0] if main else evaluate(test, decisions)
         return cls(table, calibrator, decisions, evaluation, tuple(studies), cautions)
@@ -205,15 +211,20 @@ def refresh_report(folder: Path, benchmark: Benchmark | None = None, *, report: 
             raise UnpriorError(f"{folder}: there is no {name}; `unprior run --out {folder}` makes it")
     table = read_scores(folder / "scores.parquet")
     calibrator = SelectivePriorCalibrator.load(folder / "calibrator.json")
+    baselines = fitting_answers(folder / ANSWERS, table)
     result = RunResult.from_table(
         table,
         epsilon_cs=calibrator.epsilon_cs,
         uncertainty=calibrator.uncertainty,
-        baselines=fitting_answers(folder / ANSWERS, table),
+        baselines=baselines,
+        left_out=None if baselines is None else read_left_out(baselines),
         folder=folder,
         report=report,
     )
-    earlier = [note for note in _earlier_notes(folder) if note not in result.notes]
+    earlier = [
+        note for note in _earlier_notes(folder)
+        if note not in result.notes and not note.startswith(_LEFT_OUT.capitalize())
+    ]  # fmt: skip
     result.write_report(folder, benchmark, note=_LOST.sub("", " ".join(earlier)).strip() or None)
     return result
 

@@ -74,7 +74,13 @@ def _configured(config: RunConfig | None, options: Mapping[str, Any]) -> RunConf
 def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report = silent) -> FinishedRun:
     """Do a run, and tell everything about it; see :func:`run` and, for ``few_threads``, ``load_engine``."""
     from unprior.baselines.names import choose_methods
-    from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods, fitting_answers
+    from unprior.baselines.suite import (
+        ANSWERS,
+        MethodOptions,
+        answer_with_methods,
+        fitting_answers,
+        prepare_methods,
+    )
     from unprior.calibration.show import warn_about_abstaining
     from unprior.engines.load import load_engine, with_internals
     from unprior.runs.result import RunResult, scoring_notes
@@ -90,21 +96,27 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     for caution in check_questions(benchmark, method.epsilon_cs):
         warn(caution)
     engine = load_engine(**config.loading, few_threads=few_threads, report=report)
+    prepared = None
+    if options.names and engine.capabilities.hidden_states:
+        prepared = prepare_methods(
+            with_internals(engine), benchmark, out, options, batch_size=batch_size, report=report
+        )
     config.write(early=True)
     scored, side = score_all(config, engine, benchmark, report)
     table = scored.table("calibrate")
     answers: Path | None = None
     lost: tuple[Failure, ...] = ()
-    if options.names and engine.capabilities.hidden_states:
-        lost = answer_with_methods(
-            with_internals(engine), benchmark, out, options, table=table, resize=side, batch_size=batch_size,
-            report=report,
+    left_out: Mapping[str, str] = {}
+    if prepared is not None:
+        lost, left_out = answer_with_methods(
+            with_internals(engine), benchmark, out, prepared, table=table, resize=side, batch_size=batch_size,
+            cost_examples=options.cost_examples, report=report,
         )  # fmt: skip
         warn_about_failures(lost, "answers of other methods", "made")
         answers = None if lost else fitting_answers(out / ANSWERS, table)
     result = RunResult.from_table(
-        table, epsilon_cs=method.epsilon_cs, uncertainty=method.uncertainty, baselines=answers, folder=out,
-        report=report,
+        table, epsilon_cs=method.epsilon_cs, uncertainty=method.uncertainty, baselines=answers, left_out=left_out,
+        folder=out, report=report,
     )  # fmt: skip
     warn_about_abstaining(result.calibrator)
     report(Progress("Writing the report"))

@@ -16,8 +16,10 @@ from unprior.engines.doctor.trial import Trial
 from unprior.engines.probe import probe_texts, prompt_digest
 from unprior.engines.protocol import Answered, CandidateScores, Query, QueryFailure
 from unprior.engines.transformers import chat_template as _chat_template
-from unprior.engines.transformers.chat_template import check_prompts
+from unprior.engines.transformers.chat_template import ChatTemplate, check_prompts
 from unprior.engines.transformers.engine import TransformersEngine
+from unprior.engines.transformers.loading import load_processor
+from unprior.engines.transformers.source import Source
 from unprior.prompts import PromptLayout
 
 FolderOf = Callable[[str], Path]
@@ -172,6 +174,34 @@ def test_a_template_kept_with_the_tokenizer_is_used(model_folder: FolderOf, tmp_
     encoder.tokenizer.chat_template = {"default": encoder.processor.chat_template, "tools": "{{ 1 }}"}
     encoder.processor.chat_template = None
     assert encoder.render(True, "Is it red?") == before
+
+
+def test_of_several_templates_the_default_one_is_taken(model_folder: FolderOf) -> None:
+    processor = load_processor(Source(str(model_folder("llava"))))
+    processor.tokenizer.chat_template, processor.chat_template = None, {"rag": "{{ 2 }}", "default": PLAIN}
+    assert ChatTemplate(processor).render(False, "Is it red?") == "USER: Is it red? ASSISTANT:"
+    processor.chat_template = {"rag": PLAIN, "tool_use": "{{ 1 }}"}
+    with pytest.raises(UnpriorError, match=r"by name \(rag, tool_use\) and none of them is called 'default'"):
+        ChatTemplate(processor)
+    processor.tokenizer.chat_template = PLAIN
+    assert ChatTemplate(processor).render(False, "Is it red?") == "USER: Is it red? ASSISTANT:"
+    processor.tokenizer.chat_template = processor.chat_template = None
+    assert ChatTemplate(processor).is_plain
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["messages", "add_generation_prompt", "continue_final_message", "tokenize", "chat_template", "eos_token",
+     "bos_token", "image_token", "strftime_now", "namespace"],
+)  # fmt: skip
+def test_what_rendering_sets_itself_cannot_be_given(model_folder: FolderOf, tmp_path: Path, name: str) -> None:
+    template = f"{{{{- '' if {name} is defined else '' -}}}}" + PLAIN
+    processor = load_processor(Source(str(with_template(model_folder("llava"), tmp_path / "m", template))))
+    processor.tokenizer.add_special_tokens({"image_token": "<image>"})
+    with pytest.raises(UnpriorError, match=f"template argument '{name}': this is set"):
+        ChatTemplate(processor, {name: "zz"})
+    with pytest.raises(UnpriorError, match="no argument 'date'; it knows: none"):
+        ChatTemplate(processor, {"date": "zz"})
 
 
 def test_the_doctor_warns_of_a_date(model_folder: FolderOf, tmp_path: Path) -> None:

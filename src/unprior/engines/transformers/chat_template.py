@@ -11,6 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, TemplateSyntaxError, meta
 
+from unprior.engines.template_args import RESERVED, refuse_reserved
 from unprior.engines.transformers.load_errors import told
 from unprior.errors import UnpriorError, did_you_mean
 from unprior.prompts import PromptLayout, opened_block
@@ -20,8 +21,8 @@ _LABEL = re.compile(r"\W*(?:image|picture|photo|img)?\W*\d*\W*", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>\s]+>|\[[A-Z_]+\]")
 _MAX_SHOWN = 120
 _WORDS = "Which one?"
-_GIVEN = frozenset({"messages", "add_generation_prompt", "raise_exception", "strftime_now", "bos_token", "eos_token"})
-"""What every template gets."""
+_DEFAULT = "default"
+"""Of several templates by name, the one that transformers takes."""
 NO_THINKING = {"enable_thinking": False, "thinking": False}
 """Candidates answer at once, so a template that can is told not to open a block for thinking."""
 _REMEDY = "correct chat_template.jinja in a local copy of the model"
@@ -41,14 +42,16 @@ class ChatTemplate:
     """
 
     def __init__(self, processor: Any, arguments: Mapping[str, Any] | None = None, system: str = "") -> None:
-        """Refuse arguments that the template does not know."""
+        """Refuse arguments that the template does not know, and several templates of which none is the usual one."""
         self._processor, self._system = processor, system
         self._loaded = _now()
         self._source = _source(processor)
-        known = _variables(self._source)
+        reserved = {*RESERVED, *Environment().globals, *processor.tokenizer.special_tokens_map}
+        refuse_reserved(arguments or {}, reserved)
+        known = _variables(self._source) - reserved
         for name in arguments or {}:
             if name not in known:
-                offered = ", ".join(sorted(known - _GIVEN)) or "none"
+                offered = ", ".join(sorted(known)) or "none"
                 raise UnpriorError(
                     f"the chat template has no argument {name!r}{did_you_mean(name, known)}; it knows: {offered}"
                 )
@@ -113,10 +116,21 @@ class ChatTemplate:
 
 
 def _source(processor: Any) -> str:
-    """The template's text; some models keep it with the tokenizer, and several under different names."""
+    """The template's text, empty if there is none; some models keep it with the tokenizer.
+
+    Of several templates by name the one called “default” is taken. No other is: they are made for other tasks, such as
+    the use of tools, and a model may not answer a plain question there.
+    """
     owners = (processor, processor.tokenizer)
-    found = next((owner.chat_template for owner in owners if getattr(owner, "chat_template", None)), "")
-    return str(found.get("default") or "") if isinstance(found, dict) else str(found)
+    found = [owner.chat_template for owner in owners if getattr(owner, "chat_template", None)]
+    named = [each if isinstance(each, dict) else {_DEFAULT: each} for each in found]
+    names = sorted({name for each in named for name in each})
+    if names and _DEFAULT not in names:
+        raise UnpriorError(
+            f"the model has chat templates by name ({', '.join(names)}) and none of them is called {_DEFAULT!r}; copy "
+            f"the one for questions about images to chat_template.jinja in a local copy of the model"
+        )
+    return next((str(each[_DEFAULT]) for each in named if _DEFAULT in each), "")
 
 
 def _variables(source: str) -> set[str]:
