@@ -270,7 +270,7 @@ def test_a_killed_command_loses_nothing_that_was_stored(model_folder: Callable[[
     questions = write_benchmark(tmp_path, pairs=4)
     command: list[Any] = [
         Path(sys.executable).parent / "unprior", "baseline", "nolan", "--model", model_folder("llava"),
-        "--benchmark", questions, "--batch-size", 1, "--cost-examples", 1,
+        "--benchmark", questions, "--batch-size", 1, "--cost-examples", 1, "--max-new-tokens", 8,
     ]  # fmt: skip
     killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from unprior.baselines.answers import Cost, MethodInfo, described_methods, write_answers
 from unprior.baselines.cost import measure_costs
 from unprior.baselines.method import Method
-from unprior.baselines.names import ALL, DECODED, RELEASED_REVIS_NAME, REVIS_NAME, choose_methods, split_names
+from unprior.baselines.names import DECODED, RELEASED_REVIS_NAME, REVIS_NAME, choose_methods, split_names
 from unprior.baselines.revis.data import RevisData, microworld_data, read_revis_data
 from unprior.baselines.run import BaselineRun
 from unprior.baselines.trial import first_line, try_method
@@ -71,8 +71,6 @@ class PreparedMethods:
     methods: tuple[Method, ...]
     left_out: Mapping[str, str]
     """Reasons by name."""
-    forgiven: Collection[str] = ()
-    """Names of those that may also lose an answer later: they are then left out, and the others are compared."""
 
 
 def try_methods(
@@ -122,9 +120,7 @@ def prepare_methods(
         raise UnpriorError("\n".join(reasons))
     for name, reason in found.left_out.items():
         warn(f"{name} is left out: {reason}")
-    # Asked for by name, a method must answer everything that it can run on; of the others, what can be compared.
-    forgiven = DECODED if ALL in options.names else [name for name in before if name not in options.names]
-    return replace(found, forgiven=forgiven)
+    return found
 
 
 class AnsweredBenchmark(NamedTuple):
@@ -156,13 +152,13 @@ def answer_benchmark(
 ) -> AnsweredBenchmark:
     """Let every method answer, measure what each costs, and write it all to one file.
 
-    A forgiven method with a missing answer is left out: the others can be compared without it.
+    A method with a missing answer is left out if others have all of theirs, which can be compared without it.
     """
     methods, left_out = prepared.methods, dict(prepared.left_out)
     run = BaselineRun(engine, benchmark, store, methods, resize_to=resize_to, batch_size=batch_size)
     run.run(report)
     missing = {method.name: run.unanswered(method) for method in methods}
-    kept = [method for method in methods if not missing[method.name] or method.name not in prepared.forgiven]
+    kept = [method for method in methods if not missing[method.name]] or list(methods)
     names = {method.name for method in kept}
     for name, lost in missing.items():
         if name not in names:
