@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 
 from unprior import UnpriorError
-from unprior.engines.load import load_engine, with_internals
+from unprior.engines.load import check_loading, load_engine, with_internals
 from unprior.progress import Progress
 
 
@@ -52,3 +53,24 @@ def test_what_does_not_fit_together_is_refused_before_loading() -> None:
         load_engine("m", engine="openai")
     with pytest.raises(UnpriorError, match=r"device='cpu' \(command line: .*\): the engine vllm decides that"):
         load_engine("m", engine="vllm", device="cpu")
+    for name, value in (("dtype", "int8"), ("image_backend", "cv")):
+        with pytest.raises(UnpriorError, match=f"--{name.replace('_', '-')} {value}.: there is none of this name"):
+            check_loading(**{name: value})
+    with pytest.raises(UnpriorError, match=r"model='' .*: there is no name; give the folder or hub id"):
+        check_loading("")
+    with pytest.raises(UnpriorError, match=r"test_load.py.*: this is a file; give the folder"):
+        check_loading(__file__)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["messages=[]"], "template argument messages .*: is filled in with every question"),
+        ({"add_generation_prompt": False}, "add_generation_prompt .*: is filled in"),
+        (["a=1", " a=2"], "template argument a .*: is given twice"),
+        ("a=1", "template_args: give a mapping, or a list of NAME=VALUE, not 'a=1'"),
+    ],
+)
+def test_template_arguments_that_cannot_be(given: Any, told: str) -> None:
+    with pytest.raises(UnpriorError, match=told):
+        check_loading(template_args=given)
