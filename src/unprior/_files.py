@@ -66,6 +66,18 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def exists(path: Path) -> bool:
+    r"""Whether there is anything of that name; see :func:`is_file`.
+
+    >>> exists(Path("a\0b"))
+    False
+    """
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def parse_json(text: str | bytes | bytearray) -> Any:
     """Parse JSON; whatever is wrong with it, nesting without end included, is a :class:`ValueError`.
 

@@ -284,6 +284,10 @@ def test_preparing_asks_any_model_for_other_questions(run: Callable, tmp_path: P
     assert set(asked.where(split="dev").column("form")) == {"contrastive"}
     assert len(set(zip(asked.column("form"), asked.column("claim_order"), strict=True))) == 4 * 2
     assert run("study", "option-orders", "--run", folder, "--prepare").code == 0  # nothing is lacking now
+    toml = (folder / "run.toml").read_text()
+    (folder / "run.toml").write_text(toml.replace(str(model), "embedded"))
+    (folder / "variants" / "forms.parquet").unlink()
+    run("study", "claim-order", "--run", folder, "--prepare").refused("names another model than that of scores.parquet")
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from unprior._files import as_path
+from unprior.embedded import NAME as EMBEDDED
 from unprior.engines.load import CONCURRENCY, ENGINES, NEW_TOKENS, check_loading
 from unprior.errors import UnpriorError, did_you_mean, format_option
 from unprior.prompts import PromptLayout
@@ -217,10 +218,13 @@ class RunConfig:
 
     def located(self) -> RunConfig:
         """The same with full paths of input files, which hold wherever it is read again."""
-        from unprior._files import is_file
+        from unprior._files import exists, is_file
 
         place, folder, data = Path(self.benchmark.name), self.benchmark.data_dir, self.method.revis_data
+        model = Path(self.model.name)
+        is_local = self.engine.name != "openai" and self.model.name != EMBEDDED and exists(model)
         return self.with_options(
+            model=model.resolve() if is_local else self.model.name,
             benchmark=str(place.resolve()) if is_file(place) else self.benchmark.name,
             data_dir=None if folder is None else folder.resolve(),
             revis_data=None if data is None else data.resolve(),
@@ -319,6 +323,8 @@ class Option:
     def check(self, value: Any) -> None:
         """Refuse a value of another type, and a number that is out of range."""
         self._typed(value)
+        if isinstance(value, Path) and "\0" in str(value):
+            raise UnpriorError(f"{self.name}: no path has the character NUL; check {str(value)!r}")
         low, high = self.flag.min, self.flag.max
         if value is None or isinstance(value, str | bool | tuple | Path):
             return

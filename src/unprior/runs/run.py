@@ -12,7 +12,7 @@ from unprior._files import check_output_folder
 from unprior.errors import UnpriorError, require_type, warn, wrong_type
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
-from unprior.runs.folder import find_config
+from unprior.runs.folder import check_folder
 from unprior.runs.questions import check_questions, load_questions
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods, fitting_answers
     from unprior.calibration.show import warn_about_abstaining
     from unprior.engines.load import load_engine, with_internals
-    from unprior.runs.result import RunResult, scoring_notes
+    from unprior.runs.result import FILES, RunResult, scoring_notes
     from unprior.runs.score import score_all
     from unprior.scoring.benchmark import check_images, warn_about_failures
 
     method, out, batch_size = config.method, config.output.folder, config.engine.batch_size
     options = MethodOptions.from_names(method.baselines, method.revis_data, method.revis_strength, method.cost_examples)
     config.check(needs_internals=bool(choose_methods(options.names).decoded))
-    check_output_folder(out)
+    check_folder(config, *FILES)
     benchmark = load_questions(config, report)
     check_images(benchmark)
     for caution in check_questions(benchmark, method.epsilon_cs):
@@ -160,9 +160,6 @@ def run_models(
     for own in configs_of_models(models, config):
         model = own.model.name
         try:
-            earlier = find_config(own.output.folder)
-            if earlier is not None and earlier.model.name != model:
-                raise UnpriorError(f"{own.output.folder} holds a run of {earlier.model.name}; choose another folder")
             done.append(finish_run(own, few_threads=few_threads, report=report))
         except UnpriorError as error:
             failures[model] = str(error)

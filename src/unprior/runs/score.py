@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from unprior._files import check_output_folder
 from unprior.progress import Report, silent
 from unprior.runs.config import RunConfig
-from unprior.runs.folder import keeping_method
+from unprior.runs.folder import check_folder, keeping_method
 from unprior.runs.questions import load_questions
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def score_run(
     from unprior.scoring.benchmark import check_images, image_side, part_of, score_benchmark
 
     config.check()
-    check_output_folder(config.output.folder)
+    check_folder(config)
     noted = keeping_method(config)
     benchmark, out = load_questions(config, report), config.output.folder
     refuse_unsound_questions(benchmark)
