@@ -12,7 +12,7 @@ import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, flag, output, print_json
 from unprior.cli.lazy import examples
-from unprior.errors import RowProblem, UnpriorError
+from unprior.errors import RowProblem, UnpriorError, warn
 
 if TYPE_CHECKING:
     from unprior.scores import ScoreTable
@@ -99,10 +99,16 @@ def convert(
     from unprior.scores.table import concatenate
 
     refuse_overwriting(out, *files)
+    for number, path in enumerate(files):
+        if path.resolve() in [each.resolve() for each in files[:number]]:
+            raise UnpriorError(f"{path} is given twice, which would double its rows; give every file once")
     check_output_file(out)
     merged = concatenate([read_checked(path, skip_invalid=skip_invalid) for path in files])
     columns = {"split": split, "model": model, "benchmark": benchmark}
     named = {name: value for name, value in columns.items() if value is not None}
     table = with_prior(merged.with_columns(**named), prior)
+    doubled = len(table) - len(table.codes("model", "benchmark", "example_id")[1])
+    if doubled and None not in table.column("example_id"):
+        warn(f"{doubled:,} rows have the model, benchmark and name of an earlier one; leave out what is doubled")
     table.write(out)
     _report(table, out, as_json)
