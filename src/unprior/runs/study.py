@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from unprior._files import as_path, check_output_folder
 from unprior.errors import UnpriorError, did_you_mean, format_option, require_type, warn
-from unprior.progress import Progress, Report, silent
+from unprior.progress import Progress, Report, check_report, silent
 from unprior.runs.config import OPTIONS, RunConfig
 from unprior.runs.folder import find_config
 from unprior.studies.finished import FinishedStudy, name_runs, run_studies
@@ -135,6 +135,10 @@ def study(
     ['model', 'variant', 'label']
     """
     require_type("names", names, (str, list, tuple), "the name of a study, or a list of them")
+    if not names:
+        raise UnpriorError("no study is named; choose all, or some of `unprior study list`")
+    require_type("prepare", prepare, bool, "True or False")
+    check_report(report)
     chosen = choose_studies([names] if isinstance(names, str) else names)
     folders = as_folders(run)
     target = None if out is None else as_path("out", out)
