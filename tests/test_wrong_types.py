@@ -64,7 +64,7 @@ def fitted(table: ScoreTable) -> SelectivePriorCalibrator:
         (lambda f, t: unprior.load_engine(max_new_tokens="x"), "max_new_tokens: give a whole number, not 'x'"),
         (lambda f, t: unprior.load_engine(layout="x"), "layout: give a PromptLayout, not 'x'"),
         (lambda f, t: unprior.load_engine(report="x"), "report: give a function that takes a Progress, not 'x'"),
-        (lambda f, t: unprior.load_engine(image_backend=None), "image_backend=None .*: there is none of this name"),
+        (lambda f, t: unprior.load_engine(image_backend=None), "image_backend=None .*: no such backend"),
         (lambda f, t: unprior.load_engine(device=5), "device: give a text, not 5"),
         (lambda f, t: unprior.load_engine(folder=3), "folder: give a text, not 3"),
         (lambda f, t: unprior.study(report=5), "report: give a function"),

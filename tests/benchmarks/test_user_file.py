@@ -107,6 +107,12 @@ def test_empty_missing_and_doubled(tmp_path: Path) -> None:
         read_questions(write(tmp_path, MINIMAL | {"id": "x"}, CHOICE | {"id": "x"}))
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_question(tmp_path: Path) -> None:
+    path = write(tmp_path, MINIMAL, CHOICE)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert len(read_questions(path)) == 2
+
+
 def test_doubled_options_need_a_letter(tmp_path: Path) -> None:
     doubled = CHOICE | {"options": ["five", "six", "six"], "answer": "C"}
     assert read_questions(write(tmp_path, doubled)).examples[0].answer == "C"

@@ -101,6 +101,8 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
     monkeypatch.setattr("unprior.runs.study.run_studies", no_work)
     monkeypatch.setattr("unprior.engines.load.load_engine", no_work)
     (tmp_path / "file").touch()
+    (tmp_path / "pages" / "index.html").mkdir(parents=True)
+    run("study", "all", "--run", scored, "--out", tmp_path / "pages").refused("index.html: cannot be written")
     for out in (tmp_path / "file", tmp_path / "file" / "deep"):
         refused = f"{out}: cannot be written", "choose another path"
         run("study", "all", "--run", scored, "--out", out).refused(*refused)

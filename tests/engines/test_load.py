@@ -53,9 +53,10 @@ def test_what_does_not_fit_together_is_refused_before_loading() -> None:
         load_engine("m", engine="openai")
     with pytest.raises(UnpriorError, match=r"device='cpu' \(command line: .*\): the engine vllm decides that"):
         load_engine("m", engine="vllm", device="cpu")
-    for name, value in (("dtype", "int8"), ("image_backend", "cv")):
-        with pytest.raises(UnpriorError, match=f"--{name.replace('_', '-')} {value}.: there is none of this name"):
-            check_loading(**{name: value})
+    with pytest.raises(UnpriorError, match=r"--dtype int8\): no such precision"):
+        check_loading(dtype="int8")
+    with pytest.raises(UnpriorError, match=r"--image-backend cv\): no such backend"):
+        check_loading(image_backend="cv")
     with pytest.raises(UnpriorError, match=r"model='' .*: there is no name; give the folder or hub id"):
         check_loading("")
     with pytest.raises(UnpriorError, match=r"test_load.py.*: this is a file; give the folder"):

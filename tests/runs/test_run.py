@@ -177,7 +177,6 @@ def test_the_folder_of_another_model_is_left_alone(tmp_path: Path) -> None:
         ({"model": "other"}, "holds a run of model embedded, and .* by those of other; choose another folder by out="),
         ({"benchmark": "other"}, "holds a run of benchmark microworld, .* by those of other"),
         ({"variant": "forms"}, "holds a run of variant standard, .* by those of forms"),
-        ({"seed": 7}, "holds a run of seed 0, .* by those of 7"),
     ],
 )
 def test_another_run_does_not_replace_the_results_of_an_earlier_one(
@@ -215,6 +214,14 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(
     (tmp_path / name).mkdir()
     with pytest.raises(UnpriorError, match=f"{name}: cannot be written, because this is a folder"):
         run(out=tmp_path)
+
+
+def test_questions_without_an_answer_are_refused_before_the_model_is_loaded(questions: Path, tmp_path: Path) -> None:
+    first, *others = questions.read_text().splitlines()
+    unanswered = {name: value for name, value in json.loads(first).items() if name != "answer"}
+    questions.write_text("\n".join([json.dumps(unanswered), *others]))
+    with pytest.raises(UnpriorError, match=f"1 examples have no answer .{unanswered['id']}.; fitting"):
+        run(model="no-such-model", benchmark=questions, out=tmp_path / "out")
 
 
 def test_a_run_that_fails_leaves_the_record_of_an_earlier_one(

@@ -60,7 +60,6 @@ def check_folder(config: RunConfig, *files: str) -> None:
         ("model", earlier.model.name, config.model.name),
         ("benchmark", earlier.benchmark.name, config.benchmark.name),
         ("variant", earlier.benchmark.variant or "standard", config.benchmark.variant or "standard"),
-        ("seed", str(earlier.benchmark.seed), str(config.benchmark.seed)),
     ):
         if not _may_be_same(Path(old), Path(new)):
             raise UnpriorError(

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unprior._files import as_path, check_output_folder
+from unprior._files import as_path, check_output_file, check_output_folder
 from unprior.errors import UnpriorError, did_you_mean, format_option, require_type, warn
 from unprior.progress import Progress, Report, check_report, silent
 from unprior.runs.config import OPTIONS, RunConfig
@@ -147,6 +147,7 @@ def study(
     inputs = [_open(folder, settings) for folder in folders]
     if target is not None:
         check_output_folder(target)
+        check_output_file(target / "index.html")
     if prepare:
         from unprior.runs.prepare import prepare_inputs
 

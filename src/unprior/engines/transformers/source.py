@@ -56,12 +56,13 @@ def check_choices(dtype: str, image_backend: str) -> None:
     >>> check_choices("float23", "pil")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    unprior.errors.UnpriorError: dtype='float23' (command line: --dtype float23): there is none of this name...
+    unprior.errors.UnpriorError: dtype='float23' (command line: --dtype float23): no such precision (did you...
     """
-    for name, value, known in (("dtype", dtype, DTYPES), ("image_backend", image_backend, BACKENDS)):
+    choices = (("dtype", dtype, "precision", DTYPES), ("image_backend", image_backend, "backend", BACKENDS))
+    for name, value, what, known in choices:
         if value not in known:
             raise UnpriorError(
-                f"{format_option(name, value)}: there is none of this name{did_you_mean(value, known)}; choose one of "
+                f"{format_option(name, value)}: no such {what}{did_you_mean(value, known)}; choose one of "
                 f"{', '.join(known)}"
             )
 
