@@ -1,1 +1,1 @@
-"""The hunt for faults: changed inputs for the public entry points, and what may not come of them."""
+"""Fuzz tests: changed inputs for the public entry points, and what may not come of them."""

@@ -1,4 +1,4 @@
-"""Processes that run cases: a case may raise, hang, eat memory or kill its process, and the hunt goes on."""
+"""Processes that run cases: a case may raise, hang, eat memory or kill its process, and the others go on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The driver: runs cases of every target, prints what was tried and found, keeps what failed.
 
-``python -m fuzz.run`` hunts for ten minutes with a seed by lot; a failure prints the command that repeats it.
+``python -m fuzz.run`` runs for ten minutes with a random seed; a failure prints the command that repeats it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
@@ -24,6 +25,11 @@ def test_the_names_are_listed() -> None:
     assert set(unprior.__all__) == set(unprior._MODULE_OF)
     assert set(unprior.__all__) <= set(dir(unprior))
     assert "__version__" in dir(unprior)
+
+
+def test_python_and_the_commands_have_the_same_batch_size() -> None:
+    default = inspect.signature(unprior.score).parameters["batch_size"].default
+    assert default == unprior.RunConfig().engine.batch_size
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

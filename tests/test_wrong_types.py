@@ -106,7 +106,7 @@ def test_a_wrong_type_is_named(
 
 def test_panels_need_axes_of_matplotlib() -> None:
     panels = Panels((lambda axes, style: axes.plot([0, 1]),), width=3, height=2)
-    with pytest.raises(UnpriorError, match="axes: give axes of matplotlib, not 3"):
+    with pytest.raises(UnpriorError, match="ax: give axes of matplotlib, not 3"):
         panels.plot(ANYTHING or 3)
-    with pytest.raises(UnpriorError, match="axes: the figure has 1 panels; give as many axes, not 2"):
+    with pytest.raises(UnpriorError, match="ax: the figure has 1 panels; give as many axes, not 2"):
         panels.plot(Figure().subplots(1, 2))

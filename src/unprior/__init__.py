@@ -10,7 +10,8 @@ The way through the package: benchmark and engine → score table → calibrator
 >>> evaluation.tasks[0].cf.change.delta > 0
 True
 
-`unprior.run` goes the whole way, and `unprior.study` computes the experiments of the paper for finished runs.
+`unprior.run` goes the whole way, and `unprior.run_models` for several models. `unprior.study` computes the experiments
+of the paper for finished runs.
 
 Names are imported when they are first used, so that ``import unprior`` costs next to nothing.
 """
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
     from unprior.errors import InvalidScoresError, UnpriorError, UnpriorWarning
     from unprior.evaluation import Evaluation, evaluate, holm, mcnemar, measure, pair_bootstrap
     from unprior.progress import Progress
-    from unprior.runs.ask import Answer, ask
     from unprior.runs.config import RunConfig
     from unprior.runs.result import RunResult
-    from unprior.runs.run import run
+    from unprior.runs.run import FinishedRuns, run, run_models
     from unprior.runs.study import StudyResults, study
     from unprior.scores import ScoreRow, ScoreTable, read_scores
+    from unprior.scoring.ask import Answer, ask
     from unprior.scoring.benchmark import score
     from unprior.synthetic import synthesize
 
@@ -57,12 +58,12 @@ _PLACES = {
     "errors": ("InvalidScoresError", "UnpriorError", "UnpriorWarning"),
     "evaluation": ("Evaluation", "evaluate", "holm", "mcnemar", "measure", "pair_bootstrap"),
     "progress": ("Progress",),
-    "runs.ask": ("Answer", "ask"),
     "runs.config": ("RunConfig",),
     "runs.result": ("RunResult",),
-    "runs.run": ("run",),
+    "runs.run": ("FinishedRuns", "run", "run_models"),
     "runs.study": ("StudyResults", "study"),
     "scores": ("ScoreRow", "ScoreTable", "read_scores"),
+    "scoring.ask": ("Answer", "ask"),
     "scoring.benchmark": ("score",),
     "synthetic": ("synthesize",),
 }
@@ -74,6 +75,7 @@ __all__ = [
     "Decision",
     "Decisions",
     "Evaluation",
+    "FinishedRuns",
     "Fixed",
     "Grid",
     "InvalidScoresError",
@@ -99,6 +101,7 @@ __all__ = [
     "read_scores",
     "recovery_bound",
     "run",
+    "run_models",
     "score",
     "stable_ranges",
     "study",

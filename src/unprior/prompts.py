@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from string import Formatter
 
@@ -54,6 +54,8 @@ class PromptLayout:
     """How a candidate starts the assistant's turn."""
     instruction_before: str = ""
     """Text before the question, such as a grounding instruction."""
+    system: str = field(default="", repr=False)
+    """A system message before the user's turn; none if it is empty."""
 
     def check(self) -> None:
         """Refuse a wording with other braces than those that are filled in, and one that loses what it must name.
@@ -121,11 +123,17 @@ def thinks(texts: Iterable[str | None]) -> bool:
 def opened_block(prompt: str) -> str:
     """The tag with which a prompt opens the thinking block itself; empty if it does not.
 
-    >>> opened_block("<|im_start|>assistant\\n<think>\\n"), opened_block("<think>\\n\\n</think>\\n\\n")
+    Give the part behind the question: instructions may speak of such tags.
+
+    >>> opened_block("<|im_start|>assistant\\n<think>\\nWell, "), opened_block("<think>\\n\\n</think>\\n\\n")
     ('<think>', '')
     """
-    end = prompt.rstrip().lower()
-    return next((opening for opening, _ in THINKING_TAGS if end.endswith(opening.lower())), "")
+    text = prompt.lower()
+    for opening, closing in THINKING_TAGS:
+        start = text.rfind(opening.lower())
+        if start > text.rfind(closing.lower()):
+            return opening
+    return ""
 
 
 def opens_block(text: str) -> bool:

@@ -13,7 +13,9 @@ from PIL import Image
 from unprior import UnpriorError
 from unprior.baselines.activity import GateActivity
 from unprior.baselines.method import IMAGE, Pass
+from unprior.baselines.revis.method import REVIS
 from unprior.baselines.steering import recorded, steered
+from unprior.baselines.trial import try_method
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
 
@@ -171,3 +173,15 @@ def test_a_layer_that_is_not_there_and_a_direction_of_another_model_are_refused(
         steered(model, layer=0, direction=np.ones(3), strength=1.0, threshold=0.0),
     ):
         model(HIDDEN)
+
+
+def test_the_trial_of_revis_has_the_width_that_layers_pass_on(
+    deep_llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decoders with several residual streams pass on more numbers than ``hidden_size`` says."""
+    config = deep_llava.model.config.get_text_config()
+    width = config.hidden_size
+    monkeypatch.setattr(config, "hidden_size", width // 2)
+    trial = REVIS.for_trial(deep_llava)
+    assert trial.vectors.visual.shape == (config.num_hidden_layers, width)
+    try_method(deep_llava, trial)

@@ -10,6 +10,7 @@ import pytest
 
 import unprior
 from unprior.cli.app import Commands
+from unprior.errors import UnpriorError
 from unprior.tables.format import format_p
 
 HEAVY = ("numpy", "scipy", "pyarrow", "pydantic", "matplotlib", "jinja2", "torch", "rich.progress", "rich.markdown",
@@ -52,6 +53,51 @@ def test_help_ends_with_two_calls_that_are_understood(
         known = run(*command.split(), "--help").out
         for option in (word for word in call if word.startswith("--")):
             assert option in known
+
+
+@pytest.mark.parametrize("command", [*SINGLE, "data", *(f"data {name}" for name in IN_DATA)])
+def test_a_command_without_arguments_does_its_work_or_says_what_it_lacks(
+    run: Callable, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load_nothing(*_: object, **__: object) -> None:
+        raise UnpriorError("the model was loaded")  # `run` and `doctor` need no arguments
+
+    monkeypatch.setattr("unprior.engines.load.load_engine", load_nothing)
+    result = run(*command.split())
+    if command in ("run", "doctor"):
+        result.refused("the model was loaded")
+    elif command in ("models", "data list"):
+        assert (result.code, result.err) == (0, "")
+    elif command == "data":
+        assert "gallery" in result.out
+    else:
+        result.refused()
+        assert "Missing " in result.err or "choose --out FILE" in result.err
+
+
+def test_help_has_one_order_of_groups_and_no_python_types(run: Callable) -> None:
+    order = []
+    for command in [*SINGLE, *(f"data {name}" for name in IN_DATA)]:
+        shown = run(*command.split(), "--help").out
+        assert not re.search(r"<(bool|str|int|float|path|list)\b", shown), command
+        order.append(re.findall(r"╭─ (\w+) ─", shown))
+    longest = [
+        "Input",
+        "Model",
+        "Engine",
+        "Prompt",
+        "Benchmark",
+        "Method",
+        "Statistics",
+        "Preparing",
+        "Cluster",
+        "Output",
+    ]
+    for panels in order:
+        known = [name for name in panels if name in longest]
+        assert known == sorted(known, key=longest.index)
+        assert panels[-1] == "Output"
+    assert {name for panels in order for name in panels} == {*longest, "Arguments", "Options", "Columns"}
 
 
 def test_help_lists_every_command_under_its_heading(run: Callable) -> None:

@@ -16,10 +16,13 @@ from pyarrow import parquet
 import tiny_models
 from hand_questions import write_benchmark
 from unprior.baselines import run as run_module
+from unprior.baselines import suite
+from unprior.baselines.answers import read_left_out
 from unprior.baselines.controls import CONTROLS
 from unprior.baselines.mfcd import MFCD
 from unprior.baselines.revis.data import microworld_data
 from unprior.cli import main
+from unprior.runs import score as score_module
 
 
 @pytest.fixture(scope="module")
@@ -222,9 +225,48 @@ def test_a_model_that_cannot_be_edited_is_refused_by_name(run: Callable, tmp_pat
     questions = write_benchmark(tmp_path)
     common = ("--model", shallow, "--benchmark", questions, "--out", tmp_path / "out", "--cost-examples", 1)
     run("baseline", "pai", *common).refused("layers 2 to 1", "decoder has layers 0 to 1")
+    assert not (tmp_path / "out").exists()  # nothing was scored, either
     told = run("baseline", "all", *common)
     assert told.code == 0
     assert "pai is left out" in told.err
+
+
+@pytest.mark.usefixtures("_few_studies")
+def test_of_methods_asked_for_by_name_those_that_run_are_compared(run: Callable, tmp_path: Path) -> None:
+    shallow = tiny_models.build("llava", tmp_path / "shallow")
+    questions = write_benchmark(tmp_path, pairs=5, development=3)
+    out = tmp_path / "out"
+    common = ("--model", shallow, "--benchmark", questions, "--out", out, "--cost-examples", 1)
+    told = run("run", *common, "--baselines", "pai")
+    assert told.code == 0  # a run is more than the comparison
+    assert any(
+        "pai (PAI cannot run on llava" in note for note in json.loads((out / "report.json").read_text())["notes"]
+    )
+    told = run("baseline", "nolan", "pai", *common)
+    assert told.code == 0
+    assert told.err.count("pai is left out: PAI cannot run on llava") == 1
+    assert "NoLan" in told.out
+    assert "Left out: pai (PAI cannot run on llava" in told.out
+    assert list(read_left_out(out / "baselines.parquet")) == ["pai"]
+    for page in ("report.json", "report.html"):
+        assert (out / page).read_text(encoding="utf-8").count("Left out of the comparison: pai (") == 1
+    run("baseline", "pai", "revis", *common).refused("layers 2 to 1", "REVIS needs captions")
+    assert run("baseline", "pai", "cfg-score", *common, "--json").json[-1]["method"] == "spc"
+
+
+def test_methods_are_tried_before_anything_is_scored(
+    run: Callable, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = write_benchmark(tmp_path, pairs=5, development=3)
+    done = []
+    tried, scored = suite.try_method, score_module.score_all
+    monkeypatch.setattr(suite, "try_method", lambda *args: (done.append("tried"), tried(*args))[1])
+    monkeypatch.setattr(score_module, "score_all", lambda *args: (done.append("scored"), scored(*args))[1])
+    common = ("--model", model, "--benchmark", questions, "--cost-examples", 1)
+    for command in (("baseline", "nolan", "vcd"), ("run", "--baselines", "nolan,vcd")):
+        done.clear()
+        assert run(*command, *common, "--out", tmp_path / command[0]).code == 0
+        assert done == ["tried", "tried", "scored"]
 
 
 def test_a_method_that_fails_its_dry_run_is_left_out(
@@ -237,14 +279,14 @@ def test_a_method_that_fails_its_dry_run_is_left_out(
 
     monkeypatch.setattr(MFCD, "combine", failing)
     common = ("--model", model, "--benchmark", questions, "--out", tmp_path / "out", "--cost-examples", 1)
-    run("baseline", "mfcd", "nolan", *common).refused("MFCD cannot run on llava: a kernel is missing")
+    run("baseline", "mfcd", *common).refused("MFCD cannot run on llava: a kernel is missing")
     assert not (tmp_path / "out" / "baselines.parquet").exists()
     for command in (("baseline", "all"), ("run", "--baselines", "all")):
         told = run(*command, *common)
         assert told.code == 0
         assert "mfcd is left out: MFCD cannot run on llava: a kernel is missing\n" in told.err
         assert "VCD" in told.out
-        assert "MFCD" not in told.out
+        assert told.out.count("MFCD") == told.out.count("MFCD cannot run on llava") == 1
 
 
 def test_a_method_that_fails_in_the_middle_is_left_out(

@@ -238,7 +238,7 @@ def test_scores_that_were_made_otherwise(
     run("evaluate", scores, "decisions.jsonl", "--resamples", "10").refused("not made from these scores", "--force")
     told = run("evaluate", other, "decisions.jsonl", "--resamples", "10")
     assert told.code == 0
-    assert f"its calibrator was fitted on scores made otherwise: {words}" in told.err
+    assert f"its calibrator was fitted on scores made in another way: {words}" in told.err
 
 
 def test_another_engine_or_benchmark_is_said_and_not_refused(run: Callable, rewrite: Callable, files: Any) -> None:

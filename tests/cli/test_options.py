@@ -41,6 +41,21 @@ def test_other_methods_keep_the_limit_and_the_version_of_a_run(
     assert RunConfig.read(tmp_path) == before.with_options(baselines="vcd,cfg-score")
 
 
+def test_a_dry_run_of_other_methods_shows_their_configuration(run: Callable, tmp_path: Path) -> None:
+    command = ("baseline", "vcd", "cfg-score", "--out", tmp_path / "out", "--dry-run")
+    shown = tomllib.loads(run(*command).out)
+    assert shown["method"]["baselines"] == ["vcd", "cfg-score"]
+    assert run(*command, "--json").json["stored_results"] == 0
+    assert not (tmp_path / "out").exists()
+    run("baseline", "vdc", "--dry-run").refused("did you mean vcd")
+
+
+def test_a_file_that_is_not_there_or_out_of_range_is_named(run: Callable, tmp_path: Path) -> None:
+    run("run", "--config", "nowhere.toml").refused("error: nowhere.toml: no such file; check the path")
+    (tmp_path / "wide.toml").write_text("[method]\nepsilon_cs = 3\n")
+    run("run", "--config", "wide.toml").refused("wide.toml: method.epsilon_cs = 3.0: give at least 0 and at most 1")
+
+
 def test_flags_can_take_back_what_a_file_says(run: Callable, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[method]\nuncertainty = true\n[engine]\nallow_censored = true\n")

@@ -40,7 +40,7 @@ def test_a_run_leaves_everything_behind(default_run: Path) -> None:
     assert all(decision["explanation"] for decision in decisions)
     record = json.loads((default_run / "report.json").read_text())
     assert record["title"] == "embedded on microworld"
-    assert "petri dish" in (default_run / "report.html").read_text()
+    assert "only for trying the method" in (default_run / "report.html").read_text()
 
 
 def test_the_terminal_shows_the_main_table_components_and_attraction(default_output: str) -> None:
@@ -84,7 +84,7 @@ def test_any_model_and_any_benchmark(run: Callable, model: Path, default_run: Pa
     result = run("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out", "--json")
     assert result.code == 0
     assert result.json["test_rows"] == 8
-    assert "petri dish" not in (tmp_path / "out" / "report.html").read_text()
+    assert "only for trying the method" not in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

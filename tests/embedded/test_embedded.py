@@ -45,7 +45,7 @@ def test_it_is_an_ordinary_small_checkpoint() -> None:
         names = list(tensors.keys())
     assert any(name.startswith("vision_tower.vision_model.") for name in names)
     card = (FOLDER / "README.md").read_text()
-    assert "petri dish" in card
+    assert "only for trying the method" in card
     assert "World 1" in card, "the card has no figures"
     assert model_folder("embedded") == str(FOLDER)
 

@@ -66,9 +66,10 @@ def test_what_does_not_fit_together_is_refused_before_loading() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (["messages=[]"], "template argument messages .*: is filled in with every question"),
-        ({"add_generation_prompt": False}, "add_generation_prompt .*: is filled in"),
-        (["a=1", " a=2"], "template argument a .*: is given twice"),
+        (["messages=[]"], "template argument 'messages': this is set when a prompt is rendered, and cannot be given"),
+        ({"add_generation_prompt": False}, "'add_generation_prompt': this is set"),
+        (["date=today", "eos_token=zz"], "'eos_token': this is set"),
+        (["a=1", " a=2"], "template argument 'a': this is given twice"),
         ("a=1", "template_args: give a mapping, or a list of NAME=VALUE, not 'a=1'"),
     ],
 )

@@ -43,6 +43,40 @@ def test_the_docs_show_the_matrix() -> None:
     assert markdown_table(support_table()) in PAGE.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("width", [60, 80, 120, 400])
+def test_every_fact_is_whole_at_every_width(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    with pytest.raises(SystemExit, match="0"):
+        main(["models"])
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= width
+    for each in known_architectures():
+        assert any(line.split() and line.split()[0] == each.name for line in out.splitlines())
+        assert each.example in out
+    words = " ".join(out.split())
+    if width < 400:  # a list
+        assert "cohere2_vision Exact: yes, shared in batches · Images: 1 · Window: 64 · bfloat16: 0.086" in words
+        assert "mfcd: yes · pai: no · revis: yes" in words
+        assert words.count("Thinking: enable_thinking=false") == sum(
+            each.thinking == "enable_thinking=false" for each in known_architectures()
+        )
+    else:
+        assert "focus-on-vision vcd mfcd pai revis revis-2.5 nolan" in words
+        assert "mllama yes, shared in batches 1 – 0.046 – yes yes yes no yes yes yes" in words
+
+
+def test_one_architecture_is_shown_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["models", "mllama"])
+    out = capsys.readouterr().out
+    lines = {line.split()[0]: " ".join(line.split()[1:]) for line in out.splitlines() if not line.startswith(" ")}
+    assert (lines["vcd"], lines["bfloat16"], lines["Window"]) == ("yes", "0.046", "–")
+    assert lines["pai"].startswith("no: PAI cannot run on mllama: ")
+    assert not {"None", "{", "Mapping"} & set(out.split())
+
+
 def test_the_command_shows_the_matrix(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["models"])

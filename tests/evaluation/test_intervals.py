@@ -33,7 +33,6 @@ def test_drawing_on_given_axes(evaluation: Evaluation) -> None:
     axes = LIGHT.new_axes(3, 2)
     display = IntervalsDisplay.from_results(evaluation, ax=axes)
     assert display.axes_ is axes
-    assert display.figure_ is axes.figure
 
 
 def test_no_global_state_is_left_behind(evaluation: Evaluation) -> None:

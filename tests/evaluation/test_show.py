@@ -97,6 +97,16 @@ def test_a_notebook_shows_both_tables_escaped() -> None:
     assert "<b>m" not in shown
 
 
+def test_printing_shows_a_line_for_every_task_and_group() -> None:
+    groups = [dataclasses.replace(TASK, group=name) for name in ("Color", "Animal parts")]
+    assert str(evaluation(*groups)).splitlines() == [
+        "Evaluation of VCD against Original, ΔCF/ΔCS in points (repairs/harms)",
+        "  MC Color          +10.0/-1.0  (21/1 CF, 1/3 CS)",
+        "  MC Animal parts   +10.0/-1.0  (21/1 CF, 1/3 CS)",
+    ]
+    assert "  llava · cdh MC  " in repr(evaluation(TASK, dataclasses.replace(TASK, model=None)))
+
+
 def test_the_method_names_itself(table: ScoreTable) -> None:
     decisions = SelectivePriorCalibrator(epsilon_cs=0.1).fit(table).predict(table)
     assert evaluate(table, decisions, resamples=10).method == "SPC (standard, ε = 0.10)"

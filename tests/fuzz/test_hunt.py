@@ -1,4 +1,4 @@
-"""A share of the hunt, the same in every run, and the hunt itself: a planted fault of every kind is found."""
+"""A share of the fuzz tests, the same in every run; a planted fault of every kind is found."""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
+import pytest
 
 from unprior.plots.labels import place_labels
 
@@ -35,3 +38,22 @@ def test_a_label_keeps_away_from_lines() -> None:
     assert place_labels([(50.0, 50.0)], ["8"], 100.0, 100.0) == [(9.0, 0.0)], "there it would lie on the line"
     ((_, up),) = place_labels([(50.0, 50.0)], ["8"], 100.0, 100.0, lines=[line])
     assert abs(up) >= 4.5 + 2.0
+
+
+@pytest.mark.parametrize("seed", [38, 43])
+def test_neither_labels_nor_lines_to_them_cover_each_other(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    points = np.array([(50.0 + x, 60.0 + 6 * number) for number, x in enumerate(generator.normal(0, 3, 6).tolist())])
+    upright = [(50.0, 0.0), (50.0, 150.0)]
+    offsets = np.array(place_labels([tuple(at) for at in points.tolist()], ["0.1"] * 6, 110, 150, lines=[upright]))
+
+    def separates(one: int, other: int) -> bool:
+        """Whether the line to one label passes between another point and its label."""
+        (across, up), way = offsets[one], points[other] - points[one]
+        ends = [across * y - up * x for x, y in (way, way + offsets[other])]
+        return bool(ends[0] * ends[1] < 0)
+
+    for one, other in combinations(range(6), 2):
+        across, up = np.abs(points[one] + offsets[one] - points[other] - offsets[other])
+        assert across >= 4.9 * 3 or up >= 9.0
+        assert not (separates(one, other) and separates(other, one))

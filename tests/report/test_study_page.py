@@ -118,7 +118,9 @@ def test_the_summary_comes_first(browser: Browser, finished: list[FinishedStudy]
         assert summary.locator(".missing li").all_inner_texts() == [
             "What nobody measured: It needs more: unprior study absent --prepare makes it."
         ]
-        assert "petri dish" in page.locator("header .note").inner_text(), "the embedded model is named as such"
+        assert "only for trying the method" in page.locator("header .note").inner_text(), (
+            "the embedded model is named as such"
+        )
         footer = page.locator("footer").inner_text()
         assert f"unprior {unprior.__version__}" in footer
         assert "float32" in footer
@@ -141,9 +143,7 @@ def test_what_is_missing_is_said_once_with_the_studies_it_completes(browser: Bro
         assert "unprior study alternative-priors prior-agreement --run runs/a --prepare" in commands
         assert len(set(commands)) == 6
         views = items.filter(has_text="white, black, mean").first
-        assert views.inner_text().endswith(
-            "makes it and completes Alternative estimates of the prior and Agreement of prior estimates."
-        )
+        assert "Missing for Alternative estimates of the prior and Agreement of prior estimates: " in views.inner_text()
         assert views.locator("a").count() == 2
         everything = "unprior study all --run runs/a --run 'runs/my b' --prepare"
         assert page.locator("#summary .absent code").inner_text() == everything
@@ -222,7 +222,7 @@ def test_several_models_stand_side_by_side(browser: Browser, two_models: Path, w
         assert page.locator("#summary .tiles").count() == 2
         assert page.locator("#components tr.group").all_inner_texts() == models
         assert page.locator("#components .says b").all_inner_texts() == models
-        assert page.locator("#cost .absent").inner_text().startswith("synthetic (2): cost needs")
+        assert page.locator("#cost .absent").inner_text().startswith("synthetic (2): The study cost needs")
         assert page.locator("footer h3").all_inner_texts() == ["first", "second"]
         assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
 

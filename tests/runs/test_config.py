@@ -77,7 +77,7 @@ def test_a_wrong_file_names_the_place_and_the_remedy(tmp_path: Path, text: str, 
 def test_a_folder_of_anything_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnpriorError, match="does not say which model and benchmark"):
         RunConfig.read(tmp_path)
-    with pytest.raises(UnpriorError, match="no such file"):
+    with pytest.raises(UnpriorError, match=r"gone\.toml: no such file; check the path$"):
         RunConfig.from_file(tmp_path / "gone.toml")
 
 
@@ -112,7 +112,8 @@ def test_values_that_cannot_be(options: dict[str, object], message: str) -> None
         ("seed", True, "seed: must be a whole number, not true"),
         ("dtype", 5, "dtype: must be text, not 5"),
         ("model", None, "model: must be text, not null; leave it out for the default, embedded"),
-        ("model", ["a", "b"], "model: must be text"),
+        ("model", [], "model: must be text, not null; leave it out for the default, embedded"),
+        ("model", ["a", 5], "model: must be text"),
         ("uncertainty", "no", 'uncertainty: must be true or false, not "no"'),
         ("revis_strength", "x", 'revis_strength: must be a number, not "x"; leave it out for the default'),
         ("out", 5, "out: must be a Path, not 5"),
@@ -137,10 +138,38 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert type(config.benchmark.seed) is int
 
 
-def test_a_limit_in_a_file_is_checked(tmp_path: Path) -> None:
+def test_a_limit_in_a_file_is_checked_and_the_file_named(tmp_path: Path) -> None:
     (tmp_path / "wide.toml").write_text("[method]\nepsilon_cs = 3\n")
-    with pytest.raises(UnpriorError, match=r"epsilon_cs=3\.0 \(command line: .*\): give at least 0 and at most 1"):
-        plan_run(RunConfig.from_file(tmp_path / "wide.toml"))
+    with pytest.raises(UnpriorError, match=r"wide\.toml: method\.epsilon_cs = 3\.0: give at least 0 and at most 1$"):
+        RunConfig.from_file(tmp_path / "wide.toml")
+
+
+def test_several_models_are_a_list_in_the_file(tmp_path: Path) -> None:
+    config = RunConfig.from_options(model=["embedded", "my-model"], out=tmp_path)
+    assert 'name = [\n    "embedded",\n    "my-model",\n]' in config.to_toml()
+    config.write()
+    assert RunConfig.read(tmp_path) == config
+    with pytest.raises(UnpriorError, match=r"--model embedded --model my-model\): give one model here"):
+        plan_run(config)
+    alone = RunConfig.from_options(model=["embedded"])
+    assert alone == RunConfig()
+    assert 'name = "embedded"' in alone.to_toml()
+    (tmp_path / "one.toml").write_text('[model]\nname = ["embedded"]\n')
+    assert RunConfig.from_file(tmp_path / "one.toml") == RunConfig()
+    (tmp_path / "none.toml").write_text("[model]\nname = []\n")
+    with pytest.raises(UnpriorError, match=r"none\.toml: model\.name names no model"):
+        RunConfig.from_file(tmp_path / "none.toml")
+
+
+def test_runs_of_one_model_and_of_several_do_not_share_a_folder(tmp_path: Path) -> None:
+    one, several = RunConfig.from_options(out=tmp_path), RunConfig.from_options(model=["a", "b"], out=tmp_path)
+    several.write()
+    several.check_folder()
+    with pytest.raises(UnpriorError, match="holds a run of a, b; choose another folder"):
+        one.check_folder()
+    one.write()
+    with pytest.raises(UnpriorError, match="holds a run of embedded; choose another folder"):
+        several.check_folder()
 
 
 @pytest.mark.parametrize("name", ["batch_size", "epsilon_cs", "revis_strength"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from unprior.baselines.suite import ANSWERS, fitting_answers
 from unprior.errors import UnpriorWarning
 from unprior.progress import Progress
 from unprior.runs.result import FILES, RunResult, refresh_report
+from unprior.runs.study import study
+from unprior.scores import read_scores
 from unprior.studies.registry import PRESETS
 
 
@@ -39,7 +42,7 @@ def test_all_records_are_plain(result: RunResult) -> None:
 
 
 def test_an_unknown_and_a_lacking_study_are_named(result: RunResult) -> None:
-    with pytest.raises(UnpriorError, match=r"no study 'componets' in this run \(did you mean components\?\)"):
+    with pytest.raises(UnpriorError, match=r"no study 'componets' among these results \(did you mean components\?\)"):
         result.study("componets")
     for each in result.studies:
         if each.result is None:
@@ -92,14 +95,25 @@ def test_both_splits_are_needed(split: str) -> None:
 
 def test_a_loss_beyond_epsilon_is_told_first() -> None:
     result = RunResult.from_table(synthesize(seed=0), epsilon_cs=0.0)
-    assert result.beyond_permitted_loss is not None
-    assert result.notes[0] == result.beyond_permitted_loss
     assert "more than ε = 0.00 permits" in result.notes[0]
+
+
+def test_pages_of_several_runs_tell_what_the_report_of_each_tells(tmp_path: Path) -> None:
+    for name, table in (("large", synthesize(seed=0)), ("small", few_pairs(development=5, test=3))):
+        table.write(tmp_path / name / "scores.parquet")
+    both = [tmp_path / "large", tmp_path / "small"]
+    text = (study("main-comparison", both, epsilon_cs=0.0).write(tmp_path)).read_text(encoding="utf-8")
+    own = [RunResult.from_table(read_scores(each / "scores.parquet"), epsilon_cs=0.0).notes for each in both]
+    assert len(own[1]) > 1, "few pairs are told"
+    for name, notes in zip(("large", "small"), own, strict=True):
+        for note in notes:
+            shown = note if note.startswith("Commonsense accuracy fell") else f"synthetic ({name}): {note}"
+            assert f'<p class="note">{escape(shown)}</p>' in text
 
 
 def test_the_embedded_model_is_no_useful_model() -> None:
     rows = [row | {"model": "embedded"} for row in few_pairs(development=5, test=3).arrow.to_pylist()]
-    assert any("petri dish" in note for note in RunResult.from_table(ScoreTable.from_rows(rows)).notes)
+    assert any("only for trying the method" in note for note in RunResult.from_table(ScoreTable.from_rows(rows)).notes)
 
 
 @pytest.mark.usefixtures("_few_studies")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,7 +72,11 @@ def test_failures_are_warned_about_and_kept(
 
 @pytest.mark.usefixtures("_few_studies")
 def test_several_models_side_by_side(
-    model: str, questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    model: str,
+    questions: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caught: pytest.WarningsRecorder,
 ) -> None:
     out, other = tmp_path / "out", str(tmp_path / "nowhere")
     second = str(tiny_models.build("llava", tmp_path / "second", seed=1))
@@ -85,11 +88,19 @@ def test_several_models_side_by_side(
     assert f"{other} is left out" in " ".join(shown.err.split())
     assert "cannot be loaded" in " ".join(shown.err.split())
     assert "Side by side:" in shown.out
+    for name in (model, second):
+        assert f"{name}: Task mc has only" in " ".join(shown.out.split())
     for own in configs_of_models([model, second], RunConfig.from_options(out=out)):
         assert set(FILES) <= {path.name for path in own.output.folder.iterdir()}
     assert (out / "index.html").exists()
     records = json.loads((out / "main-comparison.json").read_text())["records"]
     assert {record["model"] for record in records} == {model, second}
+    whole = RunConfig.read(out)
+    assert whole.models == (model, other, second)
+    again = run_models(config=whole.with_options(model=[model, second]))  # everything is stored
+    assert [each.summary.computed for each in again.runs] == [0, 0]
+    assert again.failures == {}
+    assert RunConfig.read(out).models == (model, second)
 
 
 def test_several_models_of_which_none_can_be_run(
@@ -136,28 +147,29 @@ def test_an_unknown_option_is_named() -> None:
         run(modle="embedded")
 
 
-def test_a_dry_run_of_several_models_names_their_folders(
+def test_a_dry_run_of_several_models_is_one_file_and_names_their_folders(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str
 ) -> None:
     command = ["run", "--out", str(tmp_path / "out\n\x1b"), "--model", "embedded", "--model", model, "--dry-run"]
     with pytest.raises(SystemExit, match="0"):
         main(command)
     shown = capsys.readouterr().out
-    first, second = (tomllib.loads("#" + each) for each in shown.split("# ────")[1:])
-    assert (first["model"]["name"], second["model"]["name"]) == ("embedded", model)
-    assert first["output"]["folder"] == str(tmp_path / "out\n\x1b" / "embedded")
     assert "\x1b" not in shown
+    (tmp_path / "both.toml").write_text(shown)
+    assert RunConfig.from_file(tmp_path / "both.toml").models == ("embedded", model)
+    with pytest.raises(SystemExit, match="0"):
+        main(["run", "--config", str(tmp_path / "both.toml"), "--dry-run"])
+    assert capsys.readouterr().out == shown
+    assert len([line for line in shown.splitlines() if line.startswith("# 0 results are stored in")]) == 2
     with pytest.raises(SystemExit, match="0"):
         main([*command, "--json"])
     records = json.loads(capsys.readouterr().out)
-    assert [each["config"]["output"]["folder"] for each in records] == [
-        first["output"]["folder"],
-        second["output"]["folder"],
-    ]
+    assert [each["config"]["model"]["name"] for each in records] == ["embedded", model]
+    assert records[0]["config"]["output"]["folder"] == str(tmp_path / "out\n\x1b" / "embedded")
 
 
 def test_one_call_runs_one_model(tmp_path: Path) -> None:
-    with pytest.raises(UnpriorError, match="run_models"):
+    with pytest.raises(UnpriorError, match=r"unprior\.run_models runs several"):
         run(model=["a", "b"], out=tmp_path)
     with pytest.raises(UnpriorError, match="give a list of names"):
         run_models([], out=tmp_path)

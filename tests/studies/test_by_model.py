@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from made_up_methods import made_up
 from unprior import UnpriorError, holm, synthesize
 from unprior.plots.style import DARK, LIGHT, FigureStyle
+from unprior.report.section import make_section
 from unprior.studies.by_model import ByModel
 from unprior.studies.finished import name_runs, run_studies
 from unprior.studies.inputs import StudyInputs
@@ -30,6 +31,9 @@ def inputs(seed: int) -> StudyInputs:
     given = StudyInputs(synthesize(seed=seed), resamples=20)
     given.baselines = tuple(made_up(given.test))
     return given
+
+
+RUNS = [inputs(0), inputs(1)]
 
 
 @cache
@@ -81,12 +85,43 @@ def test_records_have_what_is_adjusted_over_all_models(name: str) -> None:
     assert fields == (["holm_p_all_models"] if name == "significance" else [f"{s}_holm_p_all_models" for s in SIDES])
     expected = [result.adjusted()[model, test] for model, own in result.results.items() for test in own.tests()]
     assert [record[field] for record in result.records() for field in fields] == expected
-    raw = [test.p for own in result.results.values() for test in own.tests()]
-    if name != "main-comparison":
-        names = [field.replace("holm_p_all_models", "p") for field in fields]
-        assert [record[field] for record in result.records() for field in names] == raw
+    raw, own_adjusted = (
+        [getattr(test, field) for own in result.results.values() for test in own.tests()] for field in ("p", "holm_p")
+    )
+    for field, expected in (("p", raw), ("holm_p", own_adjusted)):
+        names = [each.replace("holm_p_all_models", field) for each in fields]
+        if name != "methods" or field == "p":  # the records of methods adjust over all methods
+            assert [record[each] for record in result.records() for each in names] == expected
     assert {record["family_all_models"] for record in result.records()} == {8}
-    assert "the last table has those over all models" in result.table.caption
+
+
+def test_captions_say_where_the_tests_are() -> None:
+    main, methods, exact = (
+        each.result for each in run_studies(choose_studies(["main-comparison", "methods", "significance"]), RUNS)
+    )
+    assert isinstance(main, ByModel)
+    assert isinstance(methods, ByModel)
+    assert isinstance(exact, ByModel)
+    how = "adjusted per model and over all models"
+    own = "SPC (standard, ε = 0.04)"
+    assert exact.table.caption.endswith(
+        f" Adjusted p in this table are those of one model. The last table has the tests, {how}."
+    )
+    assert main.table.caption.endswith(f" “Exact tests” has the tests of {own}, {how}.")
+    assert methods.table.caption.endswith(f" The last table has the other tests, {how}.")
+    for caption in (main.table.caption, methods.table.caption):
+        assert "Adjusted p in this table" not in caption, "it has none"
+
+
+def test_the_same_tests_are_shown_once() -> None:
+    finished = run_studies(choose_studies(["main-comparison", "methods", "significance"]), RUNS)
+    headings = [section.heading for each in finished for table in each.further_tables for section in table.sections]
+    assert len(headings) == len(set(headings))
+    assert sum(str(heading).startswith("SPC (standard, ε = 0.04)") for heading in headings) == 1
+    sections = [make_section(each, files=True) for each in finished]
+    assert [[study.name for study in section.tests_in] for section in sections] == [["significance"]] * 2 + [[]]
+    (alone,) = run_studies(choose_studies(["main-comparison"]), RUNS)
+    assert len(alone.further_tables) == 1, "no other study of the page has them"
 
 
 def test_the_last_sentence_counts_what_is_left_in_every_family() -> None:
@@ -128,6 +163,28 @@ def test_given_axes_are_drawn_on_model_after_model() -> None:
 
 def test_without_figures_there_is_none() -> None:
     assert together("settings").figure() is together("settings").panels() is None
+    with pytest.raises(UnpriorError, match=r"^“Settings selected on the development pairs” has no figure"):
+        together("settings").plot()
+    (finished,) = run_studies(choose_studies(["settings"]), [inputs(0)])
+    with pytest.raises(UnpriorError, match=r"^the study settings has no figure"):
+        finished.plot()
+
+
+def test_a_finished_study_shows_what_its_result_shows() -> None:
+    (finished,) = run_studies(choose_studies(["attraction"]), [inputs(0)])
+    result = finished.result
+    assert result is not None
+    assert {"table", "plot", "to_pandas", "figure", "records"} <= set(dir(finished))
+    assert (finished.table, finished.sentences, finished.records()) == (
+        result.table,
+        result.sentences,
+        result.records(),
+    )
+    axes = Figure().subplots()
+    assert finished.plot(ax=axes) == [axes]
+    absent = replace(finished, result=None, lacks="attraction needs more.")
+    with pytest.raises(UnpriorError, match=r"^attraction needs more\.$"):
+        absent.to_pandas()
 
 
 @dataclass(frozen=True)
@@ -171,13 +228,13 @@ def test_what_one_of_several_runs_lacks_is_said_and_the_others_are_shown() -> No
     assert isinstance(cost.result, ByModel)
     assert len(cost.result.results) == 1
     assert cost.lacks == (
-        "synthetic (bare): cost needs answers of other methods (baselines): "
-        "`unprior study cost --run bare --prepare` makes it."
+        "synthetic (bare): The study cost needs answers of other methods (baselines). "
+        "To compute it: `unprior study cost --run bare --prepare`."
     )
     assert isinstance(methods.result, ByModel)
     assert len(methods.result.results) == 2
     assert methods.lacks is not None
-    assert methods.lacks.startswith("synthetic (bare): methods would also show answers of other methods (baselines)")
+    assert methods.lacks.startswith("synthetic (bare): The study methods can also show answers of other methods (base")
 
 
 def test_a_study_that_fails_for_one_model_names_it() -> None:

@@ -31,6 +31,8 @@ THINKING = _template("", "'<think>\n'")
 """Opens a thinking block for a new answer, and none for one that is continued."""
 HYBRID = _template("", "'<think>\n' + ('\n</think>\n\n' if enable_thinking is false else '')")
 """The same, but the block can be closed at once."""
+CLOSING = _template("", "('<think>\n\n</think>\n\n' if enable_thinking is false else '')")
+"""Opens no block, but writes an empty one where thinking is to be left out."""
 STYLED = _template("", "('[' + style + '] ' if style else '')")
 """Begins an answer as it is told."""
 WORDS_ONLY = _template("", "''", answer="{{- '' + message['content'] -}}")

@@ -6,7 +6,7 @@ import tiny_models
 from unprior.baselines.method import Method
 from unprior.baselines.names import DECODED
 from unprior.baselines.revis.method import REVIS, ReleasedREVIS
-from unprior.baselines.suite import available_methods
+from unprior.baselines.suite import try_methods
 from unprior.engines.transformers.engine import TransformersEngine
 
 ENCODER_DECODERS = ("florence2", "t5gemma2")
@@ -25,5 +25,5 @@ def method_support(engine: TransformersEngine) -> dict[str, str | None]:
         kind = ReleasedREVIS if name == ReleasedREVIS.name else REVIS
         return kind.for_trial(engine)
 
-    found = available_methods(engine, tuple(DECODED), revis, forgiven=tuple(DECODED))
+    found = try_methods(engine, tuple(DECODED), revis)
     return {name: found.left_out.get(name) for name in DECODED}

@@ -11,7 +11,6 @@ from PIL import Image
 from method_support import method_support
 from unprior.engines.protocol import Answered, Query
 from unprior.engines.transformers.engine import TransformersEngine
-from unprior.engines.transformers.self_test import LARGEST_TESTED_WINDOW
 from unprior.errors import UnpriorError
 from vllm_models import MODELS
 
@@ -105,12 +104,12 @@ def measured(engine: TransformersEngine) -> dict[str, Any]:
     before = engine.encoded_images
     (answered,) = engine.answer_batch([Query(image, _QUESTION, (" yes", " no"))])
     assert isinstance(answered, Answered), answered
-    window = engine.self_test.window()
+    windows = engine.self_test.limits - engine.self_test.large_limits
     known = [name for name in ("enable_thinking", "thinking") if name in engine.encoder.template.arguments]
     return {
         "level": engine.level.name,
         "encodings": engine.encoded_images - before,
-        "window": window if window is not None and window <= LARGEST_TESTED_WINDOW else None,
+        "window": min(windows, default=None),
         "thinking": ", ".join(f"{name}=false" for name in known),
     }
 

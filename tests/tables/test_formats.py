@@ -13,7 +13,7 @@ from unprior.tables.format import format_p
 from unprior.tables.html import from_table
 from unprior.tables.latex import as_latex, escape_latex
 from unprior.tables.model import Row, Section, Table
-from unprior.tables.terminal import as_rich
+from unprior.tables.terminal import as_rich, fitting
 
 TABLE = Table(
     "Changes & more (ε = 4 %)",
@@ -48,6 +48,15 @@ def test_brackets_are_no_markup() -> None:
         assert part in text
 
 
+def test_title_and_caption_are_as_wide_as_the_terminal() -> None:
+    caption = "The median width is that of bounded ranges, and the radius is the distance to its nearer end."
+    wide = Table.plain("Strengths that keep it", ("Task", *"abcdefghij"), [("MC", *["+10.0/-10.0"] * 10)], caption)
+    *_, last = fitting(wide, 79)
+    text = shown(last, 80).splitlines()
+    assert text[0].rstrip() == "Strengths that keep it (continued)"
+    assert [line.rstrip() for line in text[-2:]] == [caption[:-16], "its nearer end."]
+
+
 def test_the_page_gets_the_same_cells() -> None:
     html = from_table(TABLE)
     assert [row.cells[0].text for row in html.rows] == ["Qwen_3", "VCD", "SPC", "LLaVA", "SPC"]
@@ -68,6 +77,11 @@ def test_latex_has_one_line_per_row_and_strong_cells() -> None:
     assert (
         r"\caption{\textbf{Changes \& more ($\epsilon$ = 4 \%).} Points; 95 \% intervals $\rightarrow$ below.}" in lines
     )
+
+
+def test_an_empty_cell_of_a_strong_row_is_empty_in_latex() -> None:
+    table = Table.plain("Changes", ("Task", "Δ"), [("", "+7.8")], "", bold=[0])
+    assert r" & \textbf{+7.8} \\" in as_latex(table, "tab:changes").splitlines()
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,7 @@ def write_answers(
     rows: Iterable[Mapping[str, Any]],
     *,
     references: Mapping[str, Cost] | None = None,
+    left_out: Mapping[str, str] | None = None,
 ) -> None:
     """Write the answers of all methods to one Parquet file; it appears whole or not at all.
 
@@ -93,6 +94,8 @@ def write_answers(
         become text.
     references
         Costs of the ``original`` answers and of ``spc``, measured together with the methods.
+    left_out
+        Names of methods that were asked for and are not here, with the reasons.
 
     >>> import tempfile
     >>> info = MethodInfo("focus", "Focus on Vision", "prompt", {}, None)
@@ -112,6 +115,7 @@ def write_answers(
         "version": _VERSION,
         "methods": [asdict(info) for info in infos],
         "references": {name: asdict(cost) for name, cost in (references or {}).items()},
+        "left_out": dict(left_out or {}),
     }
     schema = SCHEMA.with_metadata({_ABOUT: json.dumps(about, ensure_ascii=False, allow_nan=False)})
     with replacing(path) as temporary:
@@ -157,6 +161,11 @@ def _activity(rows: Sequence[Mapping[str, Any]]) -> tuple[GateActivity, ...] | N
 def read_references(path: Path) -> dict[str, Cost]:
     """Costs of the ``original`` answers and of ``spc`` that were measured together with the methods of a file."""
     return {name: Cost(**cost) for name, cost in _open(path)[1]["references"].items()}
+
+
+def read_left_out(path: Path) -> dict[str, str]:
+    """Methods that were asked for and are not in a file, with the reasons; earlier versions did not note them."""
+    return dict(_open(path)[1].get("left_out", {}))
 
 
 def described_methods(path: Path, *, model: str, benchmark: str) -> list[MethodInfo]:

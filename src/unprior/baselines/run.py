@@ -13,6 +13,7 @@ from unprior.baselines.method import Method
 from unprior.baselines.plain import Plain
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.batches import work_in_parts
+from unprior.engines.load import BATCH_SIZE
 from unprior.engines.protocol import QueryFailure
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.errors import UnpriorError
@@ -59,7 +60,7 @@ class BaselineRun:
         methods: Sequence[Method],
         *,
         resize_to: int | None = None,
-        batch_size: int = 8,
+        batch_size: int = BATCH_SIZE,
     ) -> None:
         """Find out what has to be computed."""
         if batch_size < 1:

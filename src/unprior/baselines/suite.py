@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from unprior.baselines.answers import Cost, MethodInfo, described_methods, write_answers
 from unprior.baselines.cost import measure_costs
@@ -16,6 +18,7 @@ from unprior.baselines.revis.data import RevisData, microworld_data, read_revis_
 from unprior.baselines.run import BaselineRun
 from unprior.baselines.trial import first_line, try_method
 from unprior.benchmarks.schema import Benchmark
+from unprior.engines.load import BATCH_SIZE
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.errors import UnpriorError, format_option, warn
 from unprior.progress import Progress, Report, silent
@@ -62,27 +65,22 @@ class MethodOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Available:
+class PreparedMethods:
     """Methods that a model can run, and why others cannot."""
 
     methods: tuple[Method, ...]
-    left_out: dict[str, str]
+    left_out: Mapping[str, str]
     """Reasons by name."""
+    forgiven: Collection[str] = ()
+    """Names of those that may also lose an answer later: they are then left out, and the others are compared."""
 
 
-def available_methods(
-    engine: TransformersEngine, names: Sequence[str], make_revis: Callable[[str], Method], *, forgiven: Collection[str]
-) -> Available:
-    """Make the methods, and let each answer a small question before it is accepted.
+def try_methods(
+    engine: TransformersEngine, names: Sequence[str], make_revis: Callable[[str], Method]
+) -> PreparedMethods:
+    """Make the methods, and let each answer a small question; those that cannot are left out.
 
-    Parameters
-    ----------
-    names
-        Of methods that write their own answers.
-    make_revis
-        Fits or loads REVIS by its name; it alone needs more than that.
-    forgiven
-        Names to leave out when the model does not permit them, instead of refusing.
+    ``names`` are of methods that write their own answers; REVIS alone needs more than its name.
     """
     methods, left_out = [], {}
     for name in names:
@@ -92,10 +90,50 @@ def available_methods(
             try_method(engine, method)
             methods.append(method)
         except Exception as error:  # a model's own code may raise anything
-            if name not in forgiven:
-                raise UnpriorError(first_line(error)) from error
             left_out[name] = first_line(error)
-    return Available(tuple(methods), left_out)
+    return PreparedMethods(tuple(methods), left_out)
+
+
+def prepare_methods(
+    engine: TransformersEngine,
+    benchmark: Benchmark,
+    out: Path,
+    options: MethodOptions,
+    *,
+    path: Path | None = None,
+    batch_size: int = 8,
+    required: bool = False,
+    report: Report = silent,
+) -> PreparedMethods:
+    """Find out which methods the model can run, before it is asked the first question of the benchmark.
+
+    Those of an earlier run in the same file of answers are prepared, too. The vectors of REVIS lie in ``out``.
+    ``required``: refuse the model if nothing that was asked for is left to compare.
+    """
+    before = _answered_before(path or out / ANSWERS, engine, benchmark)
+    asked = choose_methods(options.names)
+    found = try_methods(
+        engine,
+        choose_methods([*options.names, *before]).decoded,
+        lambda name: _prepare_revis(name, engine, out, options, batch_size, report),
+    )
+    if required and not asked.controls and found.left_out.keys() >= set(asked.decoded):
+        reasons = dict.fromkeys(found.left_out[name] for name in asked.decoded)
+        raise UnpriorError("\n".join(reasons))
+    for name, reason in found.left_out.items():
+        warn(f"{name} is left out: {reason}")
+    # Asked for by name, a method must answer everything that it can run on; of the others, what can be compared.
+    forgiven = DECODED if ALL in options.names else [name for name in before if name not in options.names]
+    return replace(found, forgiven=forgiven)
+
+
+class AnsweredBenchmark(NamedTuple):
+    """What is missing when all methods have answered."""
+
+    failures: tuple[Failure, ...] = ()
+    """Answers without which the methods cannot be compared."""
+    left_out: Mapping[str, str] = MappingProxyType({})
+    """Methods that are not compared, with the reasons."""
 
 
 def evaluation_split(benchmark: Benchmark) -> Benchmark:
@@ -107,31 +145,32 @@ def evaluation_split(benchmark: Benchmark) -> Benchmark:
 def answer_benchmark(
     engine: TransformersEngine,
     benchmark: Benchmark,
-    methods: Sequence[Method],
+    prepared: PreparedMethods,
     store: ScoreStore,
     path: Path,
     *,
-    forgiven: Collection[str] = (),
     resize_to: int | None = None,
-    batch_size: int = 8,
+    batch_size: int = BATCH_SIZE,
     cost_examples: int = 16,
     report: Report = silent,
-) -> tuple[Failure, ...]:
-    """Let every method answer, measure what each costs, and write it all to one file; returns what failed.
+) -> AnsweredBenchmark:
+    """Let every method answer, measure what each costs, and write it all to one file.
 
-    A ``forgiven`` method with a missing answer is left out: the others can be compared without it.
+    A forgiven method with a missing answer is left out: the others can be compared without it.
     """
+    methods, left_out = prepared.methods, dict(prepared.left_out)
     run = BaselineRun(engine, benchmark, store, methods, resize_to=resize_to, batch_size=batch_size)
     run.run(report)
     missing = {method.name: run.unanswered(method) for method in methods}
-    kept = [method for method in methods if not missing[method.name] or method.name not in forgiven]
+    kept = [method for method in methods if not missing[method.name] or method.name not in prepared.forgiven]
     names = {method.name for method in kept}
     for name, lost in missing.items():
         if name not in names:
-            warn(
-                f"{name} is left out: {len(lost):,} of its answers are missing (first: {lost[0].example_id}, "
-                f"{lost[0].reason}); the same command again computes only these"
+            left_out[name] = (
+                f"{len(lost):,} of its answers are missing (first: {lost[0].example_id}, {lost[0].reason}); the same "
+                f"command again computes only these"
             )
+            warn(f"{name} is left out: {left_out[name]}")
     lost_answers = (failure for method in kept for failure in missing[method.name])
     failures = tuple(dict.fromkeys([*run.unreadable(), *lost_answers]))  # matched references are shared
     rows = [row for row in run.rows() if row["method"] in names]
@@ -145,51 +184,42 @@ def answer_benchmark(
     ]
     references = {name: cost for name, cost in costs.items() if name in ("original", "spc")}
     if kept:
-        write_answers(path, infos, rows, references=references)
+        write_answers(path, infos, rows, references=references, left_out=left_out)
     else:
         path.unlink(missing_ok=True)  # nothing is left to compare; what was answered stays in the store
-    return failures
+    return AnsweredBenchmark(failures, left_out)
 
 
 def answer_with_methods(
     engine: TransformersEngine,
     benchmark: Benchmark,
     out: Path,
-    options: MethodOptions,
+    prepared: PreparedMethods,
     *,
     table: ScoreTable | None = None,
     resize: int | None = None,
-    batch_size: int = 8,
+    batch_size: int = BATCH_SIZE,
+    cost_examples: int = 16,
     path: Path | None = None,
     report: Report = silent,
-) -> tuple[Failure, ...]:
+) -> AnsweredBenchmark:
     """Let the methods answer the evaluation split of a benchmark and write their answers; those of earlier runs stay.
 
     Examples without scores in the ``table`` are not asked: there is nothing to compare.
 
-    The store and the vectors of REVIS lie in ``out``, and so do the answers unless they have a ``path`` of their own.
-    All costs are measured anew, because only what was measured together can be compared.
+    The store lies in ``out``, and so do the answers unless they have a ``path`` of their own. All costs are measured
+    anew, because only what was measured together can be compared.
     """
-    path = path or out / ANSWERS
-    before = _answered_before(path, engine, benchmark)
-    names = choose_methods([*options.names, *before]).decoded
-    if not names:
-        return ()
-    # Asked for by name, a method must run; of `all`, and of those from before, what the model permits.
-    forgiven = names if ALL in options.names else [name for name in before if name not in options.names]
-    found = available_methods(
-        engine, names, lambda name: _prepare_revis(name, engine, out, options, batch_size, report), forgiven=forgiven
-    )
-    for name, reason in found.left_out.items():
-        warn(f"{name} is left out: {reason}")
+    if not (prepared.methods or prepared.left_out):
+        return AnsweredBenchmark()
     asked = evaluation_split(benchmark)
     if table is not None:
         scored = set(map(str, table.column("example_id")))
         asked = asked.with_examples([example for example in asked if example.example_id in scored])
     with ScoreStore(out / "store.sqlite") as store:
         return answer_benchmark(
-            engine, asked, found.methods, store, path, forgiven=forgiven, resize_to=resize, batch_size=batch_size,
-            cost_examples=options.cost_examples, report=report,
+            engine, asked, prepared, store, path or out / ANSWERS, resize_to=resize, batch_size=batch_size,
+            cost_examples=cost_examples, report=report,
         )  # fmt: skip
 
 

@@ -6,17 +6,20 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from unprior._files import is_file
+from unprior._files import as_path, is_file
+from unprior.benchmarks.data_dir import data_directory
 from unprior.benchmarks.download import read_manifest
 from unprior.benchmarks.entry import Entry
 from unprior.benchmarks.hub_rows import UNPACKED, unpacking_into
 from unprior.benchmarks.pairs import check_questions
+from unprior.benchmarks.registry import BENCHMARKS, find_entry
 from unprior.benchmarks.schema import Benchmark
 from unprior.benchmarks.user_file import read_questions
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 from unprior.images import ImageError, open_image
 from unprior.scores.pairs import PairCheck
 
@@ -63,7 +66,31 @@ class CheckResult:
             "unreadable": list(self.unreadable),
             "changed": list(self.changed),
             "pairs": [str(problem) for problem in self.pairs.problems],
+            "flaws": [] if self.benchmark.card is None else self.benchmark.card.record()["flaws"],
         }
+
+
+def check_benchmark(
+    name: str,
+    folder: str | PathLike[str] | None = None,
+    *,
+    data_dir: str | PathLike[str] | None = None,
+    report: Callable[[int, int], None] | None = None,
+) -> CheckResult:
+    """Check a benchmark by its name, in a folder or in the data directory, or a file of questions by its path."""
+    entry = None if name not in BENCHMARKS and is_file(Path(name)) else find_entry(name)
+    if folder is not None and data_dir is not None:
+        raise UnpriorError(f"{folder} and {format_option('data_dir', data_dir)}: give one of them")
+    if entry is None:
+        if folder is not None or data_dir is not None:
+            raise UnpriorError(f"{name} is a file of questions, which knows where its images are; give it alone")
+        return check_file(Path(name), report)
+    directory = None if data_dir is None else as_path("data_dir", data_dir)
+    place = data_directory(directory) / name if folder is None else as_path("folder", folder)
+    if not place.is_dir():
+        problem = "this is a file; give the folder" if place.is_file() else "no such folder; give the one"
+        raise UnpriorError(f"{place}: {problem} that holds the files of {name}")
+    return check_folder(entry, place, report)
 
 
 def check_folder(entry: Entry, folder: Path, report: Callable[[int, int], None] | None = None) -> CheckResult:

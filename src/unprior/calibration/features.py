@@ -1,4 +1,4 @@
-"""What the method observes of an example: centred scores, their winners, and the 13 features."""
+"""What the method observes of an example: centred scores, their winners, and the features."""
 
 from __future__ import annotations
 

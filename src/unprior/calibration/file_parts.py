@@ -33,13 +33,13 @@ Precision = Annotated[list[list[Finite]], Field(min_length=FEATURE_COUNT - 1, ma
 CandidateCounts = Annotated[list[Annotated[int, Field(ge=2)]], Field(min_length=1)]
 
 
-class Part(BaseModel):
+class StrictModel(BaseModel):
     """A part of a file: nothing is converted, nothing unknown is accepted."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class SettingsPart(Part):
+class SettingsPart(StrictModel):
     """The chosen settings."""
 
     rho: Positive
@@ -56,7 +56,7 @@ class SettingsPart(Part):
             raise ValueError("support and distance thresholds must be present exactly when uncertainty is true")
 
 
-class ChangePart(Part):
+class ChangePart(StrictModel):
     """What the settings do to one development task."""
 
     task: str
@@ -67,7 +67,7 @@ class ChangePart(Part):
     """0 where settings were chosen without commonsense images."""
 
 
-class SelectionPart(Part):
+class SelectionPart(StrictModel):
     """The search's outcome."""
 
     changes: list[ChangePart]
@@ -82,7 +82,7 @@ class SelectionPart(Part):
         return Selection(None if settings is None else Settings(**settings.model_dump()), changes, **counts)
 
 
-class GridPart(Part):
+class GridPart(StrictModel):
     """The settings that were offered."""
 
     rho: list[Finite]

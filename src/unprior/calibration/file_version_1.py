@@ -14,12 +14,12 @@ from unprior.calibration.file_parts import (
     Covariance,
     Finite,
     GridPart,
-    Part,
     Positive,
     Precision,
     Scale,
     SelectionPart,
     SettingsPart,
+    StrictModel,
     Weight,
     build_conditions,
     check_features,
@@ -35,7 +35,7 @@ from unprior.errors import UnpriorError
 from unprior.scores.provenance import Provenance
 
 
-class _Laplace(Part):
+class _Laplace(StrictModel):
     covariance: Covariance
     precision: Precision
 
@@ -46,20 +46,20 @@ class _Laplace(Part):
         return self
 
 
-class _Feature(Part):
+class _Feature(StrictModel):
     mean: Weight
     scale: Scale
     theta: Weight
 
 
-class _Variant(Part):
+class _Variant(StrictModel):
     kind: str
     """Name of a class."""
     parameters: dict[str, bool | Finite | list[str] | None]
     """Its own constructor arguments."""
 
 
-class FileVersion1(Part):
+class FileVersion1(StrictModel):
     """Everything in a file of version 1 but its checksum."""
 
     format: Literal["unprior.calibrator"]

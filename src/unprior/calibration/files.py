@@ -105,8 +105,8 @@ def apply_file(
 ) -> Decisions:
     """Decide for every row of a score table with a saved calibrator, and write the decisions.
 
-    ``explanations`` adds a sentence to every decision of the file; ``force`` goes on although the scores were made
-    otherwise than those that the calibrator was fitted on. For the rest see :func:`fit_file`.
+    ``explanations`` adds a sentence to every decision of the file; ``force`` continues although the
+    calibrator was fitted on scores made in another way. For the rest see :func:`fit_file`.
     """
     calibrator, scores = as_path("calibrator", calibrator), as_path("scores", scores)
     out = None if out is None else as_path("out", out)

@@ -23,12 +23,12 @@ from unprior.calibration.file_parts import (
     Covariance,
     Finite,
     GridPart,
-    Part,
     Positive,
     Precision,
     Scale,
     SelectionPart,
     SettingsPart,
+    StrictModel,
     Weight,
     build_conditions,
     check_features,
@@ -49,21 +49,21 @@ FORMAT = "unprior.calibrator"
 VERSION = 2
 
 
-class _Learned(Part):
+class _Learned(StrictModel):
     rule: Literal["learned"]
 
     def build(self) -> Learned:
         return Learned()
 
 
-class _Constant(Part):
+class _Constant(StrictModel):
     rule: Literal["constant"]
 
     def build(self) -> Constant:
         return Constant()
 
 
-class _Fixed(Part):
+class _Fixed(StrictModel):
     rule: Literal["fixed"]
     value: Positive
 
@@ -71,7 +71,7 @@ class _Fixed(Part):
         return Fixed(self.value)
 
 
-class _Parameters(Part):
+class _Parameters(StrictModel):
     epsilon_cs: Finite
     uncertainty: bool
     grid: GridPart
@@ -96,12 +96,12 @@ class _Parameters(Part):
         )
 
 
-class _Feature(Part):
+class _Feature(StrictModel):
     mean: Weight
     scale: Scale
 
 
-class _Fit(Part):
+class _Fit(StrictModel):
     rho: Positive
     loss: Finite
     gradient_norm: Finite
@@ -110,7 +110,7 @@ class _Fit(Part):
     """Σ of θ; null for the standard version."""
 
 
-class _Sparse(Part):
+class _Sparse(StrictModel):
     """An array of small whole numbers, most of them zero."""
 
     shape: list[Annotated[int, Field(gt=0)]]
@@ -137,7 +137,7 @@ class _Sparse(Part):
         return array.reshape(self.shape)
 
 
-class _Outcomes(Part):
+class _Outcomes(StrictModel):
     tasks: list[str]
     totals: list[Count]
     """Rows of both sides of every task in turn."""
@@ -162,7 +162,7 @@ class _Outcomes(Part):
         return Outcomes(groups, tuple(Histogram(net, changed) for net, changed in pairs), tuple(self.distance_limits))
 
 
-class CalibratorFile(Part):
+class CalibratorFile(StrictModel):
     """Everything in a calibrator file but its checksum."""
 
     format: Literal["unprior.calibrator"]

@@ -15,7 +15,7 @@ from unprior.cli.progress import reporting
 from unprior.runs.config import RunConfig
 
 if TYPE_CHECKING:
-    from unprior.runs.ask import Answer
+    from unprior.scoring.ask import Answer
 
 
 @examples(
@@ -40,7 +40,7 @@ def ask(
 ) -> None:
     """Ask one question about one image, and show how the candidates score with and without it."""
     from unprior.engines.load import load_engine
-    from unprior.runs.ask import ask_about, check_options, read_image
+    from unprior.scoring.ask import ask_about, check_options, read_image
 
     config.check()
     fitted = None

@@ -8,6 +8,7 @@ import typer
 
 from unprior.cli.calibrate import print_methods
 from unprior.cli.console import AsJson, output, print_json
+from unprior.cli.estimate import DryRun, print_plan
 from unprior.cli.lazy import examples
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
@@ -31,6 +32,7 @@ def baseline(
     names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Methods, or all.", show_default=False)],
     *,
     config: RunConfig,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Let other methods answer a benchmark, and compare them with SPC and with the original answers.
@@ -39,18 +41,25 @@ def baseline(
     no-subtraction, fixed-strength, fixed-strength-gated, selected-strength, selected-strength-gated,
     direct-subtraction, cfg-score, learned-rule-fixed, learned-rule-direct, ungated-adaptive.
 
-    What is missing is scored first. Answers are stored as they come; the same command again computes only what is
-    missing, and another one with the same --out adds its methods to the comparison and to the report of a run.
+    Each method is tried first; one that the model cannot run is left out with the reason. What is missing is scored.
+    Answers are stored as they come; the same command again computes only what is missing, and another one with the same
+    --out adds its methods to the comparison and to the report of a run.
     """
     from unprior.baselines.names import split_names
     from unprior.runs.baselines import run_baselines
 
+    config = config.with_options(baselines=split_names(names))
+    if dry_run:
+        print_plan(config, as_json=as_json)
+        return
     with reporting() as report:
-        compared = run_baselines(config.with_options(baselines=split_names(names)), few_threads=True, report=report)
+        compared = run_baselines(config, few_threads=True, report=report)
     if as_json:
         print_json(compared.comparison.records())
     else:
         print_methods(compared.comparison)
+        for name, reason in compared.left_out.items():
+            output.print(f"Left out: {name} ({reason})", soft_wrap=True)
         output.print(f"Answers: {compared.answers}", soft_wrap=True)
     if compared.summary.failures:
         raise typer.Exit(1)

@@ -23,7 +23,7 @@ Scores = Annotated[
 ]
 Model = Annotated[str | None, flag("Input", "Use only the rows of this model.")]
 Force = Annotated[
-    bool, flag("Input", "Go on although the scores were made otherwise than the calibrator's.", "--force")
+    bool, flag("Method", "Continue although the calibrator was fitted on scores made in another way.", "--force")
 ]
 
 

@@ -10,7 +10,7 @@ import typer
 
 from unprior.cli.console import AsJson, counting, flag, output, print_json, warn
 from unprior.cli.data_display import download_progress, print_card, print_check
-from unprior.cli.lazy import Function, application, epilog, examples, help_text
+from unprior.cli.lazy import Function, GroupedCommand, application, epilog, examples, help_text
 from unprior.cli.options import option
 from unprior.errors import UnpriorError
 
@@ -25,19 +25,19 @@ VariantName = Annotated[str | None, option("variant")]
 DataDir = Annotated[Path | None, option("data_dir")]
 
 
-def look_up(
-    benchmark: str, seed: int, variant: str | None = None, data_dir: Path | None = None, folder: Path | None = None
-) -> Benchmark:
-    """Load a benchmark from the data directory; a drawn one is drawn, with progress, there or into the folder."""
+def look_up(benchmark: str, seed: int, variant: str | None = None, data_dir: Path | None = None) -> Benchmark:
+    """Load a benchmark from the data directory; a drawn one is drawn there, with progress."""
     from unprior.benchmarks.registry import load_benchmark
 
     with counting("Preparing the benchmark", "Drawing images") as report:
-        return load_benchmark(benchmark, folder, seed, variant=variant, data_dir=data_dir, report=report)
+        return load_benchmark(benchmark, seed=seed, variant=variant, data_dir=data_dir, report=report)
 
 
 def _command(name: str) -> Callable[[Function], Function]:
     """Register a command with its examples."""
-    return lambda function: app.command(name, help=help_text(function), epilog=epilog(function))(function)
+    return lambda function: app.command(name, cls=GroupedCommand, help=help_text(function), epilog=epilog(function))(
+        function
+    )
 
 
 @_command("list")
@@ -102,25 +102,12 @@ def get(
 
     Files that are there and whole stay; a download that broke goes on where it was.
     """
-    from unprior.benchmarks.data_dir import data_directory
-    from unprior.benchmarks.download import download
+    from unprior.benchmarks.get import get_benchmark
     from unprior.benchmarks.registry import find_entry
-    from unprior.benchmarks.user_file import write_questions
 
-    entry = find_entry(name)
-    folder = data_directory(data_dir) / name if out is None else data_directory(out)
-    if entry.drawn:
-        benchmark = look_up(name, seed, folder=folder)
-    elif seed:
-        raise UnpriorError(f"--seed {seed}: only a drawn benchmark has seeds, {name} is not drawn")
-    else:
-        if entry.card.by_hand:
-            warn(f"{name} also needs {entry.card.by_hand} ({folder})")
-        with download_progress() as watch:
-            download(entry, folder, watch)
-        benchmark = entry.load(folder)
-    questions = folder / "questions.jsonl"
-    write_questions(questions, benchmark)
+    drawn = find_entry(name).drawn
+    with counting("Preparing the benchmark", "Drawing images") if drawn else download_progress() as report:
+        benchmark, questions = get_benchmark(name, out, seed, data_dir=data_dir, report=report)
     images, missing = len(benchmark.images()), len(benchmark.missing_images())
     if as_json:
         print_json(
@@ -130,7 +117,8 @@ def get(
         return
     output.print(f"{len(benchmark):,} questions about {images:,} images → {questions}", soft_wrap=True)
     if missing:
-        warn(f"{missing:,} of {images:,} images are still missing; `unprior data check {name} {folder}` names them")
+        check = f"`unprior data check {name} {questions.parent}`"
+        warn(f"{missing:,} of {images:,} images are still missing; {check} names them")
         return
     first = benchmark.examples[0]
     options = "" if first.texts is None else f" --options {'|'.join(first.texts)!r}"
@@ -152,26 +140,14 @@ def check(
 
     A file of questions is checked, too: its lines, images and pairs.
     """
-    from unprior.benchmarks.check import check_file, check_folder
-    from unprior.benchmarks.data_dir import data_directory
-    from unprior.benchmarks.registry import BENCHMARKS, find_entry
+    from unprior.benchmarks.check import check_benchmark
 
-    entry = None if name not in BENCHMARKS and Path(name).is_file() else find_entry(name)
-    if path is not None and data_dir is not None:
-        raise UnpriorError(f"{path} and --data-dir {data_dir}: give one of them")
-    if entry is None and (path is not None or data_dir is not None):
-        raise UnpriorError(f"{name} is a file of questions, which knows where its images are; give it alone")
-    place = path or data_directory(data_dir) / name
-    if entry is not None and place.is_file():
-        raise UnpriorError(f"{place}: this is a file; give the folder that holds the files of {name}")
-    if entry is not None and not place.is_dir():
-        raise UnpriorError(f"{place}: no such folder; give the one that holds the files of {name}")
     with counting("Opening every image", "Opening images") as report:
-        result = check_file(Path(name), report) if entry is None else check_folder(entry, place, report)
+        result = check_benchmark(name, path, data_dir=data_dir, report=report)
     if as_json:
-        print_json(result.record() | {"flaws": [] if entry is None else entry.card.record()["flaws"]})
+        print_json(result.record())
     else:
-        print_check(entry, result)
+        print_check(result)
     if not result.sound:
         raise typer.Exit(1)
 
@@ -199,4 +175,5 @@ def gallery(
     if as_json:
         print_json({"benchmark": benchmark.name, "shown": shown, "bytes": size, "out": str(out)})
         return
-    output.print(f"{shown:,} pairs or images of {benchmark.name} ({size / 1e6:.1f} MB) → {out}", soft_wrap=True)
+    counted = "1 entry" if shown == 1 else f"{shown:,} entries"
+    output.print(f"{counted} of {benchmark.name} ({size / 1e6:.2g} MB) → {out}", soft_wrap=True)

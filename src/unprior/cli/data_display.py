@@ -60,7 +60,7 @@ def _pairs(pairs: tuple[int | str, ...]) -> str:
     return ", ".join(map(str, pairs)) or "all"
 
 
-def print_check(entry: Entry | None, result: CheckResult) -> None:
+def print_check(result: CheckResult) -> None:
     """Counts, what is missing or broken, and the known flaws."""
     from unprior.tables.terminal import plain_table
 
@@ -83,9 +83,10 @@ def print_check(entry: Entry | None, result: CheckResult) -> None:
                 output.print(f"  {name}", soft_wrap=True)
             if len(names) > _SHOWN:
                 output.print(f"  … and {len(names) - _SHOWN:,} more (--json lists all)")
-    if entry is not None and entry.card.flaws:
+    flaws = () if result.benchmark.card is None else result.benchmark.card.flaws
+    if flaws:
         output.print("Known flaws of the published files:")
-        for flaw in entry.card.flaws:
+        for flaw in flaws:
             output.print(f"  {_pairs(flaw.pairs)}: {flaw.what}; {flaw.treatment}", soft_wrap=True)
     images = len(result.benchmark.images())
     opened = "its image opens" if images == 1 else f"all {images:,} images open"

@@ -33,31 +33,31 @@ _LINES = {
 }
 
 
-def print_plan(*configs: RunConfig, as_json: bool, views: Sequence[str] = (), limit: int | None = None,
+def print_plan(config: RunConfig, *, as_json: bool, views: Sequence[str] = (), limit: int | None = None,
                shard: str | None = None) -> None:  # fmt: skip
     """Show what a command would do, and do nothing; a person gets a file for ``--config`` with remarks in it.
 
-    Those of several models follow each other; as JSON they are one list.
+    As JSON several models are a list, with the configuration of each.
     """
     from unprior.cli.progress import reporting
+    from unprior.runs.run import configs_of_models
     from unprior.runs.score import plan_run
 
+    configs = configs_of_models(config.models, config) if len(config.models) > 1 else [config]
     with reporting() as report:
         plans = [plan_run(each, views=views, limit=limit, shard=shard, report=report) for each in configs]
     if as_json:
         records = [
-            {"config": config.as_dict(), "stored_results": plan.stored_results}
+            {"config": each.as_dict(), "stored_results": plan.stored_results}
             | ({} if plan.cost is None else cost_record(plan.cost, plan.stored_examples or 0))
-            for config, plan in zip(configs, plans, strict=True)
+            for each, plan in zip(configs, plans, strict=True)
         ]
         print_json(records[0] if len(records) == 1 else records)
         return
-    for config, plan in zip(configs, plans, strict=True):
-        if len(configs) > 1:
-            _remark(f"──── The configuration of {config.model.name}, a file of its own ────")
-        print_quoted(config.to_toml())
+    print_quoted(config.to_toml())
+    for each, plan in zip(configs, plans, strict=True):
         results = "1 result is" if plan.stored_results == 1 else f"{plan.stored_results:,} results are"
-        _remark(f"{results} stored in {config.output.folder}.")
+        _remark(f"{results} stored in {each.output.folder}.")
         if plan.cost is not None:
             with output.capture() as shown:
                 print_estimate(plan.cost, plan.stored_examples or 0)

@@ -9,9 +9,29 @@ from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 Function = TypeVar("Function", bound=Callable[..., None])
+_GROUPS = (
+    *("", "Input", "Columns", "Model", "Engine", "Prompt", "Benchmark", "Method", "Statistics", "Preparing", "Cluster"),
+    "Output",
+)
+_VALUES = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER", "path": "PATH"}
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose help has the groups of options in one order, and says what to write instead of Python types."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All arguments and options, in the order of their groups."""
+        params = super().get_params(ctx)
+        for each in params:
+            if isinstance(each, TyperArgument):  # its name says what it is
+                each.__dict__["display_type_rich"] = lambda ctx: None
+            elif each.metavar is None and hasattr(each, "display_type"):  # older versions of typer show no Python types
+                shown = each.display_type(ctx).lower()
+                each.metavar = next((word for kind, word in _VALUES.items() if kind in shown), "")
+        return sorted(params, key=lambda each: _GROUPS.index(getattr(each, "rich_help_panel", None) or ""))
 
 
 def application(**options: Any) -> typer.Typer:
@@ -37,7 +57,7 @@ class Command:
             made = typer.main.get_command(found)
         else:
             alone = application()
-            cls: type[TyperCommand] = TyperCommand if self.cls is None else _find(self.cls)
+            cls: type[TyperCommand] = GroupedCommand if self.cls is None else _find(self.cls)
             alone.command(self.name, cls=cls, help=help_text(found), epilog=epilog(found))(found)
             made = typer.main.get_command(alone)
         made.name = self.name

@@ -81,7 +81,7 @@ def takes_config(
 
 
 def _parameter(setting: Option, text: str, needed: bool) -> inspect.Parameter:
-    kind, default = setting.kind, setting.default
+    kind, default = str if setting.name == "model" else setting.kind, setting.default  # `run` has its own --model
     if setting.several:  # several values are given one by one, or as a text with commas
         kind, default = (list[str] | None, None) if setting.flag.repeated else (str, ",".join(default))
     if needed:
@@ -100,9 +100,9 @@ def _effective(
     given = {name for name, source in sources.items() if source and source.name in ("COMMANDLINE", "ENVIRONMENT")}
     base, stated = RunConfig(), given
     if file is not None:
-        base, said = RunConfig.from_file(file), stated_options(file)
-        stated = given | set(said)
-        if said.get("trust_remote_code") and "trust_remote_code" not in given:
+        base, in_file = RunConfig.from_file(file), stated_options(file)
+        stated = given | set(in_file)
+        if in_file.get("trust_remote_code") and "trust_remote_code" not in given:
             warn(f"{file} says that the model's code may run, which a file cannot allow; give --trust-remote-code")
     for name in values:
         if name in needed and name not in stated:

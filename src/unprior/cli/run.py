@@ -45,21 +45,20 @@ def run(model: _Models = None, *, config: RunConfig, dry_run: DryRun = False, as
     Without options: the embedded model on the microworld, no download needed. The same command again computes only
     what is missing.
     """
-    from unprior.runs.run import configs_of_models, finish_run, run_models
+    from unprior.runs.run import finish_run, run_models
 
-    models = list(dict.fromkeys(model or [config.model.name]))
+    if model:
+        config = config.with_options(model=list(dict.fromkeys(model)))
     if dry_run:
-        several = len(models) > 1
-        configs = configs_of_models(models, config) if several else [config.with_options(model=models[0])]
-        print_plan(*configs, as_json=as_json)
+        print_plan(config, as_json=as_json)
         return
-    if len(models) > 1:
+    if len(config.models) > 1:
         with reporting() as report:
-            finished = run_models(models, config, few_threads=True, report=report)
+            finished = run_models(config=config, few_threads=True, report=report)
         _print_runs(finished, as_json=as_json)
         return
     with reporting() as report:
-        done = finish_run(config.with_options(model=models[0]), few_threads=True, report=report)
+        done = finish_run(config, few_threads=True, report=report)
     _print_finished(done, as_json=as_json)
     if not done.is_complete:
         raise typer.Exit(1)
@@ -85,7 +84,7 @@ def _print_runs(finished: FinishedRuns, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                "models": {each.config.model.name: str(each.config.output.folder) for each in finished.runs},
+                "models": {each.config.models[0]: str(each.config.output.folder) for each in finished.runs},
                 "failures": finished.failures,
                 "studies": {
                     each.study.name: None if each.result is None else each.result.records() for each in finished.studies
@@ -95,9 +94,9 @@ def _print_runs(finished: FinishedRuns, *, as_json: bool) -> None:
     else:
         print_studies(finished.studies)
         for one in finished.runs:
-            output.print(
-                f"Report of {one.config.model.name}: {one.config.output.folder / 'report.html'}", soft_wrap=True
-            )
+            (name,), page = one.config.models, one.config.output.folder / "report.html"
+            output.print(*(f"{name}: {note}\n" for note in one.notes), sep="\n", end="")
+            output.print(f"Report of {name}: {page}", soft_wrap=True)
         output.print(f"Side by side: {finished.page}", soft_wrap=True)
     if finished.failures or not all(each.is_complete for each in finished.runs):
         raise typer.Exit(1)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from unprior.cli.console import AsJson, flag, output, print_json
 from unprior.cli.estimate import DryRun, print_plan
-from unprior.cli.lazy import examples
+from unprior.cli.lazy import GroupedCommand, examples
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
 from unprior.runs.config import RunConfig
@@ -37,13 +37,13 @@ _Shards = Annotated[
 ]
 
 
-class RayCommand(TyperCommand):
+class RayCommand(GroupedCommand):
     """A command whose ``--ray`` may stand without an address."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Give a lone ``--ray`` an empty address."""
         given: list[str] = []
-        for argument, following in zip(args, [*args[1:], "-"], strict=True):
+        for argument, following in pairwise([*args, "-"]):
             alone = argument == "--ray" and following.startswith("-")
             given += [argument, ""] if alone else [argument]
         return super().parse_args(ctx, given)

@@ -16,7 +16,6 @@ from unprior.cli.progress import reporting
 
 if TYPE_CHECKING:
     from unprior.studies.finished import FinishedStudy
-    from unprior.studies.inputs import StudyInputs
 
 _RUN, _SEVERAL = Path("unprior-run"), Path("unprior-study")
 
@@ -99,17 +98,8 @@ def _print_list(folders: Sequence[Path], as_json: bool) -> None:
 
     # Without a run there is still a list to show, unless somebody asked for one that is not there.
     absent = folders == [_RUN] and not (_RUN / "scores.parquet").exists()
-    runs: list[StudyInputs] = [] if absent else [StudyInputs.from_run(folder) for folder in folders]
-    rows: list[dict[str, Any]] = [
-        {
-            "name": each.name,
-            "question": each.question,
-            "title": each.title,
-            "needs": list(each.needs),
-            "ready": not any(each.missing(inputs) for inputs in runs) if runs else None,
-        }
-        for each in STUDIES.values()
-    ]
+    runs = [] if absent else [StudyInputs.from_run(folder) for folder in folders]
+    rows = [each.record(runs) for each in STUDIES.values()]
     if as_json:
         print_json(rows)
         return

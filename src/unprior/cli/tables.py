@@ -12,7 +12,7 @@ import typer
 
 from unprior.cli.console import AsJson, SkipInvalid, flag, output, print_json
 from unprior.cli.lazy import examples
-from unprior.errors import RowProblem, UnpriorError, warn
+from unprior.errors import RowProblem, UnpriorError
 
 if TYPE_CHECKING:
     from unprior.scores import ScoreTable
@@ -53,19 +53,14 @@ def synth(
 
     Its numbers say nothing about any real model; it shows and tests the method without one.
     """
-    from unprior._files import check_output_file, check_output_folder
-    from unprior.reproduction import MODELS, write_published
-    from unprior.scores.table import concatenate
+    from unprior._files import check_output_file
+    from unprior.reproduction import write_synthetic
     from unprior.synthetic import synthesize
 
     if (out is None) == (published is None):
         raise UnpriorError("choose --out FILE for a score table, or --published DIR for files of the paper's layout")
     if published is not None:
-        check_output_folder(published)
-        tables = [synthesize(seed + index, repeats=repeats) for index in range(len(MODELS))]
-        for table, model in zip(tables, MODELS, strict=True):
-            write_published(table, published, model)
-        _report(concatenate(tables), published, as_json)
+        _report(write_synthetic(published, seed, repeats=repeats), published, as_json)
     elif out is not None:
         check_output_file(out)
         table = synthesize(seed, repeats=repeats)
@@ -93,22 +88,7 @@ def convert(
     as_json: AsJson = False,
 ) -> None:
     """Convert score files to one table: between JSONL and Parquet, from the published layout, or merged."""
-    from unprior._files import check_output_file, refuse_overwriting
-    from unprior.scores.checked import read_checked
-    from unprior.scores.priors import with_prior
-    from unprior.scores.table import concatenate
+    from unprior.scores.convert import convert_files
 
-    refuse_overwriting(out, *files)
-    for number, path in enumerate(files):
-        if path.resolve() in [each.resolve() for each in files[:number]]:
-            raise UnpriorError(f"{path} is given twice, which would double its rows; give every file once")
-    check_output_file(out)
-    merged = concatenate([read_checked(path, skip_invalid=skip_invalid) for path in files])
     columns = {"split": split, "model": model, "benchmark": benchmark}
-    named = {name: value for name, value in columns.items() if value is not None}
-    table = with_prior(merged.with_columns(**named), prior)
-    doubled = len(table) - len(table.codes("model", "benchmark", "example_id")[1])
-    if doubled and None not in table.column("example_id"):
-        warn(f"{doubled:,} rows have the model, benchmark and name of an earlier one; leave out what is doubled")
-    table.write(out)
-    _report(table, out, as_json)
+    _report(convert_files(files, out, prior=prior, skip_invalid=skip_invalid, **columns), out, as_json)

@@ -1,6 +1,6 @@
 """The model that comes with the package: small, trained on the microworld, with a strong prior.
 
-It is a petri dish for the method, not a useful model; ``README.md`` beside the weights is its card.
+It is only for trying the method; ``README.md`` beside the weights is its card.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -13,26 +12,28 @@ from typing import TYPE_CHECKING, Any, cast
 from unprior._files import is_file
 from unprior.embedded import NAME as EMBEDDED
 from unprior.embedded import model_folder
+from unprior.engines.template_args import parse_template_args
 from unprior.errors import UnpriorError, did_you_mean, format_names, format_option, require_type, warn
 from unprior.progress import Progress, Report, check_report, silent
 from unprior.prompts import PromptLayout
 from unprior.tables.format import format_count
 
 if TYPE_CHECKING:
+    from unprior.engines.openai.engine import HttpEngine
     from unprior.engines.protocol import Engine
     from unprior.engines.transformers.engine import TransformersEngine
 
 ENGINES = ("transformers", "vllm", "openai")
+BATCH_SIZE = 16
+"""Questions in one pass, unless told otherwise."""
+MAX_SIDE = 8192
+"""Of the squares that images are brought to; larger ones take gigabytes for every image."""
 CONCURRENCY = 16
 """Questions in flight to servers, unless told otherwise."""
 NEW_TOKENS = 64
 """Longest original answer in tokens, as in the paper."""
 _SMALL_MODEL = 20_000_000  # parameters
 _BYTES = 4  # of a parameter
-_RESERVED = frozenset(
-    {"messages", "conversation", "chat_template", "tokenize", "add_generation_prompt", "continue_final_message"}
-)
-"""What a chat template is given with every question."""
 _NEEDS_INTERNALS = (
     "engine {engine}: the other methods work inside the model, which only the engine transformers permits; leave them "
     "out, or use that engine"
@@ -246,31 +247,6 @@ def _check_local(source: str, dtype: str, image_backend: str) -> None:
         raise UnpriorError(f"{format_option('model', source)}: {problem}; give the folder or hub id of a model")
 
 
-def parse_template_args(given: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
-    """Arguments of a chat template from texts; a value is read as JSON if it is such, and else as text.
-
-    >>> parse_template_args(["enable_thinking=false", "date=26 Jul 2024"])
-    {'enable_thinking': False, 'date': '26 Jul 2024'}
-    """
-    parsed: dict[str, Any] = {}
-    for name, value in given.items() if isinstance(given, Mapping) else map(_named_value, given):
-        if name in _RESERVED or name in parsed:
-            problem = "is given twice" if name in parsed else "is filled in with every question; leave it out"
-            raise UnpriorError(f"template argument {name} (command line: --template-arg): {problem}")
-        parsed[name] = value
-    return parsed
-
-
-def _named_value(text: str) -> tuple[str, Any]:
-    name, separator, value = str(text).partition("=")
-    if not separator or not name.strip().isidentifier():
-        raise UnpriorError(f"{format_option('template_arg', text)}: write NAME=VALUE, e.g. enable_thinking=false")
-    try:
-        return name.strip(), json.loads(value)
-    except ValueError:
-        return name.strip(), value
-
-
 def with_internals(engine: Engine) -> TransformersEngine:
     """The engine, for methods that need the model's logits, hidden states and attention; others are refused."""
     if not (engine.capabilities.hidden_states and engine.capabilities.attention_edits):
@@ -286,9 +262,10 @@ def _find_server(model: str, urls: Sequence[str], *, permissive: bool, **setting
     from unprior.engines.openai.engine import HttpEngine
 
     server = HttpEngine(model, urls, **settings)
-    if server.refusal is not None and not permissive:
+    refusal = server.refusal or _prompt_fault(server)
+    if refusal is not None and not permissive:
         server.close()
-        raise UnpriorError(server.refusal)
+        raise UnpriorError(refusal)
     if server.served.top_k is not None:
         warn(
             f"{urls[0]} shows only the {server.served.top_k} most probable tokens; examples with a candidate outside "
@@ -297,6 +274,20 @@ def _find_server(model: str, urls: Sequence[str], *, permissive: bool, **setting
     for remark in server.remarks:
         warn(remark)
     return server
+
+
+def _prompt_fault(server: HttpEngine) -> str | None:
+    """What is wrong with the prompts that a server shows its model, and what to do; None if it does not tell them."""
+    from PIL import Image
+
+    from unprior.engines.doctor.prompts import template_fault
+
+    if not server.served.tells_prompt:
+        return None
+    text = server.layout.user_text("How many stripes does the zebra have?", ("A", "B"), ("twelve", "thirteen"))
+    plain, shown = (server.prompt_as_read(image, text) for image in (None, Image.new("RGB", (64, 64))))
+    fault = template_fault(str(plain), str(shown), text)
+    return None if fault is None or fault.status != "failed" else f"{server.name}: {fault.detail}. {fault.remedy}"
 
 
 @contextmanager

@@ -83,6 +83,7 @@ def fingerprint_of(identity: Mapping[str, str], layout: PromptLayout, max_new_to
     """The fingerprint of an engine, from everything that may change a result."""
     # Stored results are found by it, so the names of its parts never change.
     content = {**identity, "layout": repr(layout), "most_new_tokens": max_new_tokens, **more}
+    content |= {"system": layout.system} if layout.system else {}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

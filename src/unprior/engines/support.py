@@ -12,8 +12,17 @@ from unprior._files import parse_json
 from unprior.tables.model import Table
 
 FILE = "support.json"
-_FASTEST = "shared in batches"
-_COLUMNS = ("Architecture", "Exact", "Images", "Window", "bfloat16", "Thinking", "Methods", "vLLM", "Needs", "Example")
+_NOTHING = "–"
+_FIRST = ("Exact", "Images", "Window", "bfloat16", "Thinking")
+_LAST = ("vLLM", "Needs", "Example")
+CAPTION = (
+    "Small random models of each architecture, in float32, against whole passes without a cache (within 1e-4). "
+    "Images: how often an image is encoded for an example. Window: tokens of the sliding window that was exceeded. "
+    "bfloat16: difference from the model's own generate() in half precision, in nats. Thinking: how the chat template "
+    "is kept from it. Methods: whether they run. vLLM: scores of a real server against transformers. Needs: packages "
+    "beside transformers. Other architectures are tried in the same way when they are loaded, and refused if no way to "
+    "their scores is exact."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,37 +64,31 @@ def known_architectures() -> tuple[Support, ...]:
     return tuple(Support(**each | {"needs": tuple(each["needs"])}) for each in stored)
 
 
-def support_table(*, short: bool = False) -> Table:
-    """All architectures as a table; ``short`` for a narrow terminal."""
-    columns = ("Architecture", "Exact", "Images", "Methods", "vLLM", "Needs") if short else _COLUMNS
-    places = [_COLUMNS.index(column) for column in columns]
-    usual = f"yes, {_FASTEST}"
-    rows = [[cells[place] for place in places] for cells in map(_row, known_architectures())]
-    if short:
-        rows = [["yes" if cell == usual else cell for cell in row] for row in rows]
-    caption = (
-        "Small random models of each architecture, in float32, against whole passes without a cache (within 1e-4). "
-        "bfloat16: difference from the model's own generate() in half precision, in nats. "
-        "Images: how often an image is encoded for an example. Methods: VCD, MFCD, PAI, REVIS, NoLan, Focus on Vision. "
-        "vLLM: scores of a real server against transformers. Other architectures are tried in the same way when they "
-        "are loaded, and refused if no way to their scores is exact."
-    )
-    return Table.plain("Architectures", columns, rows, caption, text_columns=len(columns))
+def describe_support(support: Support, *, reasons: bool = False) -> dict[str, str]:
+    """What is known of an architecture in words, by column; the methods have one each, with ``reasons`` if wanted.
 
-
-def _row(support: Support) -> tuple[str, ...]:
+    >>> mllama = next(each for each in known_architectures() if each.name == "mllama")
+    >>> found = describe_support(mllama)
+    >>> found["Exact"], found["bfloat16"], found["vcd"], found["pai"]
+    ('yes, shared in batches', '0.046', 'yes', 'no')
+    """
     if support.refused:
-        return (support.name, f"no: {support.refused}", "–", "–", "–", "–", "–", "–", "–", support.example)
-    left_out = [name for name, reason in (support.methods or {}).items() if reason]
-    return (
-        support.name,
-        f"yes, {support.level}",
-        str(support.encodings),
-        "–" if support.window is None else str(support.window),
-        "–" if support.half is None else f"{support.half:.3f}",
-        support.thinking or "–",
-        f"all but {', '.join(left_out)}" if left_out else "all",
-        support.vllm or "–",
-        ", ".join(support.needs) or "–",
-        support.example,
-    )
+        return {"Exact": f"no: {support.refused}", "Example": support.example}
+    methods = {
+        name: "yes" if reason is None else f"no: {reason}" if reasons else "no"
+        for name, reason in (support.methods or {}).items()
+    }
+    half = _NOTHING if support.half is None else f"{support.half:#.2g}"
+    window = _NOTHING if support.window is None else str(support.window)
+    first = (f"yes, {support.level}", str(support.encodings), window, half, support.thinking or _NOTHING)
+    last = (support.vllm or _NOTHING, ", ".join(support.needs) or _NOTHING, support.example)
+    return dict(zip(_FIRST, first, strict=True)) | methods | dict(zip(_LAST, last, strict=True))
+
+
+def support_table() -> Table:
+    """All architectures as a table, with a column for every method."""
+    described = [(each.name, describe_support(each)) for each in known_architectures()]
+    methods = next(each.methods for each in known_architectures() if each.methods)
+    columns = ("Architecture", *_FIRST, *methods, *_LAST)
+    rows = [(name, *(cells.get(column, _NOTHING) for column in columns[1:])) for name, cells in described]
+    return Table.plain("Architectures", columns, rows, CAPTION, text_columns=len(columns))

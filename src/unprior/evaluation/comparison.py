@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from unprior.calibration import Decisions
 from unprior.errors import UnpriorError, did_you_mean
 from unprior.evaluation.metrics import Change, Metrics, as_answers, compare, correct, measure, utility
-from unprior.evaluation.show import changes_table, flat_record, main_table, nested_record
+from unprior.evaluation.show import as_text, changes_table, flat_record, main_table, nested_record
 from unprior.evaluation.statistics import (
     BOOTSTRAP_RESAMPLES,
     BOOTSTRAP_SEED,
@@ -77,7 +77,7 @@ class TaskResult:
         return format_changes(self.cf.change.delta, self.cs.change.delta)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
     """All tasks of a table; the Holm family is every side of every task, and of every group, in it.
 
@@ -142,6 +142,10 @@ class Evaluation:
         from unprior.plots.style import LIGHT
 
         return IntervalsDisplay.from_results(self, ax=ax, style=style or LIGHT).axes_
+
+    def __repr__(self) -> str:
+        """A line for every task and group."""
+        return as_text(self)
 
     def _repr_html_(self) -> str:
         """Both tables, for notebooks."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from unprior._text import one_line
 from unprior.evaluation.comparison import Evaluation, TaskResult
-from unprior.plots.display import Display
+from unprior.plots.display import draw_zero, name_rows
 from unprior.plots.labels import shorten
 from unprior.plots.style import LIGHT, FigureStyle
 
@@ -32,7 +32,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IntervalsDisplay(Display):
+class IntervalsDisplay:
     """ΔCF and ΔCS of every task with bootstrap intervals, repairs and harms.
 
     >>> from unprior import SelectivePriorCalibrator, evaluate, synthesize
@@ -43,6 +43,9 @@ class IntervalsDisplay(Display):
     """
 
     lines: tuple[Interval, ...]
+    axes_: Axes
+    """Where it was drawn."""
+    style: FigureStyle
 
     @classmethod
     def from_results(cls, results: Evaluation, *, ax: Axes | None = None, style: FigureStyle = LIGHT) -> Self:
@@ -68,7 +71,7 @@ class IntervalsDisplay(Display):
 
     def _draw(self) -> None:
         axes, style = self.axes_, self.style
-        axes.axvline(0, color=style.quiet, linewidth=0.8)
+        draw_zero(axes, style, across=False)
         for height, line in enumerate(self.lines):
             colour = style.cf if line.side == "cf" else style.cs
             if not math.isnan(line.low):
@@ -79,12 +82,9 @@ class IntervalsDisplay(Display):
             axes.text(1.03, height - 0.05, delta, transform=beside, va="bottom", fontweight="bold")
             counts = f"{line.repairs} repaired, {line.harms} harmed"
             axes.text(1.03, height + 0.05, counts, transform=beside, va="top", fontsize=8)
-        axes.set_yticks(range(len(self.lines)), [line.label for line in self.lines])
-        axes.set(ylim=(len(self.lines) - 0.5, -0.5), xlabel="change of accuracy (points)")
-        axes.tick_params(axis="y", length=0)
-        axes.grid(visible=False, axis="y")
+        name_rows(axes, [line.label for line in self.lines])
+        axes.set_xlabel("change of accuracy (points)")
         axes.spines["left"].set_visible(False)
-        axes.margins(x=0.08)
 
 
 def figure_size(results: Evaluation) -> tuple[float, float]:

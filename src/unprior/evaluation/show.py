@@ -6,6 +6,7 @@ import math
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from unprior._text import one_line
 from unprior.evaluation.metrics import Change, Metrics
 from unprior.scores.files import finite_or_none
 from unprior.tables.format import format_interval, format_p, format_points
@@ -82,13 +83,31 @@ def changes_table(evaluation: Evaluation) -> Table:
     return _table(evaluation, f"What {evaluation.method} changed (points)", columns, rows, caption)
 
 
+def as_text(evaluation: Evaluation) -> str:
+    """The changes of every task and group, a line for each."""
+    several = len({(task.model, task.benchmark) for task in evaluation.tasks}) > 1
+    names = [
+        " ".join(([_source(task)] if several else []) + [task.task.upper()] + ([task.group] if task.group else []))
+        for task in evaluation.tasks
+    ]
+    lines = [f"Evaluation of {evaluation.method} against {evaluation.reference}, ΔCF/ΔCS in points (repairs/harms)"]
+    for name, task in zip(map(one_line, names), evaluation.tasks, strict=True):
+        counts = f"({format_repairs(task.cf.change)} CF, {format_repairs(task.cs.change)} CS)"
+        lines.append(f"  {name:<{max(map(len, names))}}  {task.changes:>11}  {counts}")
+    return "\n".join(lines)
+
+
+def _source(task: TaskResult) -> str:
+    return f"{task.model or '?'} · {task.benchmark or '?'}"
+
+
 def _table(evaluation: Evaluation, title: str, columns: tuple[str, ...], rows: Any, caption: str) -> Table:
     """Blocks of rows by task; models and benchmarks are headings where there are several, groups have a column."""
     several = len({(task.model, task.benchmark) for task in evaluation.tasks}) > 1
     first = ("Task",) if evaluation.by is None else ("Task", evaluation.by.replace("_", " ").capitalize())
     sections = []
-    for (model, benchmark), tasks in groupby(evaluation.tasks, key=lambda task: (task.model, task.benchmark)):
-        heading: str | None = f"{model or '?'} · {benchmark or '?'}" if several else None
+    for source, tasks in groupby(evaluation.tasks, key=_source):
+        heading: str | None = source if several else None
         for _, parts in groupby(tasks, key=lambda task: task.task):
             found: list[Row] = []
             for part in parts:

@@ -17,12 +17,13 @@ Place = tuple[float, float]
 FloatArray = NDArray[np.float64]
 
 _DIRECTIONS = tuple((math.cos(k * math.pi / 6), math.sin(k * math.pi / 6)) for k in range(12))
-_DISTANCES = (9.0, 12.0, 15.0, 22.0, 30.0)
+_DISTANCES = (9.0, 12.0, 15.0, 22.0, 30.0, 40.0)
 _MARKER = 8.0
 _LINE = 9.0
 _DOT = 4.0
 _CHARACTER = 4.9
 _GAP = 5.0  # between labels on one line, or they read as one
+_UNREADABLE, _CROSSING = 1e4, 60.0  # a label on another costs most; lines to labels should not cross
 NEAR = _DISTANCES[0]
 """A label at this distance needs no line to its point."""
 
@@ -53,8 +54,9 @@ def place_labels(
 ) -> list[Place]:
     """Offsets of the middle of every label from its point, all in typographic points.
 
-    Labels are placed one after the other where they cover least, the nearest place first. ``markers`` are the sizes of
-    the points, ``lines`` the corners of lines that labels keep away from too.
+    Labels are placed one after the other where they cover least, the nearest place first, and on another label only
+    where there is no other place. ``markers`` are the sizes of the points, ``lines`` the corners of lines that labels
+    keep away from too.
 
     >>> place_labels([(50.0, 50.0), (50.0, 50.0)], ["1", "2"], 100.0, 100.0)[0]
     (9.0, 0.0)
@@ -62,7 +64,7 @@ def place_labels(
     sizes = markers or [_MARKER] * len(points)
     dots = [dot for line in lines for ends in pairwise(line) for dot in _dots(*ends)]
     taken = np.concatenate([_boxes(points, sizes, sizes), _boxes(dots, _DOT, _DOT)])
-    offsets = []
+    labels, leaders, offsets = np.empty((0, 4)), np.empty((0, 4)), []
     for point, text in zip(points, texts, strict=True):
         size = _CHARACTER * len(text)
         near = np.repeat(_DISTANCES, len(_DIRECTIONS))
@@ -73,9 +75,12 @@ def place_labels(
         outside = np.maximum.reduce([0 * left, -left, right - width])
         outside += np.maximum.reduce([0 * left, -bottom, top - height])
         cost = _covered(boxes.T, taken) + 20.0 * outside + 0.3 * np.hypot(places[:, 0], places[:, 1])
+        cost += _UNREADABLE * (_covered(boxes.T, labels) > 0) + _CROSSING * _crossed(np.array(point), places, leaders)
         chosen = places[int(cost.argmin())]
         offsets.append((float(chosen[0]), float(chosen[1])))
-        taken = np.concatenate([taken, _boxes([chosen + point], size, _LINE)])
+        if text:
+            labels = np.concatenate([labels, _boxes([chosen + point], size, _LINE)])
+            leaders = np.concatenate([leaders, [[*point, *(chosen + point)]]])
     return offsets
 
 
@@ -98,3 +103,15 @@ def _covered(boxes: FloatArray, others: FloatArray) -> FloatArray:
     upper = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
     shared = np.maximum(0.0, upper - np.maximum(boxes[:, None, :2], others[None, :, :2]))
     return np.asarray(shared.prod(axis=2).sum(axis=1))
+
+
+def _crossed(point: FloatArray, offsets: FloatArray, lines: FloatArray) -> FloatArray:
+    """How many lines, given by both their ends, each line from a point to one of its places crosses."""
+    start, end = lines[:, :2] - point, lines[:, 2:] - point
+
+    def turn(one: FloatArray, other: FloatArray) -> FloatArray:
+        return np.asarray(one[..., 0] * other[..., 1] - one[..., 1] * other[..., 0])
+
+    to = offsets[:, None]
+    apart = turn(to, start) * turn(to, end) < 0
+    return np.asarray((apart & (turn(end - start, -start) * turn(end - start, to - start) < 0)).sum(axis=1))

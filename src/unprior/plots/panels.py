@@ -75,11 +75,11 @@ class Panels:
         size = replace(self, width=min(self.width, NARROW))
         return _figure([[draw] for draw in self.draws], size, style, narrow=True)
 
-    def plot(self, axes: Axes | Sequence[Axes], style: FigureStyle = LIGHT) -> list[Axes]:
+    def plot(self, ax: Axes | Sequence[Axes], style: FigureStyle = LIGHT) -> list[Axes]:
         """Draw on given axes, one for every panel; an array of matplotlib's ``subplots`` will do."""
-        given = [as_axes("axes", each) for each in np.ravel(np.asarray(axes, dtype=object)).tolist()]
+        given = [as_axes("ax", each) for each in np.ravel(np.asarray(ax, dtype=object)).tolist()]
         if len(given) != len(self.draws):
-            raise UnpriorError(f"axes: the figure has {len(self.draws)} panels; give as many axes, not {len(given)}")
+            raise UnpriorError(f"ax: the figure has {len(self.draws)} panels; give as many axes, not {len(given)}")
         for each, draw in zip(given, self.draws, strict=True):
             with style.applied():
                 draw(each, style)

@@ -12,11 +12,11 @@ from unprior.plots.display import task_name
 from unprior.studies.by_model import ByModel
 from unprior.studies.finished import FinishedStudy
 from unprior.studies.rq2.main_comparison import MainComparison
-from unprior.tables.format import format_p
+from unprior.tables.format import format_limit, format_p
 
 EMBEDDED_WARNING = (
-    "The embedded model is a petri dish: trained on drawings to believe its prior, so that the method can be watched "
-    "at work. These numbers say nothing about a useful model."
+    "The embedded model is only for trying the method: it was trained on drawings to rely on its prior. These numbers "
+    "say nothing about other models."
 )
 _SIDES = {"cf": "counterfactual images", "cs": "commonsense images"}
 
@@ -51,14 +51,16 @@ class Summary:
     tiles: list[Tile]
     level: str
     """Of the intervals."""
+    note: str | None = None
+    """What the reader should know of it."""
 
     @classmethod
     def from_evaluation(
-        cls, evaluation: Evaluation, method: str, *, model: str | None = None, abstains: bool = False
+        cls, evaluation: Evaluation, method: str, *, abstains: bool = False, **more: str | None
     ) -> Summary:
-        """The main result from an evaluation of the method that is named."""
-        sentence = headline(evaluation, method, abstains=abstains)
-        return cls(model, method, sentence, tiles(evaluation), f"{100 * evaluation.level:g} %")
+        """The main result from an evaluation of the method that is named; ``more`` are ``model`` and ``note``."""
+        sentence, level = headline(evaluation, method, abstains=abstains), f"{100 * evaluation.level:g} %"
+        return cls(method=method, sentence=sentence, tiles=tiles(evaluation), level=level, **{"model": None} | more)
 
 
 def summaries(finished: Sequence[FinishedStudy]) -> list[Summary]:
@@ -76,8 +78,24 @@ def summaries(finished: Sequence[FinishedStudy]) -> list[Summary]:
         results = each.result.results if isinstance(each.result, ByModel) else {None: each.result}
         for model, result in results.items():
             if isinstance(result, MainComparison):
-                found.append(Summary.from_evaluation(result.evaluation, each.method, model=model))
+                note = loss_note(result.evaluation, each.limits[0])
+                found.append(Summary.from_evaluation(result.evaluation, each.method, model=model, note=note))
     return found
+
+
+def loss_note(evaluation: Evaluation, epsilon: float) -> str | None:
+    """A sentence for the reader when commonsense accuracy fell by more than ε on the test pairs."""
+    lost = [
+        f"{100 * -task.cs.change.delta:.1f} points on {task.task.upper()}"
+        for task in evaluation.tasks
+        if task.cs.change.delta < -epsilon
+    ]
+    if not lost:
+        return None
+    return (
+        f"Commonsense accuracy fell by {' and '.join(lost)}, more than ε = {format_limit(epsilon)} permits: ε bounds "
+        f"the loss on the development pairs, and the test pairs may lose more."
+    )
 
 
 def is_embedded(model: str | None) -> bool:

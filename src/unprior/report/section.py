@@ -77,6 +77,8 @@ class Section:
     links: tuple[Link, ...] = ()
     terms: tuple[Term, ...] = ()
     """Words of the glossary that it uses."""
+    tests_in: tuple[Study, ...] = ()
+    """Studies of the page that show its tests."""
 
 
 def make_section(finished: FinishedStudy, *, files: bool) -> Section:
@@ -115,6 +117,7 @@ def make_section(finished: FinishedStudy, *, files: bool) -> Section:
         from_records(study.title, result.records()),
         _links(study, result, drawn, files=files),
         terms_in(words),
+        tuple(dict.fromkeys(result.tests_in.values())) if isinstance(result, ByModel) else (),
     )
 
 

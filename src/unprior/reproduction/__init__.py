@@ -3,7 +3,7 @@
 from unprior.reproduction.comparison import ComparedCell, ReproductionResult, Verdict, judge, reproduce
 from unprior.reproduction.files import PublishedScores, find_scores, recognise_model
 from unprior.reproduction.paper import MODELS, PublishedCell, PublishedTable, published_tables
-from unprior.reproduction.write import check_cells_file, write_cells, write_published
+from unprior.reproduction.write import check_cells_file, write_cells, write_published, write_synthetic
 
 __all__ = [
     "MODELS",
@@ -21,4 +21,5 @@ __all__ = [
     "reproduce",
     "write_cells",
     "write_published",
+    "write_synthetic",
 ]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from unprior._files import check_output_file, replacing
+from unprior._files import check_output_file, check_output_folder, replacing
 from unprior.errors import UnpriorError
 from unprior.evaluation.comparison import group_rows
 from unprior.reproduction.comparison import ReproductionResult
+from unprior.reproduction.paper import MODELS
 from unprior.scores import ScoreTable
 from unprior.scores.published import published_from_row
+from unprior.scores.table import concatenate
+from unprior.synthetic import synthesize
 from unprior.tables.csv import as_csv
 
 
@@ -31,6 +34,15 @@ def write_published(table: ScoreTable, folder: Path, model: str) -> list[Path]:
             temporary.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
         written.append(path)
     return written
+
+
+def write_synthetic(folder: Path, seed: int = 0, *, repeats: int = 1) -> ScoreTable:
+    """Write synthetic scores of every model of the paper in the published layout; gives the rows of all of them."""
+    check_output_folder(folder)
+    tables = [synthesize(seed + number, repeats=repeats) for number in range(len(MODELS))]
+    for table, model in zip(tables, MODELS, strict=True):
+        write_published(table, folder, model)
+    return concatenate(tables)
 
 
 def check_cells_file(path: Path) -> None:

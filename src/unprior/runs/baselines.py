@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,15 +29,19 @@ class Compared:
     """What was scored."""
     answers: Path
     """The file of their answers."""
+    left_out: Mapping[str, str]
+    """Methods that were asked for and are not compared, with the reasons."""
 
 
 def run_baselines(config: RunConfig, *, few_threads: bool = False, report: Report = silent) -> Compared:
     """Let the methods of ``config.method.baselines`` answer a benchmark, and compare them with SPC.
 
-    What is missing is scored first; a report that the folder holds is written again, with the new methods.
+    Each method is tried before anything is scored. One that the model cannot run is left out with a warning; if none is
+    left, the model is refused. What is missing is scored first; a report that the folder holds is written again, with
+    the new methods.
     """
     from unprior.baselines.names import choose_methods
-    from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods
+    from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods, prepare_methods
     from unprior.engines.load import load_engine, with_internals
     from unprior.runs.score import score_all
     from unprior.scoring.benchmark import check_images, warn_about_failures
@@ -52,12 +56,14 @@ def run_baselines(config: RunConfig, *, few_threads: bool = False, report: Repor
     benchmark = load_questions(config, report)
     check_images(benchmark)
     engine = with_internals(load_engine(**config.loading, few_threads=few_threads, report=report))
+    prepared = prepare_methods(engine, benchmark, out, options, batch_size=batch_size, required=True, report=report)
     noted.write(early=True)
     scored, side = score_all(config, engine, benchmark, report)
     table = scored.table("compare with")
-    lost = answer_with_methods(
-        engine, benchmark, out, options, table=table, resize=side, batch_size=batch_size, report=report
-    )
+    lost, left_out = answer_with_methods(
+        engine, benchmark, out, prepared, table=table, resize=side, batch_size=batch_size,
+        cost_examples=options.cost_examples, report=report,
+    )  # fmt: skip
     warn_about_failures(lost, "answers", "made")
     if lost:
         raise UnpriorError(
@@ -72,7 +78,7 @@ def run_baselines(config: RunConfig, *, few_threads: bool = False, report: Repor
 
         report(Progress("Writing the report"))
         refresh_report(out, benchmark, report=report)
-    return Compared(compared, scored.summary, out / ANSWERS)
+    return Compared(compared, scored.summary, out / ANSWERS, left_out)
 
 
 def compare(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 from unprior._files import as_path
 from unprior.embedded import NAME as EMBEDDED
-from unprior.engines.load import CONCURRENCY, ENGINES, NEW_TOKENS, check_loading
+from unprior.engines.load import BATCH_SIZE, CONCURRENCY, ENGINES, MAX_SIDE, NEW_TOKENS, check_loading
 from unprior.errors import UnpriorError, did_you_mean, format_option
 from unprior.prompts import PromptLayout
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 FILE = "run.toml"
-MAX_SIDE = 8192
-"""Larger squares take gigabytes for every image."""
 LARGEST = 2**31 - 1
 """Of whole numbers without a limit of their own."""
 _WORDING = PromptLayout()
@@ -44,9 +42,10 @@ class Flag:
 class ModelConfig:
     """Which model, and how it is loaded."""
 
-    name: Annotated[str, Flag("embedded (comes with the package), or a folder or hub id of a model.", "model")] = (
-        "embedded"
-    )
+    name: Annotated[
+        str | tuple[str, ...], Flag("embedded (comes with the package), or a folder or hub id of a model.", "model")
+    ] = "embedded"
+    """Several names are for :func:`unprior.run_models` and `unprior run`."""
     revision: Annotated[str | None, Flag("Branch, tag or commit on the hub.")] = None
     trust_remote_code: Annotated[
         bool,
@@ -75,7 +74,7 @@ class EngineConfig:
     ] = ()
     concurrency: Annotated[int, Flag("Questions in flight to servers.", min=1)] = CONCURRENCY
     tensor_parallel: Annotated[int, Flag("GPUs that --engine vllm spreads the model over.", min=1)] = 1
-    batch_size: Annotated[int, Flag("Questions in one pass; results do not depend on it.", min=1)] = 16
+    batch_size: Annotated[int, Flag("Questions in one pass; results do not depend on it.", min=1)] = BATCH_SIZE
     max_new_tokens: Annotated[int, Flag("Longest original answer, in tokens; thinking needs many.", min=1)] = NEW_TOKENS
     allow_censored: Annotated[bool, Flag("Take bounds for candidates outside the top tokens that a server shows.")] = (
         False
@@ -94,6 +93,7 @@ class PromptConfig:
     )
     continuation: Annotated[str, Flag("How a candidate starts the answer.")] = _WORDING.continuation
     instruction_before: Annotated[str, Flag("Text before every question.")] = _WORDING.instruction_before
+    system: Annotated[str, Flag("System message before every question; none if it is empty.")] = _WORDING.system
     template_args: Annotated[
         tuple[str, ...],
         Flag("NAME=VALUE for the chat template, e.g. enable_thinking=false.", "template_arg", repeated=True),
@@ -191,6 +191,15 @@ class RunConfig:
         place = OPTIONS[option]
         return getattr(getattr(self, place.group), place.field)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The name of the model, or of all of them.
+
+        >>> RunConfig().models, RunConfig.from_options(model=["embedded", "my-model"]).models
+        (('embedded',), ('embedded', 'my-model'))
+        """
+        return (self.model.name,) if isinstance(self.model.name, str) else self.model.name
+
     def check(self, *, needs_internals: bool = False) -> None:
         """Refuse what cannot be, or does not fit together, before anything is computed.
 
@@ -210,21 +219,27 @@ class RunConfig:
     @property
     def loading(self) -> dict[str, Any]:
         """The arguments of :func:`unprior.engines.load.load_engine`."""
+        if len(self.models) > 1:
+            raise UnpriorError(f"{format_option('model', self.models)}: give one model here; only runs take several")
         model, engine = asdict(self.model), asdict(self.engine)
         for name in ("batch_size", "allow_censored"):
             del engine[name]
         names = {"model": model.pop("name"), "engine": engine.pop("name")}
         return names | model | engine | {"layout": self.prompt.layout, "template_args": self.prompt.template_args}
 
+    def _located_model(self, name: str) -> str:
+        from unprior._files import exists
+
+        is_local = self.engine.name != "openai" and name != EMBEDDED and exists(Path(name))
+        return str(Path(name).resolve()) if is_local else name
+
     def located(self) -> RunConfig:
         """The same with full paths of input files, which hold wherever it is read again."""
-        from unprior._files import exists, is_file
+        from unprior._files import is_file
 
         place, folder, data = Path(self.benchmark.name), self.benchmark.data_dir, self.method.revis_data
-        model = Path(self.model.name)
-        is_local = self.engine.name != "openai" and self.model.name != EMBEDDED and exists(model)
         return self.with_options(
-            model=model.resolve() if is_local else self.model.name,
+            model=tuple(map(self._located_model, self.models)),
             benchmark=str(place.resolve()) if is_file(place) else self.benchmark.name,
             data_dir=None if folder is None else folder.resolve(),
             revis_data=None if data is None else data.resolve(),
@@ -312,7 +327,9 @@ class Option:
             parts = value.split(",") if isinstance(value, str) else value or ()
             value = tuple(parts) if isinstance(parts, list | set) else parts
             return tuple(part for each in self._typed(value) if (part := each.strip()))
-        if Path in (self.kind, *get_args(self.kind)):
+        if self.name == "model" and isinstance(value, list | tuple):
+            value = value[0] if len(value) == 1 else tuple(value) or None
+        elif Path in (self.kind, *get_args(self.kind)):
             value = Path(value) if isinstance(value, str | PathLike) else value
         elif isinstance(value, PathLike):
             value = fspath(value)
@@ -320,8 +337,8 @@ class Option:
             value = value.item()
         return self._typed(value)
 
-    def check(self, value: Any) -> None:
-        """Refuse a value of another type, and a number that is out of range."""
+    def check(self, value: Any, file: Path | None = None) -> None:
+        """Refuse a value of another type, and a number that is out of range, in the words of the file it is from."""
         self._typed(value)
         if isinstance(value, Path) and "\0" in str(value):
             raise UnpriorError(f"{self.name}: no path has the character NUL; check {str(value)!r}")
@@ -335,6 +352,8 @@ class Option:
             limits = [f"at least {low}"] * (low is not None) + [f"at most {upper}"] * (upper is not None)
             readable = -LARGEST <= value <= LARGEST or not finite
             told = format_option(self.name, value) if readable else f"{format_option(self.name)} is out of range"
+            if file is not None:
+                told = f"{file}: {self.group}.{self.field} {f'= {value}' if readable else 'is out of range'}"
             raise UnpriorError(f"{told}: give {' and '.join(limits) or 'a finite number'}")
 
     def _typed(self, value: Any) -> Any:

@@ -102,5 +102,5 @@ def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> str:
     other.warn_or_refuse(f"{decisions}: not made from these scores", force=force)
     forced = compare_provenance(origin.fitted_on, origin.scores or judged.provenance)
     told = Differences((), (*forced.refused, *forced.noted))  # whoever applied the calibrator knew
-    told.warn_or_refuse(f"{decisions}: its calibrator was fitted on scores made otherwise", force=True)
+    told.warn_or_refuse(f"{decisions}: its calibrator was fitted on scores made in another way", force=True)
     return origin.method or "SPC"

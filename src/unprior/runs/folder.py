@@ -56,8 +56,11 @@ def check_folder(config: RunConfig, *files: str) -> None:
     earlier = find_config(folder)
     if earlier is None:
         return
+    if (len(earlier.models) > 1) != (len(config.models) > 1):
+        raise UnpriorError(f"{folder} holds a run of {', '.join(earlier.models)}; choose another folder")
+    models = ("model", *earlier.models, *config.models)  # of several, each has a folder of its own
     for what, old, new in (
-        ("model", earlier.model.name, config.model.name),
+        *([models] if len(models) == 3 else []),
         ("benchmark", earlier.benchmark.name, config.benchmark.name),
         ("variant", earlier.benchmark.variant or "standard", config.benchmark.variant or "standard"),
     ):
@@ -100,12 +103,18 @@ def read_file(path: Path) -> RunConfig:
             raise UnpriorError(f"{path}: {group}.{dates[0]}: this is a date; put it into quotes if it is meant as text")
     text = json.dumps(content, default=str).encode()
     config = _validated(RunConfig, text, path, "{reason}; correct it, or leave it out for the default")
-    return config.with_options(trust_remote_code=False)  # a file cannot allow a model's code to run
+    for option in OPTIONS.values():
+        option.check(config.get(option.name), path)
+    if not config.models:
+        raise UnpriorError(f"{path}: model.name names no model; give one, or leave it out for the default")
+    # A file cannot allow a model's code to run.
+    return config.with_options(model=config.models, trust_remote_code=False)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
+    text = read_whole(path)
     try:
-        content = tomllib.loads(read_whole(path).decode("utf-8-sig"))
+        content = tomllib.loads(text.decode("utf-8-sig"))
         json.dumps(content, default=str)  # numbers may be too long for that, too
         return content
     except (ValueError, RecursionError) as error:  # also of a number with thousands of digits

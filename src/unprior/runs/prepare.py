@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unprior.errors import UnpriorError, warn
 from unprior.progress import Progress, Report, silent
@@ -142,7 +142,7 @@ class Preparation:
         return path.exists() and bool(read_scores(path, require_answers=False).is_bounded.any())
 
     def _answer(self, benchmark: Benchmark, names: tuple[str, ...], path: Path | None) -> None:
-        from unprior.baselines.suite import MethodOptions, answer_with_methods
+        from unprior.baselines.suite import MethodOptions, answer_with_methods, prepare_methods
         from unprior.engines.load import with_internals
         from unprior.scores import read_scores
         from unprior.scoring.benchmark import warn_about_failures
@@ -155,8 +155,11 @@ class Preparation:
         options = MethodOptions.from_names(names, self.config.method.revis_data if "all" in names else None)
         scores = (path.parent if path else self.run) / "scores.parquet"
         table = read_scores(scores, require_answers=False) if scores.exists() else None
-        failures = answer_with_methods(
-            engine, benchmark, self.run, options, table=table, resize=self._side(benchmark), path=path,
-            batch_size=self.config.engine.batch_size, report=self.report,
-        )  # fmt: skip
-        warn_about_failures(failures, f"answers to {benchmark.name}", "made")
+        places: dict[str, Any] = {
+            "path": path, "batch_size": self.config.engine.batch_size, "report": self.report,
+        }  # fmt: skip
+        prepared = prepare_methods(engine, benchmark, self.run, options, **places)
+        answered = answer_with_methods(
+            engine, benchmark, self.run, prepared, table=table, resize=self._side(benchmark), **places
+        )
+        warn_about_failures(answered.failures, f"answers to {benchmark.name}", "made")

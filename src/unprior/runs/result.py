@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unprior._files import replacing
-from unprior.baselines.answers import read_answers, read_references
+from unprior.baselines.answers import read_answers, read_left_out, read_references
 from unprior.baselines.suite import ANSWERS, fitting_answers
 from unprior.calibration import Decisions, SelectivePriorCalibrator
-from unprior.errors import UnpriorError, did_you_mean
+from unprior.errors import UnpriorError
 from unprior.evaluation import Evaluation, evaluate
 from unprior.progress import Progress, Report, silent
 from unprior.runs.questions import check_splits
 from unprior.scores import ScoreTable, read_scores
 from unprior.scores.checked import require_table
-from unprior.scores.pairs import sound_pairs, warnings_about
-from unprior.studies.finished import FinishedStudy, run_studies
+from unprior.scores.pairs import sound_pairs
+from unprior.studies.finished import FinishedStudy, find_study, run_studies
 from unprior.studies.inputs import StudyInputs, wide_limit
 from unprior.studies.registry import PRESETS, STUDIES
 from unprior.studies.result import StudyResult
 from unprior.studies.rq2.main_comparison import MainComparison
-from unprior.tables.format import format_limit
+from unprior.tables.format import as_sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 FILES = ("scores.parquet", "calibrator.json", "decisions.jsonl", "report.html", "report.json")
 """What a run leaves in its folder."""
+_LEFT_OUT = "left out of the comparison: "
 _LOST = re.compile(r"[\d,]+ answers of other methods are missing, so none is compared\. ?")
 
 
@@ -67,6 +69,7 @@ class RunResult:
         epsilon_cs: float = 0.04,
         uncertainty: bool = False,
         baselines: Path | None = None,
+        left_out: Mapping[str, str] | None = None,
         folder: Path | None = None,
         report: Report = silent,
     ) -> RunResult:
@@ -80,6 +83,8 @@ class RunResult:
             Parameters of the calibrator.
         baselines
             A file of answers of other methods to the test rows, which are then compared with SPC.
+        left_out
+            Methods that were asked for and are not compared, with the reasons.
         folder
             The run folder, for the commands that make what a study lacks.
         report
@@ -103,22 +108,17 @@ class RunResult:
         calibrator = inputs.fitted()
         decisions = calibrator.predict(test)
         studies = run_studies([STUDIES[name] for name in PRESETS["run"]], [inputs], report=report)
-        cautions = warnings_about(inputs.development, epsilon_cs)
+        cautions = inputs.cautions
         if check.total:  # pairs that lost a side, because an image of theirs could not be scored
-            cautions = [f"{check.total:,} pairs are left out, the first because of {check.problems[0]}", *cautions]
+            cautions = (f"{check.total:,} pairs are left out, the first because of {check.problems[0]}", *cautions)
+        cautions += tuple(f"{_LEFT_OUT}{name} ({reason})" for name, reason in (left_out or {}).items())
         main = [each.result.evaluation for each in studies if isinstance(each.result, MainComparison)]
         evaluation = main[0] if main else evaluate(test, decisions)
-        return cls(table, calibrator, decisions, evaluation, tuple(studies), tuple(cautions))
+        return cls(table, calibrator, decisions, evaluation, tuple(studies), cautions)
 
     def study(self, name: str) -> StudyResult:
         """The result of a study of the run by its name."""
-        found = {each.study.name: each for each in self.studies}
-        if name not in found:
-            raise UnpriorError(f"no study {name!r} in this run{did_you_mean(name, found)}; it has {', '.join(found)}")
-        result = found[name].result
-        if result is None:
-            raise UnpriorError(str(found[name].lacks))
-        return result
+        return find_study(self.studies, name).given
 
     @property
     def headline(self) -> str:
@@ -128,30 +128,13 @@ class RunResult:
         return headline(self.evaluation, self.decisions.method, abstains=self.calibrator.settings_ is None)
 
     @property
-    def beyond_permitted_loss(self) -> str | None:
-        """A sentence for the reader when commonsense accuracy fell by more than ε on the test pairs."""
-        epsilon = self.calibrator.epsilon_cs
-        lost = [
-            f"{100 * -task.cs.change.delta:.1f} points on {task.task.upper()}"
-            for task in self.evaluation.tasks
-            if task.cs.change.delta < -epsilon
-        ]
-        if not lost:
-            return None
-        return (
-            f"Commonsense accuracy fell by {' and '.join(lost)}, more than ε = {format_limit(epsilon)} permits: ε "
-            f"bounds the loss on the development pairs, and the test pairs may lose more."
-        )
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that a reader of the numbers should see first."""
-        from unprior.report.headline import EMBEDDED_WARNING, is_embedded
+        from unprior.report.headline import EMBEDDED_WARNING, is_embedded, loss_note
 
         embedded = any(is_embedded(task.model) for task in self.evaluation.tasks)
-        told = (self.beyond_permitted_loss, EMBEDDED_WARNING if embedded else None)
-        cautions = [f"{caution[0].upper()}{caution[1:]}." for caution in self.cautions]
-        return (*filter(None, told), *cautions)
+        told = (loss_note(self.evaluation, self.calibrator.epsilon_cs), EMBEDDED_WARNING if embedded else None)
+        return (*filter(None, told), *map(as_sentence, self.cautions))
 
     def __repr__(self) -> str:
         """Model, benchmark and main result."""
@@ -228,15 +211,20 @@ def refresh_report(folder: Path, benchmark: Benchmark | None = None, *, report: 
             raise UnpriorError(f"{folder}: there is no {name}; `unprior run --out {folder}` makes it")
     table = read_scores(folder / "scores.parquet")
     calibrator = SelectivePriorCalibrator.load(folder / "calibrator.json")
+    baselines = fitting_answers(folder / ANSWERS, table)
     result = RunResult.from_table(
         table,
         epsilon_cs=calibrator.epsilon_cs,
         uncertainty=calibrator.uncertainty,
-        baselines=fitting_answers(folder / ANSWERS, table),
+        baselines=baselines,
+        left_out=None if baselines is None else read_left_out(baselines),
         folder=folder,
         report=report,
     )
-    earlier = [note for note in _earlier_notes(folder) if note not in result.notes]
+    earlier = [
+        note for note in _earlier_notes(folder)
+        if note not in result.notes and not note.startswith(_LEFT_OUT.capitalize())
+    ]  # fmt: skip
     result.write_report(folder, benchmark, note=_LOST.sub("", " ".join(earlier)).strip() or None)
     return result
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unprior._files import check_output_folder
 from unprior.errors import UnpriorError, require_type, warn, wrong_type
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
@@ -61,9 +60,10 @@ def run(config: RunConfig | None = None, *, report: Report = silent, **options: 
         ...
     unprior.errors.UnpriorError: epsilon: no such option of a run (did you mean epsilon_cs?)
     """
-    if isinstance(options.get("model"), list | tuple):
-        raise UnpriorError("model: run takes one model; unprior.runs.run.run_models runs several, side by side")
-    return finish_run(_configured(config, options), report=report).result
+    config = _configured(config, options)
+    if len(config.models) > 1:
+        raise UnpriorError("model: run takes one model; unprior.run_models runs several, side by side")
+    return finish_run(config, report=report).result
 
 
 def _configured(config: RunConfig | None, options: Mapping[str, Any]) -> RunConfig:
@@ -74,7 +74,13 @@ def _configured(config: RunConfig | None, options: Mapping[str, Any]) -> RunConf
 def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report = silent) -> FinishedRun:
     """Do a run, and tell everything about it; see :func:`run` and, for ``few_threads``, ``load_engine``."""
     from unprior.baselines.names import choose_methods
-    from unprior.baselines.suite import ANSWERS, MethodOptions, answer_with_methods, fitting_answers
+    from unprior.baselines.suite import (
+        ANSWERS,
+        MethodOptions,
+        answer_with_methods,
+        fitting_answers,
+        prepare_methods,
+    )
     from unprior.calibration.show import warn_about_abstaining
     from unprior.engines.load import load_engine, with_internals
     from unprior.runs.result import FILES, RunResult, scoring_notes
@@ -90,21 +96,27 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     for caution in check_questions(benchmark, method.epsilon_cs):
         warn(caution)
     engine = load_engine(**config.loading, few_threads=few_threads, report=report)
+    prepared = None
+    if options.names and engine.capabilities.hidden_states:
+        prepared = prepare_methods(
+            with_internals(engine), benchmark, out, options, batch_size=batch_size, report=report
+        )
     config.write(early=True)
     scored, side = score_all(config, engine, benchmark, report)
     table = scored.table("calibrate")
     answers: Path | None = None
     lost: tuple[Failure, ...] = ()
-    if options.names and engine.capabilities.hidden_states:
-        lost = answer_with_methods(
-            with_internals(engine), benchmark, out, options, table=table, resize=side, batch_size=batch_size,
-            report=report,
+    left_out: Mapping[str, str] = {}
+    if prepared is not None:
+        lost, left_out = answer_with_methods(
+            with_internals(engine), benchmark, out, prepared, table=table, resize=side, batch_size=batch_size,
+            cost_examples=options.cost_examples, report=report,
         )  # fmt: skip
         warn_about_failures(lost, "answers of other methods", "made")
         answers = None if lost else fitting_answers(out / ANSWERS, table)
     result = RunResult.from_table(
-        table, epsilon_cs=method.epsilon_cs, uncertainty=method.uncertainty, baselines=answers, folder=out,
-        report=report,
+        table, epsilon_cs=method.epsilon_cs, uncertainty=method.uncertainty, baselines=answers, left_out=left_out,
+        folder=out, report=report,
     )  # fmt: skip
     warn_about_abstaining(result.calibrator)
     report(Progress("Writing the report"))
@@ -116,7 +128,7 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
 
 @dataclass(frozen=True)
 class FinishedRuns:
-    """Runs of several models, and their studies side by side."""
+    """Runs of several models, each with its ``config`` and its ``result``, and their studies side by side."""
 
     runs: tuple[FinishedRun, ...]
     failures: dict[str, str]
@@ -127,7 +139,7 @@ class FinishedRuns:
 
 
 def run_models(
-    models: Sequence[str],
+    models: Sequence[str] | None = None,
     config: RunConfig | None = None,
     *,
     few_threads: bool = False,
@@ -136,12 +148,12 @@ def run_models(
 ) -> FinishedRuns:
     """Run several models alike, each in a folder of its own, and write their studies side by side.
 
-    A model that cannot be run is named in a warning, and the others go on.
+    A model that cannot be run is named in a warning, and the others go on. The configuration of all is left in ``out``.
 
     Parameters
     ----------
     models
-        Names of models, as ``model`` of :func:`run`.
+        Names of models, as ``model`` of :func:`run`; by default those of the configuration.
     config, options
         What determines the runs, see :func:`run`; every model gets a folder below ``out``.
     few_threads, report
@@ -152,15 +164,19 @@ def run_models(
         ...
     unprior.errors.UnpriorError: models: give a list of names, such as ['embedded'], not 'embedded'
     """
+    config = _configured(config, options)
+    if models is None:
+        models = config.models
     if not models or not isinstance(models, list | tuple):
         raise wrong_type("models", models, "a list of names, such as ['embedded']")
-    config = _configured(config, options)
-    check_output_folder(config.output.folder)
+    config = config.with_options(model=models)
+    check_folder(config)
     base, method, done, failures = config.output.folder, config.method, [], {}
-    for own in configs_of_models(models, config):
-        model = own.model.name
+    for model, own in zip(models, configs_of_models(models, config), strict=True):
         try:
             done.append(finish_run(own, few_threads=few_threads, report=report))
+            if len(models) > 1:
+                config.write()
         except UnpriorError as error:
             failures[model] = str(error)
             warn(f"{model} is left out: {error}")

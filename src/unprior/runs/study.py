@@ -9,25 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unprior._files import as_path, check_output_file, check_output_folder
-from unprior.errors import UnpriorError, did_you_mean, format_option, require_type, warn
+from unprior.errors import UnpriorError, format_option, require_type, warn
 from unprior.progress import Progress, Report, check_report, silent
 from unprior.runs.config import OPTIONS, RunConfig
 from unprior.runs.folder import find_config
-from unprior.studies.finished import FinishedStudy, name_runs, run_studies
+from unprior.studies.finished import FinishedStudy, find_study, name_runs, run_studies
 from unprior.studies.inputs import StudyInputs, wide_limit
 from unprior.studies.registry import choose_studies
+from unprior.tables.format import as_sentence
 
 if TYPE_CHECKING:
     import pandas as pd
 
 RUN = Path("unprior-run")
 """Where `unprior run` leaves its files unless told otherwise."""
-
-
-class _NoStudyError(UnpriorError, KeyError):
-    """A mistake for people, and for mappings what they expect."""
-
-    __str__ = UnpriorError.__str__
 
 
 @dataclass(frozen=True)
@@ -39,11 +34,7 @@ class StudyResults(Mapping[str, FinishedStudy]):
 
     def __getitem__(self, name: str) -> FinishedStudy:
         """The study of this name."""
-        found = {each.study.name: each for each in self.finished}
-        if name not in found:
-            like = did_you_mean(str(name), found)
-            raise _NoStudyError(f"no study {name!r} among these results{like}; they are {', '.join(found)}")
-        return found[name]
+        return find_study(self.finished, name)
 
     def __iter__(self) -> Iterator[str]:
         """The names of the studies."""
@@ -62,10 +53,7 @@ class StudyResults(Mapping[str, FinishedStudy]):
 
     def to_pandas(self, name: str) -> pd.DataFrame:
         """The records of a study as a data frame; those of several runs say their model."""
-        finished = self[name]
-        if finished.result is None:
-            raise UnpriorError(finished.lacks or f"{name} has no result")
-        return finished.result.to_pandas()
+        return self[name].to_pandas()
 
     def write(self, folder: str | PathLike[str]) -> Path:
         """Write every study as CSV, JSON, LaTeX and figures, and all of them as one page; returns the page."""
@@ -75,8 +63,11 @@ class StudyResults(Mapping[str, FinishedStudy]):
         page = as_path("folder", folder) / PAGE
         for each in self.finished:
             write_study(page.parent, each)
-        named = zip(name_runs(self.runs), self.runs, strict=True)
-        write_study_page(page, self.title, self.finished, {name: provenance_facts(each.table) for name, each in named})
+        runs = dict(zip(name_runs(self.runs), self.runs, strict=True))
+        facts = {name: provenance_facts(each.table) for name, each in runs.items()}
+        told = {name: map(as_sentence, each.cautions) for name, each in runs.items()}
+        notes = [f"{name}: {note}" if len(runs) > 1 else note for name, notes in told.items() for note in notes]
+        write_study_page(page, self.title, self.finished, facts, notes=notes)
         return page
 
     def _repr_html_(self) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from unprior._files import as_path
 from unprior.benchmarks.schema import Benchmark
+from unprior.engines.load import BATCH_SIZE, MAX_SIDE
 from unprior.engines.protocol import MIN_MASS, Engine, require_engine
 from unprior.errors import FailedExamplesWarning, UnpriorError, UnpriorNote, format_option, require_type, warn
 from unprior.progress import Report, check_report, silent
@@ -53,7 +54,7 @@ def score(
     *,
     views: Sequence[str] = (),
     resize: int | None = None,
-    batch_size: int = 8,
+    batch_size: int = BATCH_SIZE,
     allow_censored: bool = False,
     limit: int | None = None,
     shard: str | None = None,
@@ -97,7 +98,7 @@ def score(
     require_engine(engine)
     require_type("benchmark", benchmark, Benchmark, "questions, see unprior.load_benchmark")
     require_type("views", views, (list, tuple), "a list, such as ['white']")
-    require_type("resize", resize, Integral | None, "a whole number")
+    check_side(resize)
     require_type("batch_size", batch_size, Integral, "a whole number")
     require_type("allow_censored", allow_censored, bool, "True or False")
     check_report(report)
@@ -117,7 +118,7 @@ def score_benchmark(
     questions: Benchmark | None = None,
     views: Sequence[str] = (),
     resize: int | None = None,
-    batch_size: int = 8,
+    batch_size: int = BATCH_SIZE,
     path: Path | None = None,
     allow_censored: bool = False,
     report: Report = silent,
@@ -225,6 +226,19 @@ def check_images(benchmark: Benchmark) -> None:
     if len(missing) == total:
         raise UnpriorError(f"{what}\nPut them there and try again.{by_hand}")
     warn(f"{what}\nTheir examples will have no scores.{by_hand}")
+
+
+def check_side(resize: object) -> None:
+    """Refuse a size that images cannot be brought to.
+
+    >>> check_side(-5)
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: resize=-5 (command line: --resize -5): give a whole number from 0 to 8192
+    """
+    whole = isinstance(resize, Integral) and not isinstance(resize, bool)
+    if resize is not None and not (whole and 0 <= int(resize) <= MAX_SIDE):  # type: ignore[call-overload]
+        raise UnpriorError(f"{format_option('resize', resize)}: give a whole number from 0 to {MAX_SIDE}")
 
 
 def image_side(benchmark: Benchmark, model_type: str | None, resize: int | None) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 from PIL import Image
 
 from unprior.benchmarks.schema import Benchmark
+from unprior.engines.load import BATCH_SIZE
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
 from unprior.errors import UnpriorError
 from unprior.images import blank, open_image, resize
@@ -160,7 +161,7 @@ class ScoringRun:
         *,
         views: Sequence[str] = (),
         resize_to: int | None = None,
-        batch_size: int = 8,
+        batch_size: int = BATCH_SIZE,
         full_benchmark: Benchmark | None = None,
         allow_censored: bool = False,
     ) -> None:

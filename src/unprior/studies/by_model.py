@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from unprior.evaluation import holm
 from unprior.plots.panels import Panels, by_model, one_after_another
 from unprior.plots.style import LIGHT, FigureStyle
 from unprior.studies.result import StudyResult, Test, grouped
+from unprior.studies.study import Study
 from unprior.tables.format import format_list, format_p
 from unprior.tables.model import Row, Section, Table
 
@@ -37,6 +38,8 @@ class ByModel(StudyResult):
     """
 
     results: Mapping[str, StudyResult]
+    tests_in: Mapping[str, Study] = field(default_factory=dict)
+    """Studies that show the tests of a family, which are then not repeated here."""
 
     @property
     def table(self) -> Table:
@@ -51,22 +54,22 @@ class ByModel(StudyResult):
                 rows = tuple(_aligned(row, table.columns, columns) for row in section.rows)
                 sections.append(Section(heading, rows))
         caption = _caption({name: table.caption for name, table in tables.items()})
-        if self.adjusted():
-            caption += " Adjusted p in this table are those of one model; the last table has those over all models."
-        return replace(first, columns=columns, sections=tuple(sections), caption=caption)
+        if self.families() and any("Holm p" in column for column in columns):
+            caption += " Adjusted p in this table are those of one model."
+        return replace(first, columns=columns, sections=tuple(sections), caption=caption + self._where_tests_are())
 
     @property
     def further_tables(self) -> tuple[Table, ...]:
         """The further tables of every model, and the tests adjusted over all models."""
         own = [replace(table, title=f"{name}: {table.title}") for name, result in self.results.items()
                for table in result.further_tables]  # fmt: skip
-        return (*own, *([self._holm_table()] if self.adjusted() else []))
+        return (*own, *([self._holm_table()] if self._own() else []))
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What the numbers say about each model, and which tests hold over all of them."""
         by_name = [f"{name}: {sentence}" for name, result in self.results.items() for sentence in result.sentences]
-        if not (families := self._families()):
+        if not (families := self.families()):
             return tuple(by_name)
         kept = {name: sum(p <= LEVEL for _, p in members) for name, members in families.items()}
         counts = [f"{kept[name]} of {len(members)} with {name}" for name, members in families.items()]
@@ -84,7 +87,7 @@ class ByModel(StudyResult):
 
         Tests of a study come in the order of its records: one for each, or one for each side.
         """
-        sizes = {family: len(members) for family, members in self._families().items()}
+        sizes = {family: len(members) for family, members in self.families().items()}
         adjusted, found = self.adjusted(), []
         for name, result in self.results.items():
             tests = iter(result.tests())
@@ -124,12 +127,22 @@ class ByModel(StudyResult):
     def _panels(self) -> dict[str, Panels]:
         return {name: panels for name, result in self.results.items() if (panels := result.panels()) is not None}
 
-    def _families(self) -> dict[str, list[tuple[tuple[str, Test], float]]]:
+    def families(self) -> dict[str, list[tuple[tuple[str, Test], float]]]:
+        """Model, test and p adjusted over all models, by family."""
         return grouped(self.adjusted().items(), key=lambda item: item[0][1].family)
+
+    def _own(self) -> dict[str, list[tuple[tuple[str, Test], float]]]:
+        return {family: members for family, members in self.families().items() if family not in self.tests_in}
+
+    def _where_tests_are(self) -> str:
+        how, others = "adjusted per model and over all models", ""
+        for title, families in grouped(self.tests_in, key=lambda family: self.tests_in[family].title).items():
+            others += f" “{title}” has the tests of {format_list(families)}, {how}."
+        return others + (f" The last table has the {'other ' * bool(others)}tests, {how}." if self._own() else "")
 
     def _holm_table(self) -> Table:
         sections = []
-        for family, members in self._families().items():
+        for family, members in self._own().items():
             rows = [(name, test.name, *map(format_p, (test.p, test.holm_p, p))) for (name, test), p in members]
             sections.append(Section(f"{family} ({len(members)} tests)", tuple(map(Row, rows))))
         return Table(

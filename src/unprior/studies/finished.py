@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, did_you_mean
+from unprior.plots.panels import Panels
+from unprior.plots.style import LIGHT, FigureStyle
 from unprior.progress import Progress, Report, silent
 from unprior.studies.by_model import ByModel
 from unprior.studies.common.variants import spc_name
 from unprior.studies.inputs import NEEDS, StudyInputs
-from unprior.studies.result import StudyResult
+from unprior.studies.result import StudyResult, Test
 from unprior.studies.study import Study
+from unprior.tables.model import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +49,8 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class FinishedStudy:
-    """A study with its result, or with what it lacks."""
+class FinishedStudy(StudyResult):
+    """A study with its result, or with what it lacks; shows what its result shows."""
 
     study: Study
     result: StudyResult | None
@@ -67,18 +73,67 @@ class FinishedStudy:
         """How the numbers were computed, with this version and these limits."""
         return self.study.explained(*self.limits, uncertainty=self.uncertainty)
 
-    def __getattr__(self, name: str) -> Any:
-        """What the result gives: ``table``, ``sentences``, ``records``, ``plot``, ``to_pandas`` and so on."""
-        if name.startswith("_"):
-            raise AttributeError(name)
+    @property
+    def given(self) -> StudyResult:
+        """The result; where there is none, the error says what is lacking."""
         if self.result is None:
             raise UnpriorError(self.lacks or f"{self.study.name} has no result")
-        return getattr(self.result, name)
+        return self.result
+
+    @property
+    def table(self) -> Table:
+        """The table of the paper."""
+        return self.given.table
+
+    @property
+    def further_tables(self) -> tuple[Table, ...]:
+        """Tables below the first one."""
+        return self.given.further_tables
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the numbers say."""
+        return self.given.sentences
+
+    def records(self) -> list[dict[str, Any]]:
+        """Flat dictionaries of plain values."""
+        return self.given.records()
+
+    def tests(self) -> tuple[Test, ...]:
+        """Significance tests."""
+        return self.given.tests()
+
+    def panels(self) -> Panels | None:
+        """The panels of the figure; None for a study without one."""
+        return self.given.panels()
+
+    def figure(self, style: FigureStyle = LIGHT, *, narrow: bool = False) -> Figure | None:
+        """The figure of the paper where it has one, else None; ``narrow`` for the screen of a telephone."""
+        return self.given.figure(style, narrow=narrow)
+
+    @property
+    def _named(self) -> str:
+        return f"the study {self.study.name}"
 
     def _repr_html_(self) -> str:
         """The result, for notebooks."""
         shown = "" if self.result is None else self.result._repr_html_()
         return f"<h4>{escape(self.study.title)}</h4>{shown}" + (f"<p>{escape(self.lacks)}</p>" if self.lacks else "")
+
+
+class NoStudyError(UnpriorError, KeyError):
+    """A mistake for people, and for mappings what they expect."""
+
+    __str__ = UnpriorError.__str__
+
+
+def find_study(finished: Sequence[FinishedStudy], name: str) -> FinishedStudy:
+    """The study of this name."""
+    found = {each.study.name: each for each in finished}
+    if name not in found:
+        like = did_you_mean(str(name), found)
+        raise NoStudyError(f"no study {name!r} among these results{like}; they are {', '.join(found)}")
+    return found[name]
 
 
 def run_studies(
@@ -101,8 +156,8 @@ def run_studies(
             which = name if len(runs) > 1 else ""
             if missing := study.missing(inputs, wanted=True):
                 gap = Gap(which, _named(missing, inputs), inputs.folder)
-                verb = "needs" if study.missing(inputs) else "would also show"
-                lacking[gap] = f"{study.name} {verb} {gap.what}: `{gap.command(study.name)}` makes it."
+                verb = "needs" if study.missing(inputs) else "can also show"
+                lacking[gap] = f"The study {study.name} {verb} {gap.what}. To compute it: `{gap.command(study.name)}`."
             if study.missing(inputs):
                 continue
             try:
@@ -113,7 +168,22 @@ def run_studies(
         result = next(iter(results.values()), None) if len(runs) == 1 else ByModel(results) if results else None
         limits = runs[0].epsilon, runs[0].wide_epsilon
         finished.append(FinishedStudy(study, result, told or None, limits, runs[0].uncertainty, tuple(lacking)))
-    return finished
+    return _with_tests_once(finished)
+
+
+def _with_tests_once(finished: Sequence[FinishedStudy]) -> list[FinishedStudy]:
+    """Tests of several models that several studies have are shown by the last of them, and the others name it."""
+    shown: dict[frozenset[object], Study] = {}
+    found: list[FinishedStudy] = []
+    for each in reversed(finished):
+        if not isinstance(each.result, ByModel):
+            found.append(each)
+            continue
+        families = {family: frozenset(members) for family, members in each.result.families().items()}
+        tests_in = {family: shown[tests] for family, tests in families.items() if tests in shown}
+        shown = dict.fromkeys(families.values(), each.study) | shown
+        found.append(replace(each, result=replace(each.result, tests_in=tests_in)))
+    return found[::-1]
 
 
 def name_runs(runs: Sequence[StudyInputs]) -> list[str]:

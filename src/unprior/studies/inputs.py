@@ -16,7 +16,7 @@ from unprior.calibration.selection import Ties
 from unprior.errors import UnpriorError, format_option
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable, read_scores
-from unprior.scores.pairs import PairCheck, sound_pairs
+from unprior.scores.pairs import PairCheck, sound_pairs, warnings_about
 from unprior.scores.provenance import Provenance, compare_provenance
 
 VARIANTS = "variants"
@@ -150,6 +150,11 @@ class StudyInputs:
         """The model whose scores these are, as tables and figures name it."""
         name: str | None = self.table.arrow.column("model")[0].as_py()
         return name and one_line(name)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What a reader should know before relying on the numbers."""
+        return (*(f"left aside: {each}" for each in self.problems), *warnings_about(self.development, self.epsilon))
 
     @property
     def development(self) -> ScoreTable:

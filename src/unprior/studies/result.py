@@ -86,12 +86,17 @@ class StudyResult(ABC):
         panels = self.panels()
         return None if panels is None else panels.figure(style, narrow=narrow)
 
-    def plot(self, axes: Axes | Sequence[Axes] | None = None, style: FigureStyle = LIGHT) -> list[Axes]:
+    def plot(self, ax: Axes | Sequence[Axes] | None = None, style: FigureStyle = LIGHT) -> list[Axes]:
         """Draw the figure on given axes, one for each panel, or on new ones; returns the axes."""
         panels = self.panels()
         if panels is None:
-            raise UnpriorError(f"{type(self).__name__} has no figure; its table and records are all there is")
-        return list(panels.figure(style).axes) if axes is None else panels.plot(axes, style)
+            raise UnpriorError(f"{self._named} has no figure; its table and records are all there is")
+        return list(panels.figure(style).axes) if ax is None else panels.plot(ax, style)
+
+    @property
+    def _named(self) -> str:
+        """What messages call it."""
+        return f"“{self.table.title}”"
 
     def to_pandas(self) -> pd.DataFrame:
         """The records as a data frame."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from unprior.studies.common.variants import spc_name
 from unprior.studies.inputs import StudyInputs
@@ -68,6 +69,12 @@ class Study:
         versions = dict.fromkeys((method, wide_method, spc_name(wide_epsilon, uncertainty=True)))
         limits = {"epsilon": format_limit(epsilon), "wide_epsilon": format_limit(wide_epsilon)}
         return self.how.format(**limits, method=method, wide_method=wide_method, versions=format_list(list(versions)))
+
+    def record(self, runs: Sequence[StudyInputs] = ()) -> dict[str, Any]:
+        """Plain values; ``ready`` says whether these runs have all it needs, and is None without any."""
+        ready = not any(self.missing(inputs) for inputs in runs) if runs else None
+        told = {"name": self.name, "question": self.question, "title": self.title}
+        return {**told, "needs": list(self.needs), "ready": ready}
 
     def missing(self, inputs: StudyInputs, *, wanted: bool = False) -> tuple[str, ...]:
         """Names of needs that are not met; ``wanted`` includes those that only add to the result."""

@@ -140,3 +140,12 @@ def wrap_header(header: str, width: int) -> str:
     """
     parts = textwrap.wrap(header.replace("/", "/ "), max(width, 10), break_long_words=False)
     return "\n".join(parts).replace("/ ", "/")
+
+
+def as_sentence(words: str) -> str:
+    """A message as a sentence of a page.
+
+    >>> as_sentence("few pairs")
+    'Few pairs.'
+    """
+    return f"{words[0].upper()}{words[1:].rstrip('.')}."

@@ -104,7 +104,7 @@ def escape_latex(text: str) -> str:
 
 def _latex_cell(row: Row, place: int) -> str:
     text = escape_latex(row.cells[place])
-    return rf"\textbf{{{text}}}" if row.bold or place in row.bold_cells else text
+    return rf"\textbf{{{text}}}" if text and (row.bold or place in row.bold_cells) else text
 
 
 def _latex_header(name: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from rich import box
+from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -33,11 +34,12 @@ def plain_table(
     return table
 
 
-def as_rich(table: Table) -> RichTable:
-    """The table in the terminal.
+def as_rich(table: Table) -> Group:
+    """The table in the terminal; title and caption may be wider than its columns.
 
-    >>> as_rich(Table.plain("Changes", ("Task", "ΔCF"), [("MC", "+7.8")], "In points.")).row_count
-    1
+    >>> table = Table.plain("Changes", ("Task", "ΔCF"), [("MC", "+7.8")], "In points.")
+    >>> [type(part).__name__ for part in as_rich(table).renderables]
+    ['Text', 'Table', 'Text']
     """
     shown = plain_table()
     for place, name in enumerate(table.columns):
@@ -58,9 +60,8 @@ def as_rich(table: Table) -> RichTable:
             cells = [Text(cell, "bold" if place in row.bold_cells else "") for place, cell in enumerate(row.cells)]
             shown.add_row(*cells, style="bold" if row.bold else None, end_section=last)
     # As text and not as markup: the name of a model may hold brackets.
-    shown.title = Text(table.title, style="bold")
-    shown.caption = Text(table.caption, style="table.caption") if table.caption else None
-    return shown
+    parts: list[RenderableType] = [Text(table.title, style="bold"), shown]
+    return Group(*parts, *([Text(table.caption, style="table.caption")] if table.caption else []))
 
 
 def fitting(table: Table, width: int) -> list[Table]:

@@ -111,6 +111,11 @@ def test_a_folder_holds_one_world(folder: Path, world: Benchmark) -> None:
         microworld(folder, 4)
 
 
+def test_the_card_tells_the_seed(world: Benchmark) -> None:
+    assert world.card is not None
+    assert (world.name, world.card.revision) == ("microworld-3", "seed 3")
+
+
 def test_an_unknown_variant_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnpriorError, match="no variant 'odd'; choose from standard, forms, presence"):
         microworld(tmp_path, variant="odd")

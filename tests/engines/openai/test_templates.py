@@ -12,7 +12,7 @@ from PIL import Image
 
 import chat_templates
 from faulty_server import FaultyServer
-from lying_server import OpenThinking
+from lying_server import OpenThinking, OtherTemplate
 from replayed_vllm import MODEL, ReplayedVllm
 from served_engines import CHAT, HASTY, LONG, QUESTION, SHORT, assert_right, served
 from unprior import UnpriorError
@@ -21,6 +21,7 @@ from unprior.engines.load import load_engine
 from unprior.engines.openai.engine import HttpEngine
 from unprior.engines.protocol import CandidateScores, Query, QueryFailure
 from unprior.engines.transformers.engine import TransformersEngine
+from unprior.prompts import PromptLayout
 
 MANY_TOKENS = (" seventeen zebras", " seventeen", " seventeenth", " seven cats", " no")
 
@@ -167,6 +168,31 @@ def test_a_thinking_block_is_left_out_where_the_template_can(
         engine.score_candidates(None, QUESTION, SHORT)
         assert all(body["chat_template_kwargs"]["enable_thinking"] is False for body in bodies if "messages" in body)
         assert engine.prompt_as_read(None, QUESTION).endswith("<think>\n\n</think>\n\n")
+
+
+def test_a_template_that_closes_a_block_only_when_told_is_told_as_in_process(
+    with_template: Callable[[str], TransformersEngine],
+) -> None:
+    truth = with_template(chat_templates.CLOSING)
+    with served(ReplayedVllm(truth)) as (engine, _):
+        assert engine.prompt_as_read(None, QUESTION).endswith(truth.encoder.render(False, QUESTION))
+        assert engine.identity["prompt"] == truth.identity["prompt"]
+
+
+def test_a_system_message_opens_every_conversation(model_folder: Callable[[str], Path]) -> None:
+    layout = PromptLayout(system="Look closely.")
+    truth = TransformersEngine(model_folder("qwen3_vl"), device="cpu", layout=layout)
+    with FaultyServer(ReplayedVllm(truth)) as server:
+        engine = HttpEngine(MODEL, [server.url], retry_policy=HASTY, layout=layout)
+        assert engine.prompt_as_read(None, QUESTION) == truth.encoder.render(False, QUESTION)
+        assert_right(truth, [Query(None, QUESTION, LONG)], engine.score_batch([Query(None, QUESTION, LONG)]))
+
+
+def test_prompts_of_a_server_are_checked_at_load(llava: TransformersEngine) -> None:
+    with FaultyServer(OtherTemplate(llava)) as server:
+        with pytest.raises(UnpriorError, match="where it writes 'Today is 26 Jul 2024"):
+            load_engine(MODEL, engine="openai", base_urls=[server.url])
+        load_engine(MODEL, engine="openai", base_urls=[server.url], permissive=True)
 
 
 def test_a_server_passes_on_what_the_template_is_told(model_folder: Callable[[str], Path], tmp_path: Path) -> None:

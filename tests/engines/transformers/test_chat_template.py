@@ -14,10 +14,12 @@ from unprior import UnpriorError
 from unprior.engines.doctor.probes import PROBES
 from unprior.engines.doctor.trial import Trial
 from unprior.engines.probe import probe_texts, prompt_digest
-from unprior.engines.protocol import Query, QueryFailure
+from unprior.engines.protocol import Answered, CandidateScores, Query, QueryFailure
 from unprior.engines.transformers import chat_template as _chat_template
-from unprior.engines.transformers.chat_template import check_prompts
+from unprior.engines.transformers.chat_template import ChatTemplate, check_prompts
 from unprior.engines.transformers.engine import TransformersEngine
+from unprior.engines.transformers.loading import load_processor
+from unprior.engines.transformers.source import Source
 from unprior.prompts import PromptLayout
 
 FolderOf = Callable[[str], Path]
@@ -49,13 +51,15 @@ def test_every_architecture_lays_out_both_prompts_alike(engine: TransformersEngi
     [
         (
             PLAIN.replace("{%- else -%}", "{%- elif not " + PICTURED + " -%}"),
-            "leaves out a part of the question beside an image: 'How many stripes does the zebra have?'",
+            "leaves out or changes a part of the question beside an image: 'How many stripes does the zebra have?'",
         ),
         (
             PLAIN.replace("item['text']", "item['text'].split('\n')[0] if " + PICTURED + " else item['text']"),
-            "leaves out a part of the question beside an image: 'A. twelve'",
+            "leaves out or changes a part of the question beside an image: 'A. twelve & a <half>'",
         ),
-        (PLAIN.replace("{{- item['text'] -}}", ""), "leaves out a part of the question without an image"),
+        (PLAIN.replace("{{- item['text'] -}}", ""), "leaves out or changes a part of the question without an image"),
+        (PLAIN.replace("item['text']", "item['text'] | e"), "changes a part of the question without an image: 'A."),
+        (PLAIN.replace("' ASSISTANT:'", "' ASSISTANT: <think>\nOkay, '"), "opens a block for thinking (<think>)"),
         (PLAIN.replace("'<image>\n'", "''"), "has no place for an image"),
         (
             "{%- if not " + PICTURED + " -%}{{- 'Today is 26 Jul 2024.\n' -}}{%- endif -%}" + PLAIN,
@@ -115,7 +119,7 @@ def test_a_question_with_the_placeholder_is_told_from_a_template_with_too_many(
     usual = load(model_folder("llava"))
     result = usual.score_batch([Query(images[0], "What is <image>?", (" yes",))])[0]
     assert isinstance(result, QueryFailure)
-    assert "the question contains the model's own image placeholder" in result.reason
+    assert "the question contains <image>, which this model reads as a control token" in result.reason
 
 
 def on_day(monkeypatch: pytest.MonkeyPatch, day: int) -> None:
@@ -172,6 +176,34 @@ def test_a_template_kept_with_the_tokenizer_is_used(model_folder: FolderOf, tmp_
     assert encoder.render(True, "Is it red?") == before
 
 
+def test_of_several_templates_the_default_one_is_taken(model_folder: FolderOf) -> None:
+    processor = load_processor(Source(str(model_folder("llava"))))
+    processor.tokenizer.chat_template, processor.chat_template = None, {"rag": "{{ 2 }}", "default": PLAIN}
+    assert ChatTemplate(processor).render(False, "Is it red?") == "USER: Is it red? ASSISTANT:"
+    processor.chat_template = {"rag": PLAIN, "tool_use": "{{ 1 }}"}
+    with pytest.raises(UnpriorError, match=r"by name \(rag, tool_use\) and none of them is called 'default'"):
+        ChatTemplate(processor)
+    processor.tokenizer.chat_template = PLAIN
+    assert ChatTemplate(processor).render(False, "Is it red?") == "USER: Is it red? ASSISTANT:"
+    processor.tokenizer.chat_template = processor.chat_template = None
+    assert ChatTemplate(processor).is_plain
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["messages", "add_generation_prompt", "continue_final_message", "tokenize", "chat_template", "eos_token",
+     "bos_token", "image_token", "strftime_now", "namespace"],
+)  # fmt: skip
+def test_what_rendering_sets_itself_cannot_be_given(model_folder: FolderOf, tmp_path: Path, name: str) -> None:
+    template = f"{{{{- '' if {name} is defined else '' -}}}}" + PLAIN
+    processor = load_processor(Source(str(with_template(model_folder("llava"), tmp_path / "m", template))))
+    processor.tokenizer.add_special_tokens({"image_token": "<image>"})
+    with pytest.raises(UnpriorError, match=f"template argument '{name}': this is set"):
+        ChatTemplate(processor, {name: "zz"})
+    with pytest.raises(UnpriorError, match="no argument 'date'; it knows: none"):
+        ChatTemplate(processor, {"date": "zz"})
+
+
 def test_the_doctor_warns_of_a_date(model_folder: FolderOf, tmp_path: Path) -> None:
     versions = next(probe for probe in PROBES if probe.name == "versions")
     found = versions(Trial.from_engine(load(with_template(model_folder("llava"), tmp_path / "m", DATED))))
@@ -182,3 +214,42 @@ def test_the_doctor_warns_of_a_date(model_folder: FolderOf, tmp_path: Path) -> N
     assert (
         versions(Trial.from_engine(load(with_template(model_folder("llava"), tmp_path / "n", unread)))).status == "ok"
     )
+
+
+def test_a_template_that_shortens_long_questions_is_noticed_at_the_question(
+    model_folder: FolderOf, tmp_path: Path
+) -> None:
+    engine = load(
+        with_template(model_folder("llava"), tmp_path / "m", PLAIN.replace("item['text']", "item['text'][:300]"))
+    )
+    good, bad = engine.score_batch(
+        [Query(None, text, (" yes",)) for text in ("Red?", "Is it red? " * 40 + "\nOr blue?")]
+    )
+    assert isinstance(good, CandidateScores)
+    assert isinstance(bad, QueryFailure)
+    assert "leaves out or changes a part of the question without an image" in bad.reason
+
+
+@pytest.mark.parametrize("joined", ["+", "~"])  # the first fails with a list of parts, the second prints it
+def test_a_template_of_texts_gets_the_placeholder_before_the_question(
+    model_folder: FolderOf, images: list[Image.Image], tmp_path: Path, joined: str
+) -> None:
+    said = f"m.role {joined} ': ' {joined} m.content {joined} '\\n'"
+    source = "{%- for m in messages -%}{{- " + said + " -}}{%- endfor -%}assistant:"
+    engine = load(with_template(model_folder("llava"), tmp_path / "m", source))
+    assert engine.encoder.render(True, "Red?") == "user: <image>\nRed?\nassistant:"
+    assert engine.encoder.render(False, "Red?") == "user: Red?\nassistant:"
+    assert isinstance(engine.answer_batch([Query(images[0], "Red?", (" yes",))])[0], Answered)
+
+
+def test_a_template_that_needs_a_system_message_gets_one(model_folder: FolderOf, tmp_path: Path) -> None:
+    first = "{%- if messages[0].role != 'system' -%}{{ raise_exception('no system message') }}{%- endif -%}"
+    folder = with_template(model_folder("llava"), tmp_path / "m", first + PLAIN)
+    with pytest.raises(UnpriorError, match="no system message"):
+        load(folder)
+    engines = [
+        TransformersEngine(folder, device="cpu", self_test=False, layout=PromptLayout(system=system))
+        for system in ("Look closely.", "Be brief.")
+    ]
+    assert all("Look closely." in engines[0].encoder.render(shown, "Red?") for shown in (True, False))
+    assert engines[0].fingerprint != engines[1].fingerprint

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import straightforward
@@ -12,7 +13,7 @@ from unprior.evaluation import Change
 from unprior.plots.style import DARK
 from unprior.studies.common.resplit import outline
 from unprior.studies.common.trade_off import TradeOff
-from unprior.studies.rq4.repeated_splits import RepeatedSplits, SplitResult, SplitsDisplay, study_repeated_splits
+from unprior.studies.rq4.repeated_splits import RepeatedSplits, SplitResult, study_repeated_splits
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +67,11 @@ def test_the_summary_is_mean_deviation_and_range() -> None:
 
 
 def test_every_split_is_a_point() -> None:
-    display = SplitsDisplay.from_results(made_up(1, 3), task="mc", style=DARK)
-    assert display.points == ((-10.0, 10.0), (-10.0, 30.0))
-    assert display.mean == (-10.0, pytest.approx(20.0))
+    (axes,) = made_up(1, 3).plot(style=DARK)
+    points = next(line for line in axes.lines if str(line.get_label()).endswith("one split"))
+    np.testing.assert_allclose(points.get_xydata(), [(-10.0, 10.0), (-10.0, 30.0)])
+    (mean,) = axes.containers
+    np.testing.assert_allclose(mean.get_children()[0].get_xydata(), [(-10.0, 20.0)])
     assert made_up(1).figure() is not None, "one split has no deviation to draw"
 
 

@@ -11,7 +11,6 @@ from unprior.evaluation import PAPER_FAMILIES
 from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.studies.by_model import ByModel
 from unprior.studies.rq5.claims import (
-    ClaimOrdersDisplay,
     claim_effects,
     claim_forms,
     effect_of,
@@ -89,15 +88,12 @@ def test_the_same_seed_gives_the_same_result(result: QuestionForms) -> None:
 @pytest.mark.parametrize("style", [LIGHT, DARK])
 def test_the_figure_shows_the_changes(result: QuestionForms, style: FigureStyle) -> None:
     effects = {row.label: row.effects for row in result.of("spc")}
-    display = ClaimOrdersDisplay.from_results(effects, style=style)
-    assert [(line.label, line.order) for line in display.lines] == [
-        (label, order) for label in effects for order in ORDERS
-    ]
-    for line in display.lines:
-        effect = effect_of(effects[line.label], line.order, "cf")
-        assert (line.delta, line.low, line.high) == (100 * effect.change.delta, 100 * effect.low, 100 * effect.high)
-    drawn = {tuple(np.asarray(each.get_xdata()).tolist()) for each in display.axes_.get_lines()}
-    assert {(line.low, line.high) for line in display.lines} <= drawn
+    axes = result.plot(style=style)[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(effects)
+    drawn = {tuple(np.asarray(each.get_xdata()).tolist()) for each in axes.get_lines()}
+    for own in effects.values():
+        for effect in (effect_of(own, order, "cf") for order in ORDERS):
+            assert {(100 * effect.low, 100 * effect.high), (100 * effect.change.delta,)} <= drawn
     figure = result.figure(style)
     assert figure is not None
     assert [axes.get_title(loc="left") for axes in figure.axes] == [

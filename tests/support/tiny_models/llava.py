@@ -25,9 +25,9 @@ def _tokenizer() -> PreTrainedTokenizerFast:
     return tokens.train(["<s>", "</s>", "<pad>", "<image>"], image="<image>", bos="<s>", eos="</s>", pad="<pad>")
 
 
-def _config(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:
+def _config(shape: Shape, tokenizer: PreTrainedTokenizerFast, **decoder: Any) -> dict[str, Any]:
     return {
-        "text_config": text_config(shape, tokenizer, model_type="llama"),
+        "text_config": text_config(shape, tokenizer, **{"model_type": "llama", **decoder}),
         "vision_config": vision_config(
             shape,
             patch=PATCH,
@@ -68,10 +68,10 @@ def _pinpoints(shape: Shape) -> list[list[int]]:
     return [[edge, 2 * edge], [2 * edge, edge], [2 * edge, 2 * edge], [edge, 3 * edge], [3 * edge, edge]]
 
 
-def llava(shape: Shape) -> Checkpoint:
-    """LLaVA 1.5: every image is one square."""
+def llava(shape: Shape, **decoder: Any) -> Checkpoint:
+    """LLaVA 1.5: every image is one square. The decoder can be another one than Llama's."""
     tokenizer = _tokenizer()
-    config = LlavaConfig(**_config(shape, tokenizer))
+    config = LlavaConfig(**_config(shape, tokenizer, **decoder))
     return Checkpoint(config, tokenizer, _processor("LlavaProcessor", _clip_pixels(shape)), templates.VICUNA)
 
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from unprior.baselines.decoder import decoder_layers
 from unprior.baselines.method import BeforePass, Method
 from unprior.baselines.revis.vectors import RevisVectors
 
@@ -33,8 +32,11 @@ class REVIS(Method):
     @classmethod
     def for_trial(cls, engine: TransformersEngine) -> Self:
         """Not learned: shows whether a model can be steered before time is spent on learning."""
-        layers, config = decoder_layers(engine.model), engine.model.config.get_text_config()
-        return cls(RevisVectors.random(len(layers), config.hidden_size))
+        from unprior.baselines.steering import recorded
+
+        with recorded(engine.model) as states:  # layers may pass on several streams, wider than the configuration says
+            engine.reader.read(engine.encoder.inputs([engine.encoder.render(False, "?")], [None]))
+        return cls(RevisVectors.random(len(states), states[-1].shape[-1]))
 
     def settings(self) -> dict[str, Any]:
         """Layer, threshold and strength, and what tells one direction from another."""

@@ -14,14 +14,14 @@ _UNSEEN = Verdict("skipped", "the engine does not show its prompts")
 def chat_template(trial: Trial) -> Verdict:
     """The image stands before the text, and everything else is the same without it."""
     prompts = _prompts(trial)
-    return _UNSEEN if prompts is None else _template_fault(*prompts) or Verdict("ok", "alike but for the image")
+    return _UNSEEN if prompts is None else template_fault(*prompts) or Verdict("ok", "alike but for the image")
 
 
 def thinking(trial: Trial) -> Verdict:
     """No block for thinking is open where candidates are scored."""
     served = getattr(trial.engine, "served", None)
     prompts = _prompts(trial) or ()
-    opened = getattr(served, "opened_block", "") or next((tag for tag in map(opened_block, prompts) if tag), "")
+    opened = getattr(served, "opened_block", "") or next((tag for tag in map(_opened_behind, prompts) if tag), "")
     if opened:
         return Verdict(
             "failed",
@@ -40,6 +40,10 @@ def thinking(trial: Trial) -> Verdict:
     return Verdict("ok", f"no thinking block{left_out}") if prompts or served else _UNSEEN
 
 
+def _opened_behind(prompt: str) -> str:
+    return opened_block(prompt.rpartition(_QUESTION)[2])
+
+
 def _prompts(trial: Trial) -> tuple[str, str] | None:
     """The prompts of a question without and with an image as the model reads them, where they can be seen."""
     if (encoder := getattr(trial.engine, "encoder", None)) is not None:
@@ -49,12 +53,15 @@ def _prompts(trial: Trial) -> tuple[str, str] | None:
     return (seen[0], seen[1]) if seen and all(seen) else None
 
 
-def _template_fault(plain: str, with_image: str) -> Verdict | None:
+def template_fault(plain: str, with_image: str, text: str = _QUESTION) -> Verdict | None:
+    """What is wrong with the prompts of a text without and with an image; None if nothing is."""
     if plain == with_image:  # whether that matters, the scores tell
         return Verdict("skipped", "the prompt shows no trace of the image; see image dropped")
-    if _QUESTION not in with_image:
-        detail = "no text"
-    elif plain.rpartition(_QUESTION)[2] != with_image.rpartition(_QUESTION)[2]:  # something stands behind the text
+    lines = [line.strip() for line in text.splitlines()]
+    lost = [line for prompt in (plain, with_image) for line in lines if line not in prompt]
+    if lost:
+        detail = f"no text ({lost[0]!r} is missing)"
+    elif plain.rpartition(lines[-1])[2] != with_image.rpartition(lines[-1])[2]:  # something stands behind the text
         detail = "the text before the image"
     else:
         difference = beyond_the_image(plain, with_image)

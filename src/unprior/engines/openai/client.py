@@ -117,14 +117,15 @@ class HttpClient:
         Timeouts and retries.
     """
 
-    def __init__(self, base_urls: Sequence[str], retry_policy: RetryPolicy) -> None:
-        """Check the addresses and take the key from the environment."""
+    def __init__(self, base_urls: Sequence[str], retry_policy: RetryPolicy, system: str = "") -> None:
+        """Check the addresses and take the key from the environment; ``system`` opens every conversation."""
         if not base_urls:
             raise UnpriorError(
                 f"a server needs an address, e.g. {format_option('base_urls', [_EXAMPLE], flag='--base-url')}"
             )
         self.base_urls = tuple(_checked_url(url) for url in base_urls)
         self.retry_policy = retry_policy
+        self._opening = [{"role": "system", "content": system}] if system else []
         self.requests = 0
         """Requests sent so far, repeated ones included."""
         self._key = _key_of_environment()
@@ -167,6 +168,8 @@ class HttpClient:
         Requests that share an image go to one ``server``, which has then read it already; without, to any. Retries go
         to the next, unless ``only`` one server is meant.
         """
+        if "messages" in body:
+            body = {**body, "messages": [*self._opening, *body["messages"]]}
         content, attempts = write_body(body, image), attempts or self.retry_policy.max_attempts
         if only is not None:
             server = only

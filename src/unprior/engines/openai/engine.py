@@ -93,8 +93,8 @@ class HttpEngine:
         """Find out what the servers are and can do."""
         if concurrency < 1:
             raise UnpriorError(f"the concurrency is {concurrency}, it must be at least 1")
-        self._client = HttpClient(base_urls, retry_policy or RetryPolicy())
         self._name, self._layout, self.concurrency = name or model, layout or PromptLayout(), concurrency
+        self._client = HttpClient(base_urls, retry_policy or RetryPolicy(), self._layout.system)
         self.max_new_tokens = max_new_tokens
         """Longest original answer."""
         self._loop = asyncio.new_event_loop()

@@ -80,8 +80,8 @@ def named_tokens(
     They follow a prompt that ends in ``tail``, and the token ``first``, if the model had to write one.
     """
     _check_prompt(answer, tail)
-    listed, written = _listed(answer, first)
-    values = {token: value for token, value in _numbered(listed) if value > _ABSENT}
+    entries, written = _entries(answer, first)
+    values = {token: value for token, value in _numbered(entries) if value > _ABSENT}
     if missing := [token for token in asked if token not in values]:
         raise WrongAnswerError(f"{len(missing)} of {len(asked)} tokens that were asked for are missing")
     if strange := set(values) - set(asked) - {_number(written)}:
@@ -95,10 +95,10 @@ def top_tokens(
 ) -> NextTokens:
     """The most probable tokens; a list shorter than usual would hide some in the middle."""
     _check_prompt(answer, tail)
-    listed, _ = _listed(answer, first)
-    if len(listed) < least:
-        raise WrongAnswerError(f"it lists {len(listed)} tokens instead of {least}")
-    pairs: list[tuple[Token, float]] = list(_numbered(listed)) if numbered else _texts(listed)
+    entries, _ = _entries(answer, first)
+    if len(entries) < least:
+        raise WrongAnswerError(f"it lists {len(entries)} tokens instead of {least}")
+    pairs: list[tuple[Token, float]] = list(_numbered(entries)) if numbered else _texts(entries)
     if not pairs or min(value for _, value in pairs) <= _ABSENT:
         raise WrongAnswerError("a listed token has no probability")
     _check_total([value for _, value in pairs])
@@ -111,7 +111,7 @@ def top_tokens(
 def number_of_top_tokens(answer: Any) -> int:
     """How many tokens a server shows."""
     top_tokens(answer, 1, numbered=False)
-    return len(_listed(answer)[0])
+    return len(_entries(answer)[0])
 
 
 def token_list(answer: Any) -> list[int]:
@@ -149,7 +149,7 @@ def _choice(answer: Any) -> dict[str, Any]:
     return choices[0]
 
 
-def _listed(answer: Any, first: int | None = None) -> tuple[list[dict[str, Any]], Any]:
+def _entries(answer: Any, first: int | None = None) -> tuple[list[dict[str, Any]], Any]:
     """The listed tokens after the prompt and the token ``first``, if there is one, and the one that was written."""
     content = (_choice(answer).get("logprobs") or {}).get("content")
     if not isinstance(content, list) or not content or not all(isinstance(entry, dict) for entry in content):
@@ -157,24 +157,24 @@ def _listed(answer: Any, first: int | None = None) -> tuple[list[dict[str, Any]]
     *before, last = content
     if [_number(entry.get("token")) for entry in before] != ([] if first is None else [first]):
         raise WrongAnswerError("it has log-probabilities of other tokens than the one that was asked for")
-    listed = last.get("top_logprobs")
-    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+    entries = last.get("top_logprobs")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise WrongAnswerError("it lists no tokens")
-    return listed, last.get("token")
+    return entries, last.get("token")
 
 
-def _numbered(listed: list[dict[str, Any]]) -> list[tuple[int, float]]:
-    pairs = [(_number(entry.get("token")), _value(entry)) for entry in listed]
+def _numbered(entries: list[dict[str, Any]]) -> list[tuple[int, float]]:
+    pairs = [(_number(entry.get("token")), _value(entry)) for entry in entries]
     known = [(token, value) for token, value in pairs if value > _ABSENT]
     if len({token for token, _ in known}) < len(known):
         raise WrongAnswerError("a token is listed twice")
     return pairs
 
 
-def _texts(listed: list[dict[str, Any]]) -> list[tuple[Token, float]]:
-    if not all(isinstance(entry.get("token"), str) for entry in listed):
+def _texts(entries: list[dict[str, Any]]) -> list[tuple[Token, float]]:
+    if not all(isinstance(entry.get("token"), str) for entry in entries):
         raise WrongAnswerError("a token has no text")
-    return [(entry["token"], _value(entry)) for entry in listed]
+    return [(entry["token"], _value(entry)) for entry in entries]
 
 
 def _number(token: Any) -> int:

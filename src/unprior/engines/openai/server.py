@@ -47,7 +47,7 @@ class Served:
     opened_block: str
     """A thinking block that the chat template opens by itself, whatever it is told."""
     thinking: str
-    """``left out`` where the chat template opens a thinking block unless it is told not to."""
+    """``left out`` where the chat template writes otherwise when it is told to leave thinking out."""
     served_model: str
     """What replies call the model, perhaps an alias; empty if they do not tell."""
     template_arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -92,12 +92,11 @@ async def examine(client: HttpClient, model: str, template_arguments: Mapping[st
         # A start token is added only where the template has none: two of them would be one too many.
         adds_start = len(started) == len(plain) or started[0] != plain[0]
         tokens = started if adds_start else plain
-        opened = opened_block(await without.text_of(tokens))
-        if opened:
-            settings = _telling(_WITHOUT_THINKING | dict(template_arguments))
-            told = ServerTokenizer(client, model, adds_start=adds_start, settings=settings, max_wrong=_MAX_WRONG)
-            if not opened_block(await told.text_of(await told.chat(_QUESTION))):
-                opened, thinking = "", "left out"
+        settings = _telling(_WITHOUT_THINKING | dict(template_arguments))
+        told = ServerTokenizer(client, model, adds_start=adds_start, settings=settings, max_wrong=_MAX_WRONG)
+        if (quiet := await told.chat(_QUESTION)) != tokens:  # as in process, where a template is told what it knows
+            tokens, thinking = quiet, "left out"
+        opened = opened_block((await without.text_of(tokens)).rpartition(_QUESTION.splitlines()[-1])[2])
     except UnreachableError:
         raise
     except UnpriorError:
@@ -130,18 +129,18 @@ def _telling(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 async def _identify(client: HttpClient, model: str, server: int) -> tuple[str, str, str, int | None]:
     def check(answer: Any) -> list[dict[str, Any]]:
-        listed = answer.get("data") if isinstance(answer, dict) else None
-        if not isinstance(listed, list) or not all(isinstance(entry, dict) and "id" in entry for entry in listed):
+        entries = answer.get("data") if isinstance(answer, dict) else None
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) and "id" in entry for entry in entries):
             raise WrongAnswerError("it is no list of models")
-        return listed
+        return entries
 
-    listed = {
+    served = {
         str(entry["id"]): entry for entry in await client.get("/v1/models", check, server=server, attempts=_FIRST_TRIES)
     }
-    if model not in listed:
-        known = client.mask(", ".join(listed)) or "nothing"
+    if model not in served:
+        known = client.mask(", ".join(served)) or "nothing"
         raise UnpriorError(f"{client.base_urls[server]} does not serve {model}; the model must be one of: {known}")
-    entry = listed[model]
+    entry = served[model]
     longest = entry.get("max_model_len")
     try:
         version = await client.get(

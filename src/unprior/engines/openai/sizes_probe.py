@@ -77,7 +77,7 @@ class SizesProbe:
         body = question(self.served.model, user_content(image, text)) | self.served.extras | naming(asked)
         scored = await self.client.post(_CHAT, body, with_scores, image=image)
         image_bytes, sent = _bytes_of_image(image), len(write_body(body, image))
-        listed, ids = scored["choices"][0]["logprobs"]["content"][0]["top_logprobs"], prompt_tokens(scored) or bare
+        entries, ids = scored["choices"][0]["logprobs"]["content"][0]["top_logprobs"], prompt_tokens(scored) or bare
         lead, image_tokens = _alike(ids, bare), len(ids) - len(bare)
         return {
             "image_tokens": image_tokens,
@@ -90,8 +90,8 @@ class SizesProbe:
             "text_id_bytes": _received(bare) / len(bare),
             "request_bytes": REQUEST_HEAD + sent - image_bytes - _sent(text) - _sent(asked),
             "answer_bytes": ANSWER_HEAD + _received(answer),
-            "scored_bytes": ANSWER_HEAD + _received(scored) - _received(ids) - _received(listed),
-            "named_bytes": _received(listed) / len(listed),
+            "scored_bytes": ANSWER_HEAD + _received(scored) - _received(ids) - _received(entries),
+            "named_bytes": _received(entries) / len(entries),
         }
 
 

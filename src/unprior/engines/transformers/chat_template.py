@@ -11,6 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, TemplateSyntaxError, meta
 
+from unprior.engines.template_args import RESERVED, refuse_reserved
 from unprior.engines.transformers.load_errors import told
 from unprior.errors import UnpriorError, did_you_mean
 from unprior.prompts import PromptLayout, opened_block
@@ -19,8 +20,9 @@ _LABEL = re.compile(r"\W*(?:image|picture|photo|img)?\W*\d*\W*", re.IGNORECASE)
 """What a template may write beside the placeholder of an image, such as “Picture 1: ”."""
 _TAG = re.compile(r"<[^<>\s]+>|\[[A-Z_]+\]")
 _MAX_SHOWN = 120
-_GIVEN = frozenset({"messages", "add_generation_prompt", "raise_exception", "strftime_now", "bos_token", "eos_token"})
-"""What every template gets."""
+_WORDS = "Which one?"
+_DEFAULT = "default"
+"""Of several templates by name, the one that transformers takes."""
 NO_THINKING = {"enable_thinking": False, "thinking": False}
 """Candidates answer at once, so a template that can is told not to open a block for thinking."""
 _REMEDY = "correct chat_template.jinja in a local copy of the model"
@@ -35,23 +37,29 @@ class ChatTemplate:
         The model's own.
     arguments
         What the template is told beside the conversation, by name.
+    system
+        A system message before the user's turn.
     """
 
-    def __init__(self, processor: Any, arguments: Mapping[str, Any] | None = None) -> None:
-        """Refuse arguments that the template does not know."""
-        self._processor = processor
+    def __init__(self, processor: Any, arguments: Mapping[str, Any] | None = None, system: str = "") -> None:
+        """Refuse arguments that the template does not know, and several templates of which none is the usual one."""
+        self._processor, self._system = processor, system
         self._loaded = _now()
         self._source = _source(processor)
-        known = _variables(self._source)
+        reserved = {*RESERVED, *Environment().globals, *processor.tokenizer.special_tokens_map}
+        refuse_reserved(arguments or {}, reserved)
+        known = _variables(self._source) - reserved
         for name in arguments or {}:
             if name not in known:
-                offered = ", ".join(sorted(known - _GIVEN)) or "none"
+                offered = ", ".join(sorted(known)) or "none"
                 raise UnpriorError(
                     f"the chat template has no argument {name!r}{did_you_mean(name, known)}; it knows: {offered}"
                 )
         self.placeholder = ""
         """What stands for the image in a plain prompt; empty if the processor writes it."""
         self.arguments = {name: value for name, value in NO_THINKING.items() if name in known} | dict(arguments or {})
+        self._image_word = str(getattr(processor, "image_token", None) or "")
+        self._takes_parts = self.is_plain or not self._takes_only_text()
 
     @property
     def is_plain(self) -> bool:
@@ -69,33 +77,60 @@ class ChatTemplate:
 
     def _render(self, with_image: bool, text: str, moment: datetime) -> str:
         if self.is_plain:
-            return f"{self.placeholder if with_image else ''}{text}\nAnswer:"
-        content: list[dict[str, str]] = [{"type": "image"}] if with_image else []
-        content.append({"type": "text", "text": text})
-        messages = [{"role": "user", "content": content}]
+            system = f"{self._system}\n" if self._system else ""
+            return f"{system}{self.placeholder if with_image else ''}{text}\nAnswer:"
         try:
             with _at(moment):
-                return str(
-                    self._processor.apply_chat_template(
-                        messages,
-                        chat_template=self._source,
-                        tokenize=False,
-                        add_generation_prompt=True,
-                        **self.arguments,
-                    )
-                )
+                return self._lay_out(with_image, text, parts=self._takes_parts)
         except Exception as error:  # templates are programs: they may raise anything, also on purpose
             which = "with an image" if with_image else "without an image"
             raise UnpriorError(
                 f"the chat template cannot lay out a question {which} ({told(error)}); {_REMEDY}"
             ) from None
 
+    def _lay_out(self, with_image: bool, text: str, *, parts: bool) -> str:
+        """One turn as a list of parts, or as a text with the placeholder of the image before it."""
+        if parts:
+            content: Any = [*([{"type": "image"}] if with_image else []), {"type": "text", "text": text}]
+            system: Any = [{"type": "text", "text": self._system}]
+        else:
+            content, system = f"{self._image_word}\n{text}" if with_image else text, self._system
+        messages = [{"role": "system", "content": system}] if self._system else []
+        messages.append({"role": "user", "content": content})
+        return str(
+            self._processor.apply_chat_template(
+                messages, chat_template=self._source, tokenize=False, add_generation_prompt=True, **self.arguments
+            )
+        )
+
+    def _takes_only_text(self) -> bool:
+        """Whether the template takes a turn as a text, as older ones do, and not as a list of parts."""
+        shown = []
+        for parts in (True, False):
+            try:
+                shown.append(self._lay_out(False, _WORDS, parts=parts))
+            except Exception:  # templates are programs: they may raise anything, also on purpose
+                shown.append("")
+        listed, plain = shown
+        return _WORDS in plain and (_WORDS not in listed or "'type'" in listed)
+
 
 def _source(processor: Any) -> str:
-    """The template's text; some models keep it with the tokenizer, and several under different names."""
+    """The template's text, empty if there is none; some models keep it with the tokenizer.
+
+    Of several templates by name the one called “default” is taken. No other is: they are made for other tasks, such as
+    the use of tools, and a model may not answer a plain question there.
+    """
     owners = (processor, processor.tokenizer)
-    found = next((owner.chat_template for owner in owners if getattr(owner, "chat_template", None)), "")
-    return str(found.get("default") or "") if isinstance(found, dict) else str(found)
+    found = [owner.chat_template for owner in owners if getattr(owner, "chat_template", None)]
+    named = [each if isinstance(each, dict) else {_DEFAULT: each} for each in found]
+    names = sorted({name for each in named for name in each})
+    if names and _DEFAULT not in names:
+        raise UnpriorError(
+            f"the model has chat templates by name ({', '.join(names)}) and none of them is called {_DEFAULT!r}; copy "
+            f"the one for questions about images to chat_template.jinja in a local copy of the model"
+        )
+    return next((str(each[_DEFAULT]) for each in named if _DEFAULT in each), "")
 
 
 def _variables(source: str) -> set[str]:
@@ -131,16 +166,13 @@ def check_prompts(
     A score and its prior are compared, so their prompts may differ by the image alone: its placeholder with the
     ``special`` tokens, white space and label around it. ``is_plain``: the processor may add the placeholder later.
     """
-    text = layout.user_text("How many stripes does the zebra have?", ("A", "B"), ("twelve", "thirteen"))
+    text = layout.user_text("How many stripes does the zebra have?", ("A", "B"), ("twelve & a <half>", "“thirteen”"))
     text += layout.scoring_suffix
     plain, with_image = render(False, text), render(True, text)
-    for prompt, place in ((plain, "without"), (with_image, "beside")):
-        lost = [line.strip() for line in text.splitlines() if line.strip() not in prompt]
-        if lost:
-            raise UnpriorError(
-                f"the chat template leaves out a part of the question {place} an image: {_shown(lost[0])}; {_REMEDY}"
-            )
-    block = opened_block(with_image) or opened_block(plain)
+    for prompt in (plain, with_image):
+        check_complete(text, prompt, with_image=prompt is with_image)
+    last = text.splitlines()[-1].strip()
+    block = opened_block(with_image.rpartition(last)[2]) or opened_block(plain.rpartition(last)[2])
     if block:
         raise UnpriorError(
             f"the chat template opens a block for thinking ({block}) that the answer would stand in; candidates are "
@@ -154,6 +186,16 @@ def check_prompts(
         raise UnpriorError(
             f"the chat template {difference}; the prompts may differ by the image alone, or the prior is that of "
             f"another question; {_REMEDY}"
+        )
+
+
+def check_complete(text: str, prompt: str, *, with_image: bool) -> None:
+    """Refuse a prompt in which a line of the user's text is missing or changed."""
+    lost = [line.strip() for line in text.splitlines() if line.strip() not in prompt]
+    if lost:
+        raise UnpriorError(
+            f"the chat template leaves out or changes a part of the question {'beside' if with_image else 'without'} "
+            f"an image: {_shown(lost[0])}; {_REMEDY}"
         )
 
 

@@ -101,7 +101,7 @@ class TransformersEngine(LocalEngine):
         from unprior.engines.transformers.levels import LEVELS, Scorer
         from unprior.engines.transformers.load_errors import explaining
         from unprior.engines.transformers.loading import load_model, quiet
-        from unprior.engines.transformers.self_test import LARGEST_TESTED_WINDOW, SelfTest
+        from unprior.engines.transformers.self_test import SelfTest
         from unprior.engines.transformers.tokens import PromptEncoder
 
         source = Source(str(model), revision, trust_remote_code)
@@ -142,8 +142,8 @@ class TransformersEngine(LocalEngine):
             self.self_test.learn()
             if self_test:
                 self.level = self.self_test.choose()
-        window = self.self_test.window()
-        self._untested_window = window if self_test and window and window > LARGEST_TESTED_WINDOW else None
+        untested = self.self_test.large_limits if self_test else frozenset()
+        self._untested = {True: untested, False: untested}  # with and without an image
         self._shared_at_load = self.level.shares
 
     @property
@@ -230,15 +230,18 @@ class TransformersEngine(LocalEngine):
         ]
 
     def _exactly(self, prompts: list[PromptTokens], work: Callable[[Level], list[Result]]) -> list[Result]:
-        """Do the work; the first prompt that is longer than a large window is tested like those at load."""
+        """Do the work; the first prompt that is longer than a large limit is tested like those at load."""
         from unprior.engines.transformers.levels import LEVELS
 
+        self.reader.longest = 0
         results = work(self.level)
-        if self._untested_window is None or self.reader.longest <= self._untested_window:
+        shown, length, before = prompts[0].image is not None, self.reader.longest, self.level
+        passed = {limit for limit in self._untested[shown] if limit < length}
+        if not passed:
             return results
-        self._untested_window, before = None, self.level
-        longest = max(prompts, key=lambda prompt: len(prompt.scoring_text))
-        self.level = self.self_test.choose_for([[longest]], LEVELS[LEVELS.index(before) :])
+        self._untested[shown] -= passed
+        longest = max(prompts, key=self.encoder.length)
+        self.level = self.self_test.choose_for(self.self_test.beside_short(longest), LEVELS[LEVELS.index(before) :])
         return results if self.level is before else work(self.level)
 
     def original_inputs(self, prompts: list[PromptTokens]) -> dict[str, Any]:
@@ -260,6 +263,7 @@ def _as_scores(prompt: PromptTokens, result: Result) -> CandidateScores:
 
 
 def _stop_tokens(model: Any, tokenizer: Any) -> set[int]:
+    """The tokens at which the model's own ``generate`` stops; the tokenizer's only where it would not stop at all."""
     configured = getattr(model.generation_config, "eos_token_id", None)
-    tokens = configured if isinstance(configured, list) else [configured, tokenizer.eos_token_id]
-    return {token for token in tokens if token is not None}
+    tokens = configured if isinstance(configured, list | tuple) else [configured]
+    return {token for token in tokens if token is not None} or {tokenizer.eos_token_id} - {None}

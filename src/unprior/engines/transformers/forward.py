@@ -15,6 +15,7 @@ import torch
 
 from unprior.engines.transformers.cache_fork import CacheForks
 from unprior.engines.transformers.vision_memory import VisionMemory
+from unprior.errors import UnpriorError
 
 Tensor: TypeAlias = Any  # torch.Tensor; torch is too large to type-check against
 Inputs: TypeAlias = Mapping[str, Any]
@@ -61,11 +62,13 @@ class Reader:
         """Inputs that have an entry for every token."""
         taken = inspect.signature(model.forward).parameters
         self._takes_positions, self._keeps_logits = POSITIONS in taken, "logits_to_keep" in taken
+        text = model.config.get_text_config()
+        self._most_tokens: int | None = getattr(text, "max_position_embeddings", None)
         self._remembering_positions = [part for part in model.modules() if hasattr(part, "rope_deltas")]
         self.passes = 0
         """Forward passes so far, counted per row: a pass over a batch of eight counts eight."""
         self.longest = 0
-        """Most tokens of a prompt and its continuation so far."""
+        """Most tokens of a prompt and its continuation since this was set to 0."""
         self.encoded_images = 0
         """Images that went through the vision tower so far."""
 
@@ -141,6 +144,11 @@ class Reader:
         """One pass; ``new`` tokens at the end are not in the cache yet, None: there is no cache."""
         self.passes += len(ids)
         self.longest = max(self.longest, ids.shape[1])
+        if self._most_tokens is not None and ids.shape[1] > self._most_tokens:
+            raise UnpriorError(
+                f"the prompt with its answer has {ids.shape[1]:,} tokens or more, and the model takes "
+                f"{self._most_tokens:,}; shorten the question or the options, or show a smaller image (resize)"
+            )
         kept = {"logits_to_keep": keep} if self._keeps_logits else {}
         with torch.inference_mode():
             prepared = self.model.prepare_inputs_for_generation(

@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 from transformers import GenerationConfig
 
-from unprior.engines.precision import HALF
+from unprior.engines.precision import CLOSE, HALF
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.forward import Inputs, Reader
 from unprior.engines.transformers.levels import LEVELS, Level, Result, Scorer
@@ -20,8 +20,8 @@ from unprior.engines.transformers.load_errors import told
 from unprior.engines.transformers.tokens import PromptEncoder, PromptTokens
 from unprior.errors import UnpriorError
 
-LARGEST_TESTED_WINDOW = 2048
-"""Prompts that exceed a larger window are tested when the first one comes."""
+_LARGEST_TESTED = 2048  # prompts that exceed a larger limit are tested when the first one comes
+_ORIGINAL = "original_max_position_embeddings"
 _ANSWER_TOKENS = 3
 _SENTENCE = "The zebra stands on the grass beside the tree and looks at the road."
 
@@ -49,9 +49,11 @@ class SelfTest:
     encoder: PromptEncoder
     scorer: Scorer
     tolerance: float
-    """Largest difference that the model's precision explains."""
+    """Largest difference that the precision explains on models that are noisy themselves."""
     trials: list[Trial] = field(default_factory=list)
     """All levels that were tried, the chosen one last."""
+    noise: float | None = None
+    """How far the model is from itself in half precision, in nats, where that is more than the usual margin."""
     _generated: dict[Any, Any] = field(default_factory=dict)
     """What ``generate`` gave so far: prompts come back in other batches, and levels mostly write the same answer."""
 
@@ -60,39 +62,63 @@ class SelfTest:
         return self.choose_for(self._batches(), LEVELS)
 
     def choose_for(self, batches: Sequence[Sequence[PromptTokens]], levels: Sequence[Level]) -> Level:
-        """The first of the levels that agrees with ``generate`` on these prompts, each batch read in one piece."""
+        """The first of the levels that agrees with ``generate`` on these prompts, each batch read in one piece.
+
+        Where the first does not agree closely, the model's own noise is measured: plain full passes are right by
+        construction, and no other way can be expected to come closer to ``generate`` than they do.
+        """
         self._generated.clear()
         expected = [[self._reference(prompt) for prompt in batch] for batch in batches]
+        allowed, plain = self.closeness, None
         for level in levels:
-            self.trials.append(self._try(level, batches, expected))
-            if self.trials[-1].difference <= self.tolerance:
+            trial = plain if plain and plain.level is level else self._try(level, batches, expected)
+            self.trials.append(trial)
+            if trial.difference > allowed and plain is None:
+                plain = self._try(levels[-1], batches, expected)
+                allowed = self._allowed(plain.difference)
+            if trial.difference <= allowed:
+                self.noise = allowed / 2 if allowed > self.tolerance else None
                 self._generated.clear()
                 return level
-        noise = self.trials[-1].difference  # of plain full passes, which are right by construction
-        if self.tolerance >= HALF and math.isfinite(noise):
-            # Half precision makes the model disagree with itself, e.g. where experts change; no way can do better.
-            return next(trial.level for trial in self.trials[-len(levels) :] if trial.difference <= noise)
         tried = "; ".join(map(str, self.trials))
         raise UnpriorError(
-            f"no way of scoring agrees with the model's own generate() within {self.tolerance:g} nats ({tried}); "
+            f"no way of scoring agrees with the model's own generate() within {allowed:.2g} nats ({tried}); "
             f"its scores would not be exact, so it is refused. Try another precision (dtype float32) or attention "
             f"(eager), or a newer transformers"
         )
 
     @property
-    def noise(self) -> float | None:
-        """How far the model is from itself in half precision, in nats, where that is more than the usual margin."""
-        least = min((trial.difference for trial in self.trials), default=0.0)
-        return self.trials[-1].difference if self.trials and least > self.tolerance else None
+    def closeness(self) -> float:
+        """A difference so small that the precision explains it on any model, in nats."""
+        return CLOSE[self.tolerance >= HALF]
 
-    def window(self) -> int | None:
-        """Tokens after which some layers of the model forget, if there is such a limit."""
+    def _allowed(self, noise: float) -> float:
+        """The largest difference to accept, given that of plain full passes."""
+        if not math.isfinite(noise):
+            return self.closeness
+        twice = max(self.closeness, 2 * noise)
+        return twice if self.tolerance >= HALF else min(twice, self.tolerance)
+
+    @property
+    def limits(self) -> set[int]:
+        """Tokens after which the model may read otherwise: some layers forget, or positions are spread out."""
         text = self.reader.model.config.get_text_config()
-        found = [getattr(text, name, None) for name in ("sliding_window", "attention_chunk_size")]
-        return min((size for size in found if isinstance(size, int) and size > 0), default=None)
+        found = [getattr(text, name, None) for name in ("sliding_window", "attention_chunk_size", _ORIGINAL)]
+        found += _values(_ORIGINAL, getattr(text, "rope_parameters", None))
+        return {size for size in found if isinstance(size, int) and size > 0}
+
+    @property
+    def large_limits(self) -> frozenset[int]:
+        """Those that are not tested at load."""
+        return frozenset(limit for limit in self.limits if limit > _LARGEST_TESTED)
+
+    def beside_short(self, prompt: PromptTokens) -> list[list[PromptTokens]]:
+        """Batches that test a long prompt: beside a short one, which it must not change, and alone."""
+        short = next(batch[0] for batch in self._batches() if (batch[0].image is None) is (prompt.image is None))
+        return [[short, prompt], [prompt]]
 
     def _batches(self) -> list[list[PromptTokens]]:
-        """Two images of two sizes; no image; an image again, alone; and a prompt past the window if that is small."""
+        """Two images of two sizes; no image; an image again, alone; and a prompt past every small limit."""
         generator = np.random.default_rng(0)
         images = [
             Image.fromarray(generator.integers(0, 256, (height, width, 3), dtype=np.uint8))
@@ -104,11 +130,10 @@ class SelfTest:
         shown = [Query(image, text, candidates) for image, text in zip(images, questions, strict=True)]
         hidden = [Query(None, text, candidates) for text in questions]
         batches = [shown, hidden, shown[:1]]
-        window = self.window()
-        if window is not None and window <= LARGEST_TESTED_WINDOW:
-            many = 2 + window // max(1, len(self.encoder.tokenize(_SENTENCE)))
+        for limit in sorted(self.limits - self.large_limits):
+            many = 2 + limit // max(1, len(self.encoder.tokenize(_SENTENCE)))
             long = " ".join([_SENTENCE] * many)
-            batches.append([Query(images[0], f"{long}\n{questions[0]}", candidates)])
+            batches.append([shown[1], Query(images[0], f"{long}\n{questions[0]}", candidates)])
         return [[self.encoder.encode(query) for query in batch] for batch in batches]
 
     def learn(self) -> None:
@@ -188,6 +213,13 @@ class SelfTest:
                 prefix_allowed_tokens_fn=lambda _row, _ids: [next(steps)],
             )
         return torch.cat([logits.float() for logits in output.logits])
+
+
+def _values(key: str, content: object) -> list[object]:
+    """All values of a key in nested dictionaries: some models have settings of positions for every kind of layer."""
+    if not isinstance(content, dict):
+        return []
+    return [content.get(key), *(value for inner in content.values() for value in _values(key, inner))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +16,12 @@ from PIL import Image
 from unprior.engines.candidate_tree import tokens_after
 from unprior.engines.probe import probe_texts, prompt_digest
 from unprior.engines.protocol import Query
-from unprior.engines.transformers.chat_template import ChatTemplate, check_prompts
+from unprior.engines.transformers.chat_template import ChatTemplate, check_complete, check_prompts
 from unprior.engines.transformers.forward import pad_left
 from unprior.errors import UnpriorError
 from unprior.prompts import THINKING_TAGS, PromptLayout
 
+_MEDIA = re.compile("image|video|audio")
 _BLANK = Image.new("RGB", (64, 64))
 
 
@@ -47,7 +49,7 @@ class PromptEncoder:
         self.processor = processor
         self.tokenizer = processor.tokenizer
         self.layout = layout
-        self.template = ChatTemplate(processor, template_arguments)
+        self.template = ChatTemplate(processor, template_arguments, layout.system)
         name = getattr(processor, "image_token", None)
         self.placeholder_text = None if name is None else str(name)
         self.placeholder = None if name is None else self.tokenizer.convert_tokens_to_ids(str(name))
@@ -61,10 +63,17 @@ class PromptEncoder:
         if self.template.is_plain:
             self._ending = self._added_by_processor()
         self._tag_tokens, self._hidden_tokens = _special_tokens(self.tokenizer)
+        self._reserved = _reserved_words(processor)
+
+    def length(self, prompt: PromptTokens) -> int:
+        """Tokens of the prompt that candidates continue, those of its image included."""
+        return int(self.inputs([prompt.scoring_text], [prompt.image])["input_ids"].shape[1])
 
     def encode(self, query: Query) -> PromptTokens:
         """Render both prompts of a query, and tokenise its candidates."""
+        self._check_words(query.text)
         original_text = self.render(query.image is not None, query.text)
+        check_complete(query.text, original_text, with_image=query.image is not None)
         self._check_placeholders(query, original_text)
         scoring_text = self.render(query.image is not None, query.text + self.layout.scoring_suffix)
         scoring = self.tokenize_prompt(scoring_text)
@@ -169,14 +178,21 @@ class PromptEncoder:
         """At most one placeholder with an image, none without: otherwise the image would stand in another place."""
         if self.placeholder_text is None:
             return
-        if self.placeholder_text in query.text:
-            raise UnpriorError("the question contains the model's own image placeholder; write it differently")
         count = prompt.count(self.placeholder_text)
         if count > (query.image is not None):
             raise UnpriorError(
                 f"the chat template renders {count} image placeholders ({self.placeholder_text}) for "
                 f"{'one image' if query.image is not None else 'no image'}; correct chat_template.jinja in a local "
                 f"copy of the model"
+            )
+
+    def _check_words(self, text: str) -> None:
+        """A question must not hold what the model reads as something other than words: images, ends of turns."""
+        found = next((token for token in self._reserved if token in text), None)
+        if found is not None:
+            raise UnpriorError(
+                f"the question contains {found}, which this model reads as a control token and not as words; write it "
+                f"differently"
             )
 
     def _filler(self) -> int:
@@ -218,6 +234,17 @@ class _RememberedImages:
 
 def _identities(images: Any) -> Any:
     return [_identities(each) for each in images] if isinstance(images, list | tuple) else id(images)
+
+
+def _reserved_words(processor: Any) -> list[str]:
+    """Special tokens, and what processor and tokenizer write for images, videos and sounds; longest first."""
+    tokenizer = processor.tokenizer
+    words = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
+    words |= {str(token) for token in tokenizer.all_special_tokens}
+    for owner in (processor, tokenizer):
+        named = {name for name in dir(owner) if _MEDIA.search(name) and name.endswith("_token")}
+        words |= {value for name in named if isinstance(value := getattr(owner, name, None), str)}
+    return sorted((word for word in words if not word.isalnum()), key=len, reverse=True)
 
 
 def _special_tokens(tokenizer: Any) -> tuple[set[int], set[int]]:

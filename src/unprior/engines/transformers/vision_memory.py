@@ -31,7 +31,7 @@ class VisionMemory:
         if tower is None:
             yield
             return
-        forward = tower.forward
+        forward, own = tower.forward, vars(tower).get("forward")
         memory: list[tuple[Any, Any]] = []  # a pass may run the tower several times, for parts of an image
 
         def remembering(*arguments: Any, **options: Any) -> Any:
@@ -49,4 +49,6 @@ class VisionMemory:
             yield
         finally:
             del tower.forward  # the class's own is visible again
+            if own is not None:  # accelerate keeps its hook there
+                tower.forward = own
             self.active = False

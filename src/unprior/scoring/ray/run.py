@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from unprior.benchmarks.schema import Benchmark
+from unprior.engines.load import BATCH_SIZE
 from unprior.engines.protocol import EngineInfo
 from unprior.progress import Progress, Report, silent
 from unprior.scoring.plan import Job, ScoringPlan, batches
@@ -53,7 +54,7 @@ class DistributedRun:
         *,
         views: Sequence[str] = (),
         resize_to: int | None = None,
-        batch_size: int = 8,
+        batch_size: int = BATCH_SIZE,
         full_benchmark: Benchmark | None = None,
         allow_censored: bool = False,
     ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unprior.benchmarks.schema import Benchmark
-from unprior.engines.load import load_engine
+from unprior.engines.load import BATCH_SIZE, load_engine
 from unprior.engines.protocol import EngineInfo, RemoteEngineInfo
 from unprior.errors import UnpriorError, format_option, warn
 from unprior.progress import Progress, Report, silent
@@ -68,7 +68,7 @@ def score_on_cluster(
     questions: Benchmark | None = None,
     views: Sequence[str] = (),
     resize: int | None = None,
-    batch_size: int = 8,
+    batch_size: int = BATCH_SIZE,
     allow_censored: bool = False,
     report: Report = silent,
 ) -> Scored:

@@ -214,10 +214,10 @@ def _row(name: str, cell: AttractionCell) -> Row:
 
 def _elsewhere(cell: AttractionCell) -> str:
     """The counts of another benchmark."""
-    attracted, said = cell.attracted, cell.errors_ordinary
+    attracted, ordinary = cell.attracted, cell.errors_ordinary
     errors = (
         f"it is the wrong answer in {attracted.count} of {format_count(attracted.total, 'CF error')}, and "
-        f"{said.count} of {said.total} are the ordinary answer."
+        f"{ordinary.count} of {ordinary.total} are the ordinary answer."
     )
     return (
         f"On {cell.benchmark} {cell.task.upper()} the prior's winner is the ordinary answer in "

@@ -20,8 +20,6 @@ from unprior.tables.model import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_NOT_IN_RECORDS = ("model", "benchmark", "cf_p", "cf_holm_p", "cs_p", "cs_holm_p")
-
 
 @dataclass(frozen=True, slots=True)
 class MainComparison(StudyResult):
@@ -51,13 +49,13 @@ class MainComparison(StudyResult):
             before, after = ((metrics.cfad, metrics.ccr.value) for metrics in (task.original, task.method))
             measures = zip(("CS minus CF accuracy", "CCR"), before, after, strict=True)
             trends = [f"{name} {_trend(one, other)}" for name, one, other in measures if not math.isnan(one + other)]
-            sentences.append(f"There {format_list(trends)}.")
+            sentences.append(f"For {task.task.upper()}, {format_list(trends)}.")
         return tuple(sentences)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per task."""
         return [
-            {name: value for name, value in record.items() if name not in _NOT_IN_RECORDS}
+            {name: value for name, value in record.items() if name not in ("model", "benchmark")}
             for record in self.evaluation.records()
         ]
 

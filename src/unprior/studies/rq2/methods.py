@@ -17,7 +17,7 @@ from unprior.errors import UnpriorError
 from unprior.evaluation import TaskResult, evaluate, holm
 from unprior.evaluation.show import flat_sides
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
-from unprior.plots.display import limits, task_name
+from unprior.plots.display import draw_zero, limits, task_name
 from unprior.plots.labels import NEAR, place_labels, room
 from unprior.plots.panels import Panels
 from unprior.plots.style import FigureStyle
@@ -206,8 +206,7 @@ class Methods(StudyResult):
         ax.grid(visible=False)
         ax.locator_params(nbins=6, integer=True)
         _draw_equal_utility(ax, style)
-        ax.axhline(0, color=style.quiet, linewidth=0.8)
-        ax.axvline(0, color=style.quiet, linewidth=0.8)
+        draw_zero(ax, style)
         looks: dict[str, dict[str, Any]] = {
             "spc": {"color": style.method, "markersize": _STAR, "markeredgecolor": style.paper, "zorder": 6},
             "control": {"color": style.quiet, "markersize": 5.5, "markerfacecolor": style.paper, "zorder": 4},

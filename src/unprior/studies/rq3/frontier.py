@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from unprior.baselines.controls import STRENGTHS, fixed_strength_answers, run_controls
 from unprior.calibration import Constant, SelectivePriorCalibrator
-from unprior.plots.display import limits, task_name
+from unprior.plots.display import draw_zero, limits, task_name
 from unprior.plots.labels import NEAR, place_labels, room
 from unprior.plots.panels import Panels
 from unprior.plots.style import FigureStyle
@@ -165,8 +165,7 @@ class Frontier(StudyResult):
         return Panels.per_task(Frontier._draw, self, self.tasks, 5.2, 5.0)
 
     def _draw(self, *, task: str, ax: Axes, style: FigureStyle) -> None:
-        ax.axhline(0, color=style.quiet, linewidth=0.8)
-        ax.axvline(0, color=style.quiet, linewidth=0.8)
+        draw_zero(ax, style)
         curves = self.curves(task)
         looks: dict[str, dict[str, Any]] = {
             "fixed": {"label": "fixed λ, no gate", "color": style.quiet, "marker": ".", "linestyle": "--",

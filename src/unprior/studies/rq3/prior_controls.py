@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,9 @@ from unprior.plots.display import task_name
 from unprior.plots.panels import Panels
 from unprior.plots.style import FigureStyle
 from unprior.scores import ScoreTable
+from unprior.scores.files import finite_or_none
 from unprior.scores.schema import IntArray
+from unprior.studies.common.spread import Spread
 from unprior.studies.common.variants import more_or_less, spc_name
 from unprior.studies.result import StudyResult
 from unprior.studies.rq3 import prior_replacements
@@ -90,25 +91,10 @@ class PriorControl:
             "mean_changed": float(np.mean(self.changed)), "largest_p": max(self.p_values, default=None),
         }  # fmt: skip
         for side, values in (("cf", self.cf), ("cs", self.cs)):
-            record |= {f"delta_{side}": float(np.mean(values)), f"sd_{side}": _deviation(values)}
+            spread = Spread.from_values(values)
+            record |= {f"delta_{side}": spread.mean, f"sd_{side}": finite_or_none(spread.deviation)}
         ends = ("low", "lower_quartile", "median", "upper_quartile", "high")
         return record | {f"cf_{end}": value for end, value in zip(ends, self.box, strict=True)}
-
-
-def _deviation(values: Sequence[float]) -> float | None:
-    """Standard deviation over seeds (ddof 1); None for a single run."""
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
-def mean_and_deviation(values: Sequence[float]) -> str:
-    """Mean ± standard deviation of changes, in points.
-
-    >>> mean_and_deviation([0.01, 0.03]), mean_and_deviation([0.02])
-    ('+2.0±1.4', '+2.0')
-    """
-    deviation = _deviation(values)
-    mean = format_points(math.fsum(values) / len(values))
-    return mean if deviation is None else f"{mean}±{100 * deviation:.1f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +141,7 @@ class PriorControls(StudyResult):
             ]
             rows = []
             for name, line in grid.items():
-                cells = [cell for each in line for cell in (mean_and_deviation(each.cf), mean_and_deviation(each.cs))]
+                cells = [Spread.from_values(values).shown() for each in line for values in (each.cf, each.cs)]
                 bold = [1 + 2 * place + side for place, names in enumerate(best) for side in (0, 1) if name in names]
                 label = _spc(epsilon) if name == "spc" else CONTROLS[name]
                 rows.append(Row((label, *cells), bold=name == "spc", bold_cells=tuple(bold)))

@@ -6,12 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from unprior.benchmarks.splits import DEV, REPEATED_SEEDS, split_by_seed
-from unprior.plots.display import Display, task_name
+from unprior.plots.display import draw_zero, task_name
 from unprior.plots.panels import Panels
-from unprior.plots.style import LIGHT, FigureStyle
+from unprior.plots.style import FigureStyle
 from unprior.scores import ScoreTable
 from unprior.studies.common.resplit import fold, outline_by_subcategory
 from unprior.studies.common.spread import TaskSpread, spreads
@@ -105,48 +105,21 @@ class RepeatedSplits(StudyResult):
 
     def panels(self) -> Panels | None:
         """One point per split, for every task."""
-        return Panels.per_task(SplitsDisplay.from_results, self, [each.task for each in self.summary], 4.0, 3.4)
+        return Panels.per_task(RepeatedSplits._draw, self, [each.task for each in self.summary], 4.0, 3.4)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitsDisplay(Display):
-    """One task: every split as a dot, their mean with one standard deviation as a cross.
-
-    >>> from unprior import synthesize
-    >>> results = study_repeated_splits(synthesize(seed=0), seeds=(0, 1))
-    >>> len(SplitsDisplay.from_results(results, task="mc").points)
-    2
-    """
-
-    points: tuple[tuple[float, float], ...]
-    """ΔCS and ΔCF in points, by seed."""
-    mean: tuple[float, float]
-
-    @classmethod
-    def from_results(
-        cls, results: RepeatedSplits, *, task: str, ax: Axes | None = None, style: FigureStyle = LIGHT
-    ) -> Self:
-        """Draw one task on ``ax``, or on a new figure."""
-        points = tuple((100 * result.cs.delta, 100 * result.cf.delta) for result in results.of(task))
-        summary = next(each for each in results.summary if each.task == task)
-        mean = (100 * summary.cs.mean, 100 * summary.cf.mean)
+    def _draw(self, *, task: str, ax: Axes, style: FigureStyle) -> None:
+        """Every split as a dot, their mean with one standard deviation as a cross."""
+        points = [(100 * result.cs.delta, 100 * result.cf.delta) for result in self.of(task)]
+        summary = next(each for each in self.summary if each.task == task)
         across, up = (0.0 if math.isnan(each.deviation) else 100 * each.deviation for each in (summary.cs, summary.cf))
-        with style.applied():
-            axes = style.axes_or_new(ax, 4.0, 3.4)
-            axes.axhline(0, color=style.quiet, linewidth=0.8)
-            axes.axvline(0, color=style.quiet, linewidth=0.8)
-            axes.plot(*zip(*points, strict=True), "o", color=style.method, markersize=6, alpha=0.75,
-                      markeredgecolor=style.paper, label=f"{results.method}, one split", zorder=3)  # fmt: skip
-            axes.errorbar(*mean, xerr=across, yerr=up, color=style.control, linewidth=1.6, capsize=3,
-                          label="mean ± std", zorder=4)  # fmt: skip
-            axes.margins(0.12)
-            axes.set(
-                xlabel="ΔCS: retention (points)",
-                ylabel="ΔCF: repair (points)",
-                title=task_name(task),
-            )
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=1)
-        return cls(axes_=axes, style=style, points=points, mean=mean)
+        draw_zero(ax, style)
+        ax.plot(*zip(*points, strict=True), "o", color=style.method, markersize=6, alpha=0.75,
+                markeredgecolor=style.paper, label=f"{self.method}, one split", zorder=3)  # fmt: skip
+        ax.errorbar(100 * summary.cs.mean, 100 * summary.cf.mean, xerr=across, yerr=up, color=style.control,
+                    linewidth=1.6, capsize=3, label="mean ± std", zorder=4)  # fmt: skip
+        ax.margins(0.12)
+        ax.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=1)
 
 
 def study_repeated_splits(

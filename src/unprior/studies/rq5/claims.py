@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import product
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from unprior.errors import UnpriorError
 from unprior.evaluation import Change, Share, compare, mcnemar, pair_bootstrap
 from unprior.evaluation.metrics import correct
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
-from unprior.plots.display import Display
-from unprior.plots.panels import Draw, Panels
-from unprior.plots.style import LIGHT, FigureStyle
+from unprior.plots.display import draw_zero, name_rows
+from unprior.plots.panels import Panels
+from unprior.plots.style import FigureStyle
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 from unprior.scores.schema import SIDES, BoolArray, IntArray
@@ -282,75 +282,29 @@ def by_order(effects: Sequence[ClaimEffect], side: str) -> str:
     return format_changes(first, second)
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimLine:
-    """One dot with its interval, in points; NaN where there are no pairs."""
-
-    label: str
-    order: str
-    delta: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimOrdersDisplay(Display):
-    """Rows such as question forms or methods; in each a dot per claim order.
-
-    >>> from unprior.studies.rq5.question_forms import study_question_forms
-    >>> from unprior.synthetic import synthesize_claims
-    >>> rows = study_question_forms(synthesize_claims(), resamples=100).of("spc")
-    >>> display = ClaimOrdersDisplay.from_results({row.label: row.effects for row in rows})
-    >>> [(line.label, line.order) for line in display.lines[:2]]
-    [('Contrastive', 'ordinary-first'), ('Contrastive', 'atypical-first')]
-    """
-
-    lines: tuple[ClaimLine, ...]
-
-    @classmethod
-    def from_results(
-        cls,
-        results: Mapping[str, Sequence[ClaimEffect]],
-        *,
-        side: str = "cf",
-        method: str = "",
-        title: str = "",
-        ax: Axes | None = None,
-        style: FigureStyle = LIGHT,
-    ) -> Self:
-        """Draw effects by row label on ``ax``, or on a new figure; ``method`` is named if it is that of all rows."""
-        lines = tuple(
-            ClaimLine(label, order, 100 * effect.change.delta, 100 * effect.low, 100 * effect.high)
-            for label, effects in results.items()
-            for order in CLAIM_ORDERS
-            for effect in [effect_of(effects, order, side)]
-        )
-        labels = list(results)
-        looks = {CLAIM_ORDERS[0]: (style.method, "o", -_APART), CLAIM_ORDERS[1]: (style.control, "D", _APART)}
-        with style.applied():
-            axes = style.axes_or_new(ax, *_size(len(labels)))
-            axes.axvline(0, color=style.quiet, linewidth=0.8)
-            for line in lines:
-                colour, marker, shift = looks[line.order]
-                height = labels.index(line.label) + shift
-                if not math.isnan(line.delta):
-                    axes.plot([line.low, line.high], [height, height], color=colour, linewidth=2.2)
-                    axes.plot(line.delta, height, marker, color=colour, markersize=6.5, markeredgecolor=style.paper)
-                elif line.order == CLAIM_ORDERS[0]:
-                    axes.annotate("no pairs", (0, height + _APART), (6, 0), textcoords="offset points", va="center",
-                                  color=style.quiet, fontsize=8)  # fmt: skip
-            for order, (colour, marker, _) in looks.items():
-                name = order.replace("-first", " claim first")
-                axes.plot([], [], marker, color=colour, markersize=6.5, linestyle="-", label=name)
-            axes.set_yticks(range(len(labels)), [fill(label, _MAX_NAME) for label in labels])
-            quantity = f"Δ{side.upper()}{f' of {method}' if method else ''} (points)"
-            axes.set(ylim=(len(labels) - 0.5, -0.5), xlabel=quantity, title=title)
-            axes.tick_params(axis="y", length=0)
-            axes.grid(visible=False, axis="y")
-            axes.spines["left"].set_visible(False)
-            axes.margins(x=0.08)
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.6 / _size(len(labels))[1]), ncols=2)
-        return cls(axes_=axes, style=style, lines=lines)
+def draw_claim_orders(
+    axes: Axes, style: FigureStyle, rows: Mapping[str, Sequence[ClaimEffect]], side: str, *, method: str, title: str
+) -> None:
+    """Rows such as question forms or methods; in each a dot per claim order with its interval."""
+    looks = {CLAIM_ORDERS[0]: (style.method, "o", -_APART), CLAIM_ORDERS[1]: (style.control, "D", _APART)}
+    draw_zero(axes, style, across=False)
+    for place, effects in enumerate(rows.values()):
+        for order, (colour, marker, shift) in looks.items():
+            effect = effect_of(effects, order, side)
+            if not math.isnan(effect.change.delta):
+                axes.plot([100 * effect.low, 100 * effect.high], [place + shift] * 2, color=colour, linewidth=2.2)
+                axes.plot(100 * effect.change.delta, place + shift, marker, color=colour, markersize=6.5,
+                          markeredgecolor=style.paper)  # fmt: skip
+            elif order == CLAIM_ORDERS[0]:
+                axes.annotate("no pairs", (0, place), (6, 0), textcoords="offset points", va="center",
+                              color=style.quiet, fontsize=8)  # fmt: skip
+    for order, (colour, marker, _) in looks.items():
+        name = order.replace("-first", " claim first")
+        axes.plot([], [], marker, color=colour, markersize=6.5, linestyle="-", label=name)
+    name_rows(axes, [fill(label, _MAX_NAME) for label in rows])
+    axes.set(xlabel=f"Δ{side.upper()}{f' of {method}' if method else ''} (points)", title=title)
+    axes.spines["left"].set_visible(False)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.6 / _size(len(rows))[1]), ncols=2)
 
 
 def _size(rows: int) -> tuple[float, float]:
@@ -359,10 +313,9 @@ def _size(rows: int) -> tuple[float, float]:
 
 def claim_panels(panels: Sequence[tuple[str, str, Mapping[str, Sequence[ClaimEffect]]]], method: str = "") -> Panels:
     """Panels (title, side, effects by row) on the same scale; ``method`` is named if it is that of all panels."""
-
-    def panel(title: str, side: str, effects: Mapping[str, Sequence[ClaimEffect]]) -> Draw:
-        draw = partial(ClaimOrdersDisplay.from_results, effects, side=side, method=method, title=title)
-        return lambda axes, style: draw(ax=axes, style=style)
-
+    draws = [
+        partial(draw_claim_orders, rows=effects, side=side, method=method, title=title)
+        for title, side, effects in panels
+    ]
     rows = max(len(effects) for _, _, effects in panels)
-    return Panels(tuple(panel(*each) for each in panels), *_size(rows), same_scale=True)
+    return Panels(tuple(draws), *_size(rows), same_scale=True)

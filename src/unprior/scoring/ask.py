@@ -15,7 +15,7 @@ from unprior.errors import UnpriorError, UnpriorNote, format_option, require_typ
 from unprior.images import open_image
 from unprior.images import resize as to_square
 from unprior.prompts import YES_NO, is_cut_off, parse_answer
-from unprior.runs.config import OPTIONS
+from unprior.scoring.benchmark import check_side
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -111,15 +111,13 @@ def ask(
     resize
         Side of the square that the image is brought to; 0 leaves it, None takes the size of the calibrator's images.
     force
-        Go on although the calibrator was fitted on scores that were made otherwise.
+        Continue although the calibrator was fitted on scores made in another way.
     allow_censored
         Take bounds for candidates outside the top tokens that a server shows.
     """
     require_engine(engine)
     require_type("image", image, (str, PathLike), "the path of an image file; ask_about takes an image")
-    if resize is not None:
-        setting = OPTIONS["resize"]
-        setting.check(setting.convert(resize))
+    check_side(resize)
     from unprior.calibration import SelectivePriorCalibrator
 
     if isinstance(calibrator, str | PathLike):

@@ -13,7 +13,7 @@ from unprior import UnpriorError
 from unprior.benchmarks.registry import load_benchmark
 from unprior.engines.load import load_engine
 from unprior.engines.protocol import Engine
-from unprior.runs.ask import ask
+from unprior.scoring.ask import ask
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +42,8 @@ def image(tmp_path: Path) -> Path:
         ({"options": ["six", "six\u200b"]}, "give 2 to 26 different answers"),
         ({"options": ["a", "", "b"]}, "give 2 to 26 different answers"),
         ({"question": "\u200b"}, "question: give a text"),
-        ({"resize": -5}, r"resize=-5 \(command line: --resize -5\): give at least 0"),
-        ({"resize": 1.5}, "resize: must be a whole number"),
+        ({"resize": -5}, r"resize=-5 \(command line: --resize -5\): give a whole number from 0 to 8192"),
+        ({"resize": 1.5}, "give a whole number from 0 to 8192"),
         ({"calibrator": "nowhere.json"}, "nowhere.json"),
     ],
 )
