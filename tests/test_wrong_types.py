@@ -71,7 +71,7 @@ def fitted(table: ScoreTable) -> SelectivePriorCalibrator:
         (lambda f, t: unprior.study(prepare="x"), "prepare: give True or False, not 'x'"),
         (lambda f, t: unprior.study([]), "no study is named"),
         (lambda f, t: scored(report=5), "report: give a function"),
-        (lambda f, t: scored(resize="x"), "resize: give a whole number, not 'x'"),
+        (lambda f, t: scored(resize="x"), "--resize x.: give a whole number from 0 to 8192"),
         (lambda f, t: scored(views="white"), "views: give a list, .*, not 'white'"),
         (lambda f, t: scored(allow_censored="x"), "allow_censored: give True or False, not 'x'"),
         (lambda f, t: scored(limit="a"), "limit: give a whole number, not 'a'"),

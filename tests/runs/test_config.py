@@ -10,6 +10,7 @@ import pytest
 
 from unprior import UnpriorError
 from unprior.runs.config import FILE, OPTIONS, MethodConfig, RunConfig
+from unprior.runs.folder import check_folder
 from unprior.runs.score import plan_run
 
 
@@ -164,12 +165,12 @@ def test_several_models_are_a_list_in_the_file(tmp_path: Path) -> None:
 def test_runs_of_one_model_and_of_several_do_not_share_a_folder(tmp_path: Path) -> None:
     one, several = RunConfig.from_options(out=tmp_path), RunConfig.from_options(model=["a", "b"], out=tmp_path)
     several.write()
-    several.check_folder()
+    check_folder(several)
     with pytest.raises(UnpriorError, match="holds a run of a, b; choose another folder"):
-        one.check_folder()
+        check_folder(one)
     one.write()
     with pytest.raises(UnpriorError, match="holds a run of embedded; choose another folder"):
-        several.check_folder()
+        check_folder(several)
 
 
 @pytest.mark.parametrize("name", ["batch_size", "epsilon_cs", "revis_strength"])
