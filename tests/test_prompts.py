@@ -44,3 +44,12 @@ def test_options_in_the_question_and_the_benchmark_s_own_last_line() -> None:
         "B. y\nAnswer with A or B."
     )
     assert layout.user_text("Is it?", ["yes", "no"], None, "Say yes or no.") == "Is it?\nSay yes or no."
+
+
+@pytest.mark.parametrize(
+    "wording", ["{label:>999999999} {text}", "{label!r} {text}", "{label.x} {text}", "{label}", "{", ""]
+)
+def test_only_plain_places_are_filled_in(wording: str) -> None:
+    with pytest.raises(UnpriorError, match=r"write \{label\} and \{text\} where it is filled in"):
+        PromptLayout(option_line=wording).check()
+    PromptLayout(option_line="{{{label}}} {text}", choice_instruction="A letter.").check()

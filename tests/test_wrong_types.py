@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 import unprior
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError
+from unprior.benchmarks.schema import Benchmark, Example
 from unprior.calibration.files import apply_file, fit_file
 from unprior.plots.panels import Panels
 from unprior.runs.evaluate import evaluate_file
@@ -18,6 +19,11 @@ from unprior.runs.run import run_models
 
 ANYTHING: Any = None
 """Wrong on purpose, so of no type that mypy would refuse."""
+
+
+def scored(**options: Any) -> ScoreTable:
+    question = Example("q", Path("x.png"), "Is it red?", "qa", ("yes", "no"))
+    return unprior.score(unprior.load_engine(), Benchmark("mine", [question]), "x", **options)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +62,23 @@ def fitted(table: ScoreTable) -> SelectivePriorCalibrator:
         (lambda f, t: unprior.load_engine(3), "model: give the name or folder of a model, .*, not 3"),
         (lambda f, t: unprior.load_engine("m", engine="openai", base_urls="x"), "base_urls: give a list"),
         (lambda f, t: unprior.load_engine(max_new_tokens="x"), "max_new_tokens: give a whole number, not 'x'"),
+        (lambda f, t: unprior.load_engine(layout="x"), "layout: give a PromptLayout, not 'x'"),
+        (lambda f, t: unprior.load_engine(report="x"), "report: give a function that takes a Progress, not 'x'"),
+        (lambda f, t: unprior.load_engine(image_backend=None), "image_backend=None .*: no such backend"),
+        (lambda f, t: unprior.load_engine(device=5), "device: give a text, not 5"),
+        (lambda f, t: unprior.load_engine(folder=3), "folder: give a text, not 3"),
+        (lambda f, t: unprior.study(report=5), "report: give a function"),
+        (lambda f, t: unprior.study(prepare="x"), "prepare: give True or False, not 'x'"),
+        (lambda f, t: unprior.study([]), "no study is named"),
+        (lambda f, t: scored(report=5), "report: give a function"),
+        (lambda f, t: scored(resize="x"), "--resize x.: give a whole number from 0 to 8192"),
+        (lambda f, t: scored(views="white"), "views: give a list, .*, not 'white'"),
+        (lambda f, t: scored(allow_censored="x"), "allow_censored: give True or False, not 'x'"),
+        (lambda f, t: scored(limit="a"), "limit: give a whole number, not 'a'"),
+        (lambda f, t: scored(limit=-1), "limit=-1 .*: give at least 1"),
+        (lambda f, t: scored(shard=3), "shard: give a text, .*, not 3"),
+        (lambda f, t: scored(shard="\u00b2/4"), "give part and number of parts"),
+        (lambda f, t: unprior.load_benchmark("cdh-bench", data_dir=Path("a\0b")), "no folder has such a name"),
         (lambda f, t: unprior.load_benchmark(3), "name: give the name of a benchmark, .*, not 3"),
         (lambda f, t: unprior.load_benchmark("microworld", 3), "folder: give a path, not 3"),
         (lambda f, t: unprior.ask(None, "x.png", "q"), "engine: give a loaded model"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import hashlib
 import json
@@ -66,6 +67,18 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def exists(path: Path) -> bool:
+    r"""Whether there is anything of that name; see :func:`is_file`.
+
+    >>> exists(Path("a\0b"))
+    False
+    """
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def parse_json(text: str | bytes | bytearray) -> Any:
     """Parse JSON; whatever is wrong with it, nesting without end included, is a :class:`ValueError`.
 
@@ -111,6 +124,7 @@ def read_lines(stream: BufferedReader, path: Path) -> Iterator[tuple[int, bytes]
     number = 0
     while line := stream.readline(MAX_BYTES + 1):
         number += 1
+        line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         if len(line) > MAX_BYTES:
             raise UnpriorError(
                 f"{path}, line {number}: longer than {MAX_BYTES >> 20} MB; JSON lines hold one object per line"

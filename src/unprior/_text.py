@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 # What moves the cursor, colours or renames the terminal (ESC, C0, DEL, C1), what turns the direction of writing, and
 # what XML forbids.
@@ -26,6 +27,16 @@ def one_line(name: str) -> str:
     a\x00b\nc
     """
     return _BREAKS.sub(_escaped, visible(name))
+
+
+def seen(text: str) -> str:
+    r"""Text as a reader tells it from others: in one spelling of accents, without spaces around and invisible marks.
+
+    >>> seen(" e\u0301\u200b ") == seen("\u00e9"), seen("\u200b")
+    (True, '')
+    """
+    marked = (each for each in unicodedata.normalize("NFC", text) if unicodedata.category(each) != "Cf")
+    return " ".join("".join(marked).split())
 
 
 def _escaped(found: re.Match[str]) -> str:

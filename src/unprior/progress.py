@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from unprior.errors import wrong_type
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -26,6 +28,18 @@ class Progress:
 
 Report = Callable[[Progress], None]
 """Is told about progress; it must return soon."""
+
+
+def check_report(report: object) -> None:
+    """Refuse what cannot be told about progress, before any work.
+
+    >>> check_report(5)
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: report: give a function that takes a Progress, not 5
+    """
+    if not callable(report):
+        raise wrong_type("report", report, "a function that takes a Progress")
 
 
 def silent(_: Progress) -> None:

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from string import Formatter
 
 from unprior.errors import UnpriorError, format_option
 
@@ -68,11 +69,13 @@ class PromptLayout:
         for name, fields in filled.items():
             wording = getattr(self, name)
             try:
-                made = wording.format(**{field: f"<{field}>" for field in fields})
-            except (KeyError, IndexError, ValueError):
-                made = ""
+                # Widths and conversions are refused, not tried: a width can ask for gigabytes.
+                parts = [part[1:] for part in Formatter().parse(wording) if part[1] is not None]
+            except ValueError:
+                parts = [(None, None, None)]
             needed = fields if name != "choice_instruction" else ()
-            if not made or not all(f"<{field}>" in made for field in needed):
+            plain = all(place in fields and not width and not conversion for place, width, conversion in parts)
+            if not wording or not plain or not {place for place, _, _ in parts}.issuperset(needed):
                 places = " and ".join(f"{{{field}}}" for field in fields)
                 raise UnpriorError(
                     f"{format_option(name, wording)}: write {places} where it is filled in, and other braces twice"

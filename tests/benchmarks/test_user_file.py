@@ -38,7 +38,12 @@ def test_questions_about_one_image_share_its_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("row", "label"),
-    [(CHOICE | {"answer": "b"}, "B"), (CHOICE | {"answer": "five"}, "A"), (MINIMAL | {"answer": "Yes"}, "yes")],
+    [
+        (CHOICE | {"options": ["A", "b"], "answer": "b"}, "B"),
+        (CHOICE | {"answer": "b"}, "B"),
+        (CHOICE | {"answer": "five"}, "A"),
+        (MINIMAL | {"answer": "Yes"}, "yes"),
+    ],
 )
 def test_an_answer_may_be_an_option_or_its_letter(tmp_path: Path, row: dict[str, Any], label: str) -> None:
     assert read_questions(write(tmp_path, row)).examples[0].answer == label
@@ -74,6 +79,11 @@ def test_a_number_is_the_answer_that_is_written_so(tmp_path: Path, row: dict[str
         (CHOICE | {"answer": 7}, "answer '7' is neither an option nor its letter"),
         (CHOICE | {"answer": True}, "line 2: answer: must be text, not true"),
         (CHOICE | {"options": ["five", " "]}, "an option is empty"),
+        (MINIMAL | {"question": "\u200b"}, "question must not be empty"),
+        (MINIMAL | {"options": ["\u00e9", "e\u0301"]}, "two options are the same"),
+        (CHOICE | {"options": ["six", "six\u00a0"]}, "two options are the same"),
+        (CHOICE | {"options": ["six", "six\u200b"]}, "two options are the same"),
+        (CHOICE | {"options": ["B", "A"], "answer": "A"}, "answer 'A' is the text of one option and the letter of"),
         (MINIMAL | {"question": " "}, "question must not be empty"),
         (MINIMAL | {"letters": ["a", "A"]}, "two letters are the same"),
         (MINIMAL | {"pair": 1.5, "side": "cf"}, "line 2: pair: must be a whole number or text, not 1.5"),
@@ -95,6 +105,12 @@ def test_empty_missing_and_doubled(tmp_path: Path) -> None:
         read_questions(tmp_path / "nothing.jsonl")
     with pytest.raises(UnpriorError, match="two examples are called 'x'"):
         read_questions(write(tmp_path, MINIMAL | {"id": "x"}, CHOICE | {"id": "x"}))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_question(tmp_path: Path) -> None:
+    path = write(tmp_path, MINIMAL, CHOICE)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert len(read_questions(path)) == 2
 
 
 def test_doubled_options_need_a_letter(tmp_path: Path) -> None:

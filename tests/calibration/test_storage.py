@@ -205,6 +205,10 @@ def edited(change: Callable[[dict[str, Any]], Any]) -> Callable[[str], str]:
     return edit
 
 
+def doubled(places: list[int]) -> None:
+    places[1] = places[0]
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -230,6 +234,12 @@ def edited(change: Callable[[dict[str, Any]], Any]) -> Callable[[str], str]:
         (edited(lambda content: content["parameters"].update(strength={"rule": "luck"})), "parameters.strength"),
         (edited(lambda content: content["outcomes"]["net"]["places"].pop()), "outcomes.net"),
         (edited(lambda content: content["outcomes"]["net"]["places"].append(10**9)), "outcomes.net"),
+        (edited(lambda content: doubled(content["outcomes"]["net"]["places"])), "outcomes.net"),
+        (edited(lambda content: content["features"]["divergence"].update(scale=1e-320)), "features.divergence.scale"),
+        (edited(lambda content: content["features"]["divergence"].update(mean=1e308)), "features.divergence.mean"),
+        (edited(lambda content: content.update(development_rows=-1)), "development_rows"),
+        (edited(lambda content: content["settings"].update(conflict_support=1.5)), "settings.conflict_support"),
+        (edited(lambda content: content["settings"].update(max_distance=-1.0)), "settings.max_distance"),
         (edited(lambda content: content["settings"].update(max_distance=None)), "thresholds must be present"),
         (edited(lambda content: content["precision"].pop()), "precision"),
         (edited(lambda content: content["precision"][3].pop()), "12 by 12"),

@@ -166,6 +166,8 @@ def test_answers_to_another_benchmark_are_left_aside(run: Callable, tmp_path: Pa
     second = second.rename(second.with_name("others.jsonl"))
     common = ("--model", model, "--out", tmp_path / "out", *FEW)
     assert run("baseline", "nolan", "--benchmark", first, *common).code == 0
+    run("baseline", "cfg-score", "--benchmark", second, *common).refused("holds a run of benchmark")
+    (tmp_path / "out" / "run.toml").unlink()  # as if it were a folder of scores alone
     told = run("baseline", "cfg-score", "--benchmark", second, *common, "--json")
     assert told.code == 0
     assert "left aside" in told.err

@@ -125,7 +125,7 @@ def test_a_variant_goes_all_the_way(run: Callable, model: Path, tmp_path: Path) 
     arguments = ("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out", "--json")
     assert run(*arguments, "--variant", "order-3210").json["title"].endswith("mine-order-3210")
     assert set(read_scores(tmp_path / "out" / "scores.parquet").column("answer")) == {"C", "D"}
-    run(*arguments, "--variant", "odd").refused("--variant odd", "order-3210")
+    run(*arguments, "--variant", "odd", "--out", tmp_path / "odd").refused("--variant odd", "order-3210")
 
 
 def test_an_unknown_benchmark_is_refused_before_the_model_is_loaded(run: Callable, tmp_path: Path) -> None:
@@ -135,6 +135,7 @@ def test_an_unknown_benchmark_is_refused_before_the_model_is_loaded(run: Callabl
 
 
 def test_a_benchmark_without_pairs_is_refused_before_the_model_is_loaded(run: Callable, finished: Path) -> None:
+    (finished / "run.toml").unlink()
     arguments = ("run", "--model", "no-such-model", "--benchmark", "microworld-presence", "--out", finished)
     run(*arguments).refused("belong to no pair")
 

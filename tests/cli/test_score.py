@@ -198,7 +198,7 @@ def test_missing_images_are_named_before_the_model_is_loaded(run: Callable, mode
     assert lines[0] == "warning: 3 of 4 images of mine are missing:"
     assert [line.rpartition("/")[2] for line in lines[1:4]] == ["0.png", "1.png", "2.png"]
     Path(questions).with_name("3.png").unlink()
-    none = run("score", "--model", "no-such-model", "--benchmark", questions, "--out", "scored")
+    none = run("score", "--model", "no-such-model", "--benchmark", questions, "--out", "other")
     none.refused("4 of 4 images of mine are missing", "0.png", "3.png", "Put them there")
 
 
@@ -267,7 +267,7 @@ def test_qwen_sees_the_size_of_the_paper_unless_told_otherwise(
     qwen = tiny_models.build("qwen3_vl", tmp_path / "qwen")
     said = score(run, qwen, "cdh-bench").err
     assert "Images of cdh-bench are brought to 512×512 for qwen3_vl, as in the paper" in said
-    assert "512" in score(run, qwen, "cdh-bench", "--variant", "forms").err
+    assert "512" in score(run, qwen, "cdh-bench", "--variant", "forms", "--out", "forms").err
     assert score(run, qwen, "cdh-bench", "--resize", "64").err == ""
     assert score(run, qwen, "cdh-bench", "--resize", "0").err == ""
     assert sides == [512, 512, 64, None]

@@ -101,6 +101,8 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
     monkeypatch.setattr("unprior.runs.study.run_studies", no_work)
     monkeypatch.setattr("unprior.engines.load.load_engine", no_work)
     (tmp_path / "file").touch()
+    (tmp_path / "pages" / "index.html").mkdir(parents=True)
+    run("study", "all", "--run", scored, "--out", tmp_path / "pages").refused("index.html: cannot be written")
     for out in (tmp_path / "file", tmp_path / "file" / "deep"):
         refused = f"{out}: cannot be written", "choose another path"
         run("study", "all", "--run", scored, "--out", out).refused(*refused)
@@ -284,6 +286,10 @@ def test_preparing_asks_any_model_for_other_questions(run: Callable, tmp_path: P
     assert set(asked.where(split="dev").column("form")) == {"contrastive"}
     assert len(set(zip(asked.column("form"), asked.column("claim_order"), strict=True))) == 4 * 2
     assert run("study", "option-orders", "--run", folder, "--prepare").code == 0  # nothing is lacking now
+    toml = (folder / "run.toml").read_text()
+    (folder / "run.toml").write_text(toml.replace(str(model), "embedded"))
+    (folder / "variants" / "forms.parquet").unlink()
+    run("study", "claim-order", "--run", folder, "--prepare").refused("names another model than that of scores.parquet")
 
 
 @pytest.mark.slow

@@ -84,6 +84,14 @@ def test_convert_keeps_rows_without_answers_and_splits(run: Callable) -> None:
     assert read_scores("b.parquet", require_answers=False).column("answer") == [None]
 
 
+def test_convert_tells_of_rows_that_stand_in_two_files(run: Callable) -> None:
+    write("a.jsonl", ROW | {"example_id": "x"}, ROW | {"example_id": "y"})
+    write("b.jsonl", ROW | {"example_id": "y"})
+    result = run("convert", "a.jsonl", "b.jsonl", "--out", "c.jsonl")
+    assert "warning: 1 rows have the model, benchmark and name of an earlier one" in result.err
+    assert run("convert", "a.jsonl", "--out", "d.jsonl").err == ""
+
+
 def test_convert_counts_every_split(run: Callable) -> None:
     write("a.jsonl", ROW | {"split": None}, ROW | {"split": ""}, ROW | {"split": "none"}, ROW)
     assert sum(run("convert", "a.jsonl", "--out", "b.jsonl", "--json").json["splits"].values()) == 4
@@ -125,6 +133,7 @@ def test_every_skipped_row_is_listed(run: Callable) -> None:
         ([".", "--out", "b.jsonl"], "this is a folder"),
         (["a.jsonl", "--out", "a.jsonl"], "a.jsonl: this would overwrite its own input"),
         (["a.jsonl", "a.jsonl", "--out", "./a.jsonl"], "would overwrite its own input"),
+        (["a.jsonl", "./a.jsonl", "--out", "b.jsonl"], "a.jsonl is given twice"),
         (["a.jsonl", "--out", "b.txt"], "cannot tell the format"),
         (["a.jsonl", "--out", "a.jsonl/b.jsonl"], "cannot be written"),
         (["empty.jsonl", "--out", "b.jsonl"], "empty.jsonl: no rows"),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 
 from unprior import UnpriorError
-from unprior.engines.load import load_engine, with_internals
+from unprior.engines.load import check_loading, load_engine, with_internals
 from unprior.progress import Progress
 
 
@@ -52,6 +53,26 @@ def test_what_does_not_fit_together_is_refused_before_loading() -> None:
         load_engine("m", engine="openai")
     with pytest.raises(UnpriorError, match=r"device='cpu' \(command line: .*\): the engine vllm decides that"):
         load_engine("m", engine="vllm", device="cpu")
-    for given in (["messages=1"], {"messages": 1}, ["date=today", "eos_token=zz"]):
-        with pytest.raises(UnpriorError, match="this is set when a prompt is rendered, and cannot be given"):
-            load_engine("m", engine="openai", base_urls=["http://localhost:1"], template_args=given)
+    with pytest.raises(UnpriorError, match=r"--dtype int8\): no such precision"):
+        check_loading(dtype="int8")
+    with pytest.raises(UnpriorError, match=r"--image-backend cv\): no such backend"):
+        check_loading(image_backend="cv")
+    with pytest.raises(UnpriorError, match=r"model='' .*: there is no name; give the folder or hub id"):
+        check_loading("")
+    with pytest.raises(UnpriorError, match=r"test_load.py.*: this is a file; give the folder"):
+        check_loading(__file__)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["messages=[]"], "template argument 'messages': this is set when a prompt is rendered, and cannot be given"),
+        ({"add_generation_prompt": False}, "'add_generation_prompt': this is set"),
+        (["date=today", "eos_token=zz"], "'eos_token': this is set"),
+        (["a=1", " a=2"], "template argument 'a': this is given twice"),
+        ("a=1", "template_args: give a mapping, or a list of NAME=VALUE, not 'a=1'"),
+    ],
+)
+def test_template_arguments_that_cannot_be(given: Any, told: str) -> None:
+    with pytest.raises(UnpriorError, match=told):
+        check_loading(template_args=given)

@@ -10,6 +10,7 @@ import pytest
 
 from unprior import UnpriorError
 from unprior.runs.config import FILE, OPTIONS, MethodConfig, RunConfig
+from unprior.runs.folder import check_folder
 from unprior.runs.score import plan_run
 
 
@@ -61,6 +62,7 @@ def test_files_of_inputs_are_noted_by_their_full_paths(tmp_path: Path, monkeypat
         ("[model", ["not a configuration in TOML", "unprior run --dry-run"]),
         ("[engine]\nbatch_size = " + "1" * 5000, ["not a configuration in TOML"]),
         ("[engine]\nbatch_size = 0x" + "f" * 5000, ["not a configuration in TOML"]),
+        ("[model]\nname = 2020-01-01", ["model.name: this is a date", "quotes"]),
         ("a = " + "[" * 20_000, ["not a configuration in TOML"]),
     ],
 )
@@ -88,6 +90,7 @@ def test_a_folder_of_anything_else_is_refused(tmp_path: Path) -> None:
         ({"epsilon_cs": float("nan")}, r"\(command line: --epsilon-cs nan\): give at least 0 and at most 1"),
         ({"epsilon_cs": -1}, r"\(command line: --epsilon-cs -1.0\): give at least 0 and at most 1"),
         ({"revis_strength": float("inf")}, r"--revis-strength inf\): give a finite number"),
+        ({"data_dir": "a\0b"}, "data_dir: no path has the character NUL"),
         ({"baselines": "vdc"}, r"no method 'vdc' \(did you mean vcd\?\)"),
         ({"tensor_parallel": 2}, r"\(command line: --tensor-parallel 2\) goes with the engine vllm"),
         ({"engine": "vlm"}, r"--engine vlm\): no such engine \(did you mean vllm\?\)"),
@@ -162,12 +165,12 @@ def test_several_models_are_a_list_in_the_file(tmp_path: Path) -> None:
 def test_runs_of_one_model_and_of_several_do_not_share_a_folder(tmp_path: Path) -> None:
     one, several = RunConfig.from_options(out=tmp_path), RunConfig.from_options(model=["a", "b"], out=tmp_path)
     several.write()
-    several.check_folder()
+    check_folder(several)
     with pytest.raises(UnpriorError, match="holds a run of a, b; choose another folder"):
-        one.check_folder()
+        check_folder(one)
     one.write()
     with pytest.raises(UnpriorError, match="holds a run of embedded; choose another folder"):
-        several.check_folder()
+        check_folder(several)
 
 
 @pytest.mark.parametrize("name", ["batch_size", "epsilon_cs", "revis_strength"])

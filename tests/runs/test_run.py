@@ -14,9 +14,12 @@ from unprior import ScoreTable, UnpriorError
 from unprior.cli import main
 from unprior.errors import FailedExamplesWarning, UnpriorWarning
 from unprior.progress import Progress
+from unprior.runs.baselines import run_baselines
 from unprior.runs.config import RunConfig
+from unprior.runs.folder import check_folder
 from unprior.runs.result import FILES
 from unprior.runs.run import configs_of_models, finish_run, run, run_models
+from unprior.runs.score import score_run
 
 
 @pytest.fixture(scope="module")
@@ -174,10 +177,63 @@ def test_one_call_runs_one_model(tmp_path: Path) -> None:
 
 def test_the_folder_of_another_model_is_left_alone(tmp_path: Path) -> None:
     RunConfig.from_options(model="other", out=tmp_path / "embedded").write()
-    with pytest.warns(UnpriorWarning, match="holds a run of other"):
+    with pytest.warns(UnpriorWarning, match="holds a run of model other, .* by those of embedded; choose another"):
         finished = run_models(["embedded"], out=tmp_path)
     assert list(finished.failures) == ["embedded"]
     assert RunConfig.read(tmp_path / "embedded").model.name == "other"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"model": "other"}, "holds a run of model embedded, and .* by those of other; choose another folder by out="),
+        ({"benchmark": "other"}, "holds a run of benchmark microworld, .* by those of other"),
+        ({"variant": "forms"}, "holds a run of variant standard, .* by those of forms"),
+    ],
+)
+def test_another_run_does_not_replace_the_results_of_an_earlier_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, object], told: str
+) -> None:
+    monkeypatch.setattr("unprior.engines.load.load_engine", lambda *_, **__: pytest.fail("a model was loaded"))
+    RunConfig.from_options(out=tmp_path).write()
+    config = RunConfig.from_options(out=tmp_path, **options)
+    for work in (finish_run, score_run, run_baselines):
+        with pytest.raises(UnpriorError, match=told):
+            work(config)
+
+
+def test_a_folder_of_the_same_run_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here" / "llava").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    earlier = RunConfig.from_options(model="../here/llava", benchmark="pope", out=tmp_path / "run")
+    earlier.write()
+    assert RunConfig.read(tmp_path / "run").model.name == str(tmp_path / "here" / "llava")
+    monkeypatch.chdir(tmp_path)
+    check_folder(earlier.with_options(model="here/llava"))
+    (tmp_path / "here").rename(tmp_path / "there")
+    check_folder(earlier.with_options(model="there/llava", epsilon_cs=0.1, batch_size=1))
+    (tmp_path / "here" / "llava").mkdir(parents=True)
+    with pytest.raises(UnpriorError, match=r"holds a run of model .*/here/llava"):
+        check_folder(earlier.with_options(model="there/llava"))
+
+
+@pytest.mark.parametrize("name", ["run.toml", "scores.parquet", "report.html"])
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("unprior.runs.run.load_questions", lambda *_: pytest.fail("a benchmark was drawn"))
+    (tmp_path / name).mkdir()
+    with pytest.raises(UnpriorError, match=f"{name}: cannot be written, because this is a folder"):
+        run(out=tmp_path)
+
+
+def test_questions_without_an_answer_are_refused_before_the_model_is_loaded(questions: Path, tmp_path: Path) -> None:
+    first, *others = questions.read_text().splitlines()
+    unanswered = {name: value for name, value in json.loads(first).items() if name != "answer"}
+    questions.write_text("\n".join([json.dumps(unanswered), *others]))
+    with pytest.raises(UnpriorError, match=f"1 examples have no answer .{unanswered['id']}.; fitting"):
+        run(model="no-such-model", benchmark=questions, out=tmp_path / "out")
 
 
 def test_a_run_that_fails_leaves_the_record_of_an_earlier_one(
@@ -191,7 +247,7 @@ def test_a_run_that_fails_leaves_the_record_of_an_earlier_one(
         raise UnpriorError("no scores today")
 
     monkeypatch.setattr("unprior.scoring.benchmark.score_benchmark", fail)
-    RunConfig.from_options(out=tmp_path / "old", epsilon_cs=0.3).write()
+    RunConfig.from_options(model=model, benchmark=questions, out=tmp_path / "old", epsilon_cs=0.3).write()
     for folder, epsilon in (("old", 0.3), ("new", 0.2)):
         with pytest.raises(UnpriorError, match="no scores today"):
             run(model=model, benchmark=questions, out=tmp_path / folder, epsilon_cs=0.2)

@@ -21,6 +21,8 @@ def data_directory(chosen: Path | None = None) -> Path:
     folder = chosen or (Path(named) if named else platform_cache() / "unprior" / "data")
     folder = folder.expanduser()
     package = Path(__file__).resolve().parents[1]
+    if "\0" in str(folder):
+        raise UnpriorError(f"{str(folder)!r}: no folder has such a name; choose another by {format_option('data_dir')}")
     if folder.resolve().is_relative_to(package):
         raise UnpriorError(
             f"{folder}: this is inside the package; choose another folder by {format_option('data_dir')} or {VARIABLE}"

@@ -6,11 +6,12 @@ import os
 import string
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from unprior._files import open_to_read, read_lines, replacing
+from unprior._text import seen
 from unprior._validation import describe_validation_error
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
@@ -55,19 +56,23 @@ class UserQuestion(BaseModel):
     def _check(self) -> UserQuestion:
         if self.options is not None and self.letters is not None:
             raise ValueError("options and letters exclude each other: letters are for options inside the question")
-        if not self.question.strip():
+        if not seen(self.question):
             raise ValueError("question must not be empty")
-        if any(not text.strip() for text in (*(self.options or ()), *(self.letters or ()))):
+        if any(not seen(text) for text in (*(self.options or ()), *(self.letters or ()))):
             raise ValueError("an option is empty")
         if self.letters is not None and len({letter.casefold() for letter in self.letters}) < len(self.letters):
             raise ValueError("two letters are the same")
         # Published benchmarks have doubled options; a letter still says which one is right.
-        options = self.options or []
-        unclear = self.answer is None or self.answer in options
+        options = [seen(text) for text in self.options or ()]
+        unclear = self.answer is None or seen(self.answer) in options
         if len(set(options)) < len(options) and unclear and self.answer not in self.labels:
             raise ValueError("two options are the same; if that is meant, name the right one by its letter")
         if self.answer is not None and self.answer_label is None:
             raise ValueError(f"answer {self.answer!r} is neither an option nor its letter")
+        if self.answer is not None and self.options is not None and self._lettered not in (None, self.answer_label):
+            raise ValueError(
+                f"answer {self.answer!r} is the text of one option and the letter of another; change their order"
+            )
         if (self.pair is None) != (self.side is None):
             raise ValueError("pair and side belong together: give both or neither")
         return self
@@ -91,7 +96,13 @@ class UserQuestion(BaseModel):
             return None
         if self.options is not None and self.options.count(self.answer) == 1:
             return self.labels[self.options.index(self.answer)]
-        return next((label for label in self.labels if label.casefold() == self.answer.casefold()), None)
+        return self._lettered
+
+    @property
+    def _lettered(self) -> str | None:
+        """The candidate whose letter, or yes or no, is the answer."""
+        answer = (self.answer or "").casefold()
+        return next((label for label in self.labels if label.casefold() == answer), None)
 
 
 def read_questions(path: Path) -> Benchmark:
@@ -134,7 +145,8 @@ def write_questions(path: Path, benchmark: Benchmark) -> None:
     """Write a benchmark as a file of questions; images are named relative to it."""
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as stream:
         for example in benchmark:
-            question = UserQuestion(
+            question = _written(
+                example.example_id,
                 image=os.path.relpath(example.image, path.parent),
                 question=example.question,
                 options=None if example.texts is None else list(example.texts),
@@ -142,7 +154,7 @@ def write_questions(path: Path, benchmark: Benchmark) -> None:
                 answer=example.answer,
                 id=example.example_id,
                 pair=example.pair_id,
-                side=example.side,  # type: ignore[arg-type]  # checked by the model
+                side=example.side,
                 category=example.category,
                 subcategory=example.subcategory,
                 split=example.split,
@@ -150,6 +162,13 @@ def write_questions(path: Path, benchmark: Benchmark) -> None:
                 group=example.group,
             )
             stream.write(question.model_dump_json(exclude_none=True) + "\n")
+
+
+def _written(name: str, **values: Any) -> UserQuestion:
+    try:
+        return UserQuestion(**values)
+    except ValidationError as error:
+        raise UnpriorError(f"{name} cannot be written as a question: {describe_validation_error(error)}") from None
 
 
 def _example(question: UserQuestion, image: Path, number: int) -> Example:

@@ -10,11 +10,13 @@ from pydantic import Field, model_validator
 from unprior.calibration.features import ALL_FEATURES, IMAGE_FEATURES
 from unprior.calibration.file_parts import (
     CandidateCounts,
+    Count,
     Covariance,
     Finite,
     GridPart,
     Positive,
     Precision,
+    Scale,
     SelectionPart,
     SettingsPart,
     StrictModel,
@@ -45,8 +47,8 @@ class _Laplace(StrictModel):
 
 
 class _Feature(StrictModel):
-    mean: Finite
-    scale: Positive
+    mean: Weight
+    scale: Scale
     theta: Weight
 
 
@@ -69,7 +71,7 @@ class FileVersion1(StrictModel):
     grid: GridPart
     settings: SettingsPart | None
     candidate_counts: CandidateCounts
-    development_rows: int
+    development_rows: Count
     loss: Finite
     gradient_norm: Finite
     selection: SelectionPart

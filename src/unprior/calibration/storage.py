@@ -25,6 +25,7 @@ from unprior.calibration.file_parts import (
     GridPart,
     Positive,
     Precision,
+    Scale,
     SelectionPart,
     SettingsPart,
     StrictModel,
@@ -96,8 +97,8 @@ class _Parameters(StrictModel):
 
 
 class _Feature(StrictModel):
-    mean: Finite
-    scale: Positive
+    mean: Weight
+    scale: Scale
 
 
 class _Fit(StrictModel):
@@ -119,8 +120,9 @@ class _Sparse(StrictModel):
 
     @model_validator(mode="after")
     def _fits(self) -> _Sparse:
-        if len(self.places) != len(self.values) or max(self.places, default=0) >= math.prod(self.shape):
-            raise ValueError("places and values must be equally many, and places must lie within the shape")
+        counts = {len(self.places), len(set(self.places)), len(self.values)}
+        if len(counts) > 1 or max(self.places, default=0) >= math.prod(self.shape):
+            raise ValueError("places and values must be equally many, and places differ and lie within the shape")
         return self
 
     @staticmethod
@@ -176,7 +178,7 @@ class CalibratorFile(StrictModel):
     """Null for a calibrator that abstains."""
     selection: SelectionPart
     candidate_counts: CandidateCounts
-    development_rows: int
+    development_rows: Count
     features: dict[str, _Feature]
     precision: Precision | None
     """Metric of the distance from the development data; null for the standard version."""

@@ -9,12 +9,14 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from unprior._files import is_file
 from unprior.embedded import NAME as EMBEDDED
 from unprior.embedded import model_folder
 from unprior.engines.template_args import parse_template_args
-from unprior.errors import UnpriorError, did_you_mean, format_option, require_type, warn
-from unprior.progress import Progress, Report, silent
+from unprior.errors import UnpriorError, did_you_mean, format_names, format_option, require_type, warn
+from unprior.progress import Progress, Report, check_report, silent
 from unprior.prompts import PromptLayout
+from unprior.tables.format import format_count
 
 if TYPE_CHECKING:
     from unprior.engines.openai.engine import HttpEngine
@@ -107,6 +109,7 @@ def load_engine(
         ...
     unprior.errors.UnpriorError: engine='openai' (command line: --engine openai) goes with the address of a server...
     """
+    check_report(report)
     check_loading(
         model, engine=engine, revision=revision, trust_remote_code=trust_remote_code, dtype=dtype, device=device,
         device_map=device_map, attention=attention, base_urls=base_urls, tensor_parallel=tensor_parallel, folder=folder,
@@ -141,6 +144,12 @@ def load_engine(
         )  # fmt: skip
         if keep is not None:
             keep(loaded)
+    if loaded.unused_weights:
+        warn(
+            f"{model}: {format_count(len(loaded.unused_weights), 'stored tensor')} not used "
+            f"({format_names(loaded.unused_weights)}); often a part for training alone, but check that config.json "
+            f"describes the model that was saved"
+        )
     if not loaded.shares_prefix:
         warn(f"{model}: {loaded.level.about}, because faster ways do not give its scores; results are right but slower")
     if loaded.self_test.noise is not None:
@@ -183,6 +192,11 @@ def check_loading(
     """
     require_type("model", model, str, "the name or folder of a model, such as 'embedded'")
     require_type("base_urls", base_urls, (list, tuple), "a list of addresses")
+    require_type("template_args", template_args, (Mapping, list, tuple), "a mapping, or a list of NAME=VALUE")
+    require_type("layout", layout, PromptLayout | None, "a PromptLayout")
+    texts = {"revision": revision, "device": device, "device_map": device_map, "attention": attention, "folder": folder}
+    for name, text in texts.items():
+        require_type(name, text, str | None, "a text")
     counts = {"max_new_tokens": max_new_tokens, "concurrency": concurrency, "tensor_parallel": tensor_parallel}
     for name, value in counts.items():
         require_type(name, value, Integral, "a whole number")
@@ -193,6 +207,8 @@ def check_loading(
         raise UnpriorError(
             f"{format_option('engine', engine)}: no such engine{like}; choose one of {', '.join(ENGINES)}"
         )
+    if engine != "openai":
+        _check_local(_source(model, folder), dtype, image_backend)
     if (engine == "openai") != bool(base_urls):
         server = format_option("base_urls", ["http://localhost:8000"], flag="--base-url")
         raise UnpriorError(f"{format_option('engine', 'openai')} goes with the address of a server, e.g. {server}")
@@ -219,6 +235,16 @@ def check_loading(
         from unprior.engines.transformers.source import Source
 
         Source(_source(model, folder), revision, trust_remote_code)  # refuses code that nothing pins
+
+
+def _check_local(source: str, dtype: str, image_backend: str) -> None:
+    """Refuse what cannot be a model in this process."""
+    from unprior.engines.transformers.source import check_choices
+
+    check_choices(dtype, image_backend)
+    if not source.strip() or is_file(Path(source)):
+        problem = "this is a file" if source.strip() else "there is no name"
+        raise UnpriorError(f"{format_option('model', source)}: {problem}; give the folder or hub id of a model")
 
 
 def with_internals(engine: Engine) -> TransformersEngine:

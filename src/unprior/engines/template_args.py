@@ -27,7 +27,14 @@ def parse_template_args(given: Mapping[str, Any] | Sequence[str]) -> dict[str, A
     >>> parse_template_args(["enable_thinking=false", "date=26 Jul 2024"])
     {'enable_thinking': False, 'date': '26 Jul 2024'}
     """
-    parsed = dict(given) if isinstance(given, Mapping) else dict(map(_parse, given))
+    if isinstance(given, Mapping):
+        parsed = dict(given)
+    else:
+        pairs = list(map(_parse, given))
+        names = [name for name, _ in pairs]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise UnpriorError(f"template argument {twice[0]!r}: this is given twice; give it once")
+        parsed = dict(pairs)
     refuse_reserved(parsed)
     return parsed
 

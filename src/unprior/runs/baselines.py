@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from unprior.errors import UnpriorError, warn
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
-from unprior.runs.folder import find_config
+from unprior.runs.folder import check_folder, find_config
 from unprior.runs.questions import load_questions
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def run_baselines(config: RunConfig, *, few_threads: bool = False, report: Repor
     method, out, batch_size = config.method, config.output.folder, config.engine.batch_size
     options = MethodOptions.from_names(method.baselines, method.revis_data, method.revis_strength, method.cost_examples)
     config.check(needs_internals=True)
-    config.check_folder()
+    check_folder(config, ANSWERS)
     earlier = find_config(out)
     names = (*(() if earlier is None else earlier.method.baselines), *method.baselines)
     noted = config.with_options(baselines=tuple(dict.fromkeys(names)))

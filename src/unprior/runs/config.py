@@ -10,7 +10,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from unprior._files import as_path, check_output_folder
+from unprior._files import as_path
+from unprior.embedded import NAME as EMBEDDED
 from unprior.engines.load import BATCH_SIZE, CONCURRENCY, ENGINES, MAX_SIDE, NEW_TOKENS, check_loading
 from unprior.errors import UnpriorError, did_you_mean, format_option
 from unprior.prompts import PromptLayout
@@ -199,16 +200,6 @@ class RunConfig:
         """
         return (self.model.name,) if isinstance(self.model.name, str) else self.model.name
 
-    def check_folder(self) -> None:
-        """Refuse a folder that cannot be written, and to mix the run of one model with those of several below it."""
-        from unprior.runs.folder import find_config
-
-        folder = self.output.folder
-        check_output_folder(folder)
-        earlier = find_config(folder)
-        if earlier is not None and (len(earlier.models) > 1) != (len(self.models) > 1):
-            raise UnpriorError(f"{folder} holds a run of {', '.join(earlier.models)}; choose another folder")
-
     def check(self, *, needs_internals: bool = False) -> None:
         """Refuse what cannot be, or does not fit together, before anything is computed.
 
@@ -236,12 +227,19 @@ class RunConfig:
         names = {"model": model.pop("name"), "engine": engine.pop("name")}
         return names | model | engine | {"layout": self.prompt.layout, "template_args": self.prompt.template_args}
 
+    def _located_model(self, name: str) -> str:
+        from unprior._files import exists
+
+        is_local = self.engine.name != "openai" and name != EMBEDDED and exists(Path(name))
+        return str(Path(name).resolve()) if is_local else name
+
     def located(self) -> RunConfig:
         """The same with full paths of input files, which hold wherever it is read again."""
         from unprior._files import is_file
 
         place, folder, data = Path(self.benchmark.name), self.benchmark.data_dir, self.method.revis_data
         return self.with_options(
+            model=tuple(map(self._located_model, self.models)),
             benchmark=str(place.resolve()) if is_file(place) else self.benchmark.name,
             data_dir=None if folder is None else folder.resolve(),
             revis_data=None if data is None else data.resolve(),
@@ -342,6 +340,8 @@ class Option:
     def check(self, value: Any, file: Path | None = None) -> None:
         """Refuse a value of another type, and a number that is out of range, in the words of the file it is from."""
         self._typed(value)
+        if isinstance(value, Path) and "\0" in str(value):
+            raise UnpriorError(f"{self.name}: no path has the character NUL; check {str(value)!r}")
         low, high = self.flag.min, self.flag.max
         if value is None or isinstance(value, str | bool | tuple | Path):
             return

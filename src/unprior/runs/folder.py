@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import asdict, dataclass, replace
+from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeVar
 
-from unprior._files import read_whole
-from unprior.errors import UnpriorError, did_you_mean
+from unprior._files import check_output_file, check_output_folder, exists, read_whole
+from unprior.errors import UnpriorError, did_you_mean, format_option
 from unprior.runs.config import FILE, OPTIONS, RunConfig
 
 OLD_FILE = "run.json"
@@ -44,6 +45,39 @@ def keeping_method(config: RunConfig) -> RunConfig:
     return config if earlier is None else replace(config, method=earlier.method)
 
 
+def check_folder(config: RunConfig, *files: str) -> None:
+    """Refuse an output folder that these files cannot be written to, or that holds another model or benchmark."""
+    from unprior.scoring.benchmark import TABLE
+
+    folder = config.output.folder
+    check_output_folder(folder)
+    for name in (FILE, TABLE, *files):
+        check_output_file(folder / name)
+    earlier = find_config(folder)
+    if earlier is None:
+        return
+    if (len(earlier.models) > 1) != (len(config.models) > 1):
+        raise UnpriorError(f"{folder} holds a run of {', '.join(earlier.models)}; choose another folder")
+    models = ("model", *earlier.models, *config.models)  # of several, each has a folder of its own
+    for what, old, new in (
+        *([models] if len(models) == 3 else []),
+        ("benchmark", earlier.benchmark.name, config.benchmark.name),
+        ("variant", earlier.benchmark.variant or "standard", config.benchmark.variant or "standard"),
+    ):
+        if not _may_be_same(Path(old), Path(new)):
+            raise UnpriorError(
+                f"{folder} holds a run of {what} {old}, and its results would be replaced by those of {new}; choose "
+                f"another folder by {format_option('out')}"
+            )
+
+
+def _may_be_same(old: Path, new: Path) -> bool:
+    """Whether two names mean one thing: a path can be written in several ways, and what it names can be moved."""
+    if old == new or not exists(new):
+        return old == new
+    return old.samefile(new) if exists(old) else old.name == new.name
+
+
 def stated_options(path: Path) -> dict[str, Any]:
     """The options that a file says something about, and what; a run folder stands for the file in it."""
     if path.is_dir():
@@ -64,6 +98,9 @@ def read_file(path: Path) -> RunConfig:
         return _read_old(path).with_options(out=path.parent)
     content = _read_toml(path)
     _refuse_unknown(path, content)
+    for group, values in content.items():
+        if dates := [name for name, value in values.items() if isinstance(value, date | time)]:
+            raise UnpriorError(f"{path}: {group}.{dates[0]}: this is a date; put it into quotes if it is meant as text")
     text = json.dumps(content, default=str).encode()
     config = _validated(RunConfig, text, path, "{reason}; correct it, or leave it out for the default")
     for option in OPTIONS.values():

@@ -31,6 +31,7 @@ def prepare_inputs(
 ) -> None:
     """Compute whatever the studies need or want and the run folder lacks; what is stored already costs nothing."""
     from unprior.engines.load import load_engine
+    from unprior.scoring.plan import engine_provenance
     from unprior.studies.inputs import StudyInputs
 
     inputs = StudyInputs.from_run(run)
@@ -46,6 +47,12 @@ def prepare_inputs(
     changed = {name: value for name, value in given.items() if value is not None}
     config = config.with_options(**changed, trust_remote_code=trust_remote_code)
     engine = load_engine(**config.loading, few_threads=few_threads, report=report)
+    other = inputs.other_model([engine_provenance(engine, None)])
+    if other:
+        raise UnpriorError(
+            f"{run}: its configuration names another model than that of scores.parquet ({other}), whose answers do not "
+            f"belong beside these scores; put the two together that belong together"
+        )
     Preparation(config, engine, report).prepare(needs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_names
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
 
@@ -37,6 +37,12 @@ def check_questions(benchmark: Benchmark, epsilon_cs: float | None = None) -> li
 
     check_splits({example.split for example in benchmark}, {example.side for example in benchmark})
     refuse_unsound_questions(benchmark)
+    open_ones = [each.example_id for each in benchmark if each.answer is None and each.split in ("dev", "test")]
+    if open_ones:
+        raise UnpriorError(
+            f"{len(open_ones):,} examples have no answer ({format_names(open_ones)}); fitting and judging need the "
+            f"right one of every example (`unprior score` alone needs none)"
+        )
     pairs = development_pairs(benchmark)
     return [sentence for task, count in pairs.items() for sentence in few_pairs(task, count, epsilon_cs)]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from unprior.errors import UnpriorError, require_type, warn, wrong_type
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
-from unprior.runs.folder import find_config
+from unprior.runs.folder import check_folder
 from unprior.runs.questions import check_questions, load_questions
 
 if TYPE_CHECKING:
@@ -83,14 +83,14 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     )
     from unprior.calibration.show import warn_about_abstaining
     from unprior.engines.load import load_engine, with_internals
-    from unprior.runs.result import RunResult, scoring_notes
+    from unprior.runs.result import FILES, RunResult, scoring_notes
     from unprior.runs.score import score_all
     from unprior.scoring.benchmark import check_images, warn_about_failures
 
     method, out, batch_size = config.method, config.output.folder, config.engine.batch_size
     options = MethodOptions.from_names(method.baselines, method.revis_data, method.revis_strength, method.cost_examples)
     config.check(needs_internals=bool(choose_methods(options.names).decoded))
-    config.check_folder()
+    check_folder(config, *FILES)
     benchmark = load_questions(config, report)
     check_images(benchmark)
     for caution in check_questions(benchmark, method.epsilon_cs):
@@ -170,14 +170,10 @@ def run_models(
     if not models or not isinstance(models, list | tuple):
         raise wrong_type("models", models, "a list of names, such as ['embedded']")
     config = config.with_options(model=models)
-    config.check_folder()
+    check_folder(config)
     base, method, done, failures = config.output.folder, config.method, [], {}
     for model, own in zip(models, configs_of_models(models, config), strict=True):
         try:
-            earlier = find_config(own.output.folder)
-            if earlier is not None and earlier.models != (model,):
-                told = ", ".join(earlier.models)
-                raise UnpriorError(f"{own.output.folder} holds a run of {told}; choose another folder")
             done.append(finish_run(own, few_threads=few_threads, report=report))
             if len(models) > 1:
                 config.write()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from unprior.progress import Report, silent
 from unprior.runs.config import RunConfig
-from unprior.runs.folder import keeping_method
+from unprior.runs.folder import check_folder, keeping_method
 from unprior.runs.questions import load_questions
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def score_run(
     from unprior.scoring.benchmark import check_images, image_side, part_of, score_benchmark
 
     config.check()
-    config.check_folder()
+    check_folder(config)
     noted = keeping_method(config)
     benchmark, out = load_questions(config, report), config.output.folder
     refuse_unsound_questions(benchmark)

@@ -8,9 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unprior._files import as_path, check_output_folder
+from unprior._files import as_path, check_output_file, check_output_folder
 from unprior.errors import UnpriorError, format_option, require_type, warn
-from unprior.progress import Progress, Report, silent
+from unprior.progress import Progress, Report, check_report, silent
 from unprior.runs.config import OPTIONS, RunConfig
 from unprior.runs.folder import find_config
 from unprior.studies.finished import FinishedStudy, find_study, name_runs, run_studies
@@ -126,6 +126,10 @@ def study(
     ['model', 'variant', 'label']
     """
     require_type("names", names, (str, list, tuple), "the name of a study, or a list of them")
+    if not names:
+        raise UnpriorError("no study is named; choose all, or some of `unprior study list`")
+    require_type("prepare", prepare, bool, "True or False")
+    check_report(report)
     chosen = choose_studies([names] if isinstance(names, str) else names)
     folders = as_folders(run)
     target = None if out is None else as_path("out", out)
@@ -134,6 +138,7 @@ def study(
     inputs = [_open(folder, settings) for folder in folders]
     if target is not None:
         check_output_folder(target)
+        check_output_file(target / "index.html")
     if prepare:
         from unprior.runs.prepare import prepare_inputs
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from unprior._files import check_output_file, refuse_overwriting
+from unprior.errors import UnpriorError, warn
 from unprior.scores.checked import read_checked
 from unprior.scores.priors import with_prior
 from unprior.scores.table import ScoreTable, concatenate
@@ -36,8 +37,14 @@ def convert_files(
     {'mine'}
     """
     refuse_overwriting(out, *files)
+    for number, path in enumerate(files):
+        if path.resolve() in [each.resolve() for each in files[:number]]:
+            raise UnpriorError(f"{path} is given twice, which would double its rows; give every file once")
     check_output_file(out)
     merged = concatenate([read_checked(path, skip_invalid=skip_invalid) for path in files])
     table = with_prior(merged.with_columns(**{name: each for name, each in columns.items() if each is not None}), prior)
+    doubled = len(table) - len(table.codes("model", "benchmark", "example_id")[1])
+    if doubled and None not in table.column("example_id"):
+        warn(f"{doubled:,} rows have the model, benchmark and name of an earlier one; leave out what is doubled")
     table.write(out)
     return table

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from unprior._text import seen
 from unprior.engines.protocol import Engine, Query, QueryFailure, require_engine
 from unprior.errors import UnpriorError, UnpriorNote, format_option, require_type, warn, wrong_type
 from unprior.images import open_image
@@ -144,7 +145,7 @@ def ask_about(
 ) -> Answer:
     """Ask about an image that was read already, see :func:`ask` and :func:`read_image`; names are for messages."""
     require_engine(engine)
-    if not isinstance(question, str) or not question.strip():
+    if not isinstance(question, str) or not seen(question):
         raise wrong_type("question", question, "a text")
     labels = YES_NO if options is None else tuple(_LETTERS[: len(check_options(options))])
     if calibrator is not None:
@@ -191,7 +192,8 @@ def ask_about(
 def check_options(options: Sequence[str]) -> Sequence[str]:
     """Refuse options that are not different answers, or too many to name by letters."""
     texts = isinstance(options, list | tuple) and all(isinstance(each, str) for each in options)
-    if not texts or not 2 <= len(options) <= len(_LETTERS) or len(set(options)) < len(options):
+    different = {seen(each) for each in options} - {""} if texts else set()
+    if not texts or not 2 <= len(options) <= len(_LETTERS) or len(different) < len(options):
         shown = "|".join(options) if texts else ""
         raise UnpriorError(
             f"options={options!r} (command line: --options {shown!r}): give 2 to 26 different answers, as a list "

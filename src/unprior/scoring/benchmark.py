@@ -16,7 +16,7 @@ from unprior.benchmarks.schema import Benchmark
 from unprior.engines.load import BATCH_SIZE, MAX_SIDE
 from unprior.engines.protocol import MIN_MASS, Engine, require_engine
 from unprior.errors import FailedExamplesWarning, UnpriorError, UnpriorNote, format_option, require_type, warn
-from unprior.progress import Report, silent
+from unprior.progress import Report, check_report, silent
 from unprior.scores.checked import warn_about_cut_off
 from unprior.scores.files import writing_scores
 from unprior.scoring.rows import Failure, StoredRows
@@ -97,7 +97,11 @@ def score(
     """
     require_engine(engine)
     require_type("benchmark", benchmark, Benchmark, "questions, see unprior.load_benchmark")
+    require_type("views", views, (list, tuple), "a list, such as ['white']")
     check_side(resize)
+    require_type("batch_size", batch_size, Integral, "a whole number")
+    require_type("allow_censored", allow_censored, bool, "True or False")
+    check_report(report)
     scored = score_benchmark(
         engine, benchmark, as_path("out", out), questions=part_of(benchmark, limit, shard), views=views,
         resize=image_side(benchmark, engine.model_type, resize), batch_size=batch_size, allow_censored=allow_censored,
@@ -193,11 +197,16 @@ def _writing_table(path: Path) -> Iterator[_WrittenTable]:
 
 def part_of(benchmark: Benchmark, limit: int | None = None, shard: str | None = None) -> Benchmark:
     """The first examples of a benchmark, and of these part i of n, written as ``"i/n"``."""
+    if limit is not None:
+        require_type("limit", limit, Integral, "a whole number")
+        if limit < 1:
+            raise UnpriorError(f"{format_option('limit', limit)}: give at least 1")
     examples = list(benchmark)[:limit]
     if shard is not None:
+        require_type("shard", shard, str, "a text, such as '2/4'")
         told = format_option("shard", shard)
         part, _, parts = shard.partition("/")
-        if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        if not ((part + parts).isascii() and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
             raise UnpriorError(f"{told}: give part and number of parts as i/n with i from 1 to n, e.g. 2/4")
         examples = examples[int(part) - 1 :: int(parts)]
         if not examples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,12 +129,16 @@ class StudyInputs:
 
     def _refuse_other_model(self, path: Path, scores: ScoreTable) -> None:
         """Scores of another model than the run's say nothing about it."""
-        found = compare_provenance(_models(self.table), _models(scores)).refused
+        found = self.other_model(_models(scores))
         if found:
             raise UnpriorError(
-                f"{path}: not of the model of the run: {'; '.join(found)}. Move it away, and make another with "
+                f"{path}: not of the model of the run: {found}. Move it away, and make another with "
                 f"`unprior study all --run {self.folder} --prepare`"
             )
+
+    def other_model(self, records: Sequence[Provenance]) -> str:
+        """What tells the model of other scores from that of the run; empty if it is the same."""
+        return "; ".join(compare_provenance(_models(self.table), records).refused)
 
     def _note(self, path: Path, check: PairCheck) -> None:
         """Pairs that lost a side, because an image of theirs could not be scored, are left out of every study."""

@@ -20,11 +20,14 @@ from unprior import UnpriorError
 from unprior.embedded import FOLDER
 from unprior.engines.doctor.probes import PROBES
 from unprior.engines.doctor.trial import Trial
+from unprior.engines.load import load_engine
 from unprior.engines.protocol import Answered, CandidateScores, Query
 from unprior.engines.transformers import digests as _digests
 from unprior.engines.transformers.digests import folder_digest
 from unprior.engines.transformers.engine import TransformersEngine
+from unprior.engines.transformers.loading import unused_weights
 from unprior.engines.transformers.source import Source
+from unprior.errors import UnpriorWarning
 
 FolderOf = Callable[[str], Path]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -99,20 +102,56 @@ def test_weights_of_another_shape_are_refused_by_name(model_folder: FolderOf, tm
     assert "model.language_model.layers.0.mlp.down_proj.weight (stored 64×128, expected 64×96)" in message
 
 
-def test_weights_that_the_model_does_not_use_are_a_warning_of_the_doctor(
-    model_folder: FolderOf, tmp_path: Path
+@pytest.mark.parametrize("part", ["text_config", "vision_config"])
+@pytest.mark.parametrize("layers", [0, 1])
+def test_layers_that_config_json_does_not_know_are_refused(
+    model_folder: FolderOf, tmp_path: Path, part: str, layers: int
 ) -> None:
     folder = copied(model_folder("llava"), tmp_path / "m")
-    text = json.loads((folder / "config.json").read_text())["text_config"]
-    edit_json(folder / "config.json", text_config=text | {"num_hidden_layers": 1})
-    engine = load(folder)
-    assert len(engine.unused_weights) == 9
+    content = json.loads((folder / "config.json").read_text())[part]
+    edit_json(folder / "config.json", **{part: content | {"num_hidden_layers": layers}})
+    message = refusal(folder)
+    assert f"its files have more layers than config.json says ({layers} layer" in message
+    assert f"layers.{layers}." in message
+
+
+def test_weights_that_the_model_does_not_use_are_told(model_folder: FolderOf, tmp_path: Path) -> None:
+    folder = copied(model_folder("llava"), tmp_path / "m")
+    tensors = load_file(folder / "model.safetensors")
+    stored = next(name for name in tensors if ".layers.0." in name).split(".layers.0.")[0]
+    left_over = {f"{stored}.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)}
+    save_file(tensors | left_over, folder / "model.safetensors", metadata={"format": "pt"})
+    assert load(folder).unused_weights == ()
+    save_file(tensors | left_over | {"critic.weight": torch.ones(4)}, folder / "model.safetensors", {"format": "pt"})
+    with pytest.warns(UnpriorWarning, match=r"1 stored tensor not used \(critic.weight\)"):
+        engine = load_engine(str(folder), device="cpu")
     versions = next(probe for probe in PROBES if probe.name == "versions")
     found = versions(Trial.from_engine(engine))
     assert found.status == "warning"
-    assert "9 stored tensors are not used" in found.detail
-    assert "layers.1." in found.detail
+    assert "1 stored tensor is not used" in found.detail
     assert versions(Trial.from_engine(load(model_folder("llava")))).status == "ok"
+
+
+def test_a_copy_of_tied_weights_is_left_over(model_folder: FolderOf) -> None:
+    model = AutoModelForImageTextToText.from_pretrained(model_folder("llava"))
+    info = {"unexpected_keys": {"language_model.lm_head.weight"}}
+    assert unused_weights(model, info) == ("language_model.lm_head.weight",)
+    model.config.text_config.tie_word_embeddings = True
+    assert unused_weights(model, info) == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"device": "meta"}, r"device='meta' \(command line: --device meta\): no such device"),
+        ({"device": ""}, "device='' .*: no such device"),
+        ({"device": "cuda:77"}, r"\(check device='cuda:77' \(command line: --device cuda:77\), the folder or hub id"),
+        ({"attention": "x"}, r"\(check .*attention='x' \(command line: --attention x\)"),
+    ],
+)
+def test_an_option_that_cannot_be_is_named(model_folder: FolderOf, options: dict[str, str], told: str) -> None:
+    with pytest.raises(UnpriorError, match=told):
+        load_engine(str(model_folder("llava")), **{"device": "cpu", **options})
 
 
 @pytest.fixture
@@ -259,6 +298,8 @@ def broken(folder: Path, name: str, content: bytes) -> Path:
         ("processor_config.json", b'"text"', "processor_config.json holds text"),
         ("processor_config.json", b'{"image_processor": 7}', "cannot be loaded: AttributeError"),
         ("generation_config.json", b"3", "generation_config.json holds a number"),
+        ("generation_config.json", b"[", "generation_config.json is damaged or incomplete"),
+        ("generation_config.json", b"[]", "generation_config.json holds a list"),
         ("model.safetensors", b"short", "model.safetensors is damaged or incomplete (SafetensorError"),
         ("chat_template.jinja", b"\xff", "cannot be loaded: UnicodeDecodeError"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -19,13 +20,13 @@ from transformers import dynamic_module_utils
 from unprior._files import parse_json
 from unprior.engines.transformers.digests import folder_digest
 from unprior.engines.transformers.load_errors import explaining
-from unprior.engines.transformers.source import Source
-from unprior.errors import UnpriorError, did_you_mean, format_names, format_option
+from unprior.engines.transformers.source import Source, check_choices
+from unprior.errors import UnpriorError, format_names, format_option
 from unprior.tables.format import format_count
 
-_DTYPES = ("auto", "float32", "bfloat16", "float16")
-BACKENDS = ("auto", "pil", "torchvision")
-"""What can prepare images for a model."""
+_LEFT_OVER = re.compile(r"(^|\.)(inv_freq|position_ids|masked_bias)$")
+"""Buffers that older versions of the library stored, and newer ones compute."""
+_IN_A_LIST = re.compile(r"(.+?)\.(\d+)\.")
 _CODE_IS_NAMED_IN = (
     "config.json",
     "tokenizer_config.json",
@@ -56,16 +57,9 @@ def load_model(
 ) -> LoadedModel:
     """Load a model for inference; what goes wrong is said with the model's name and a remedy."""
     name = source.name
-    if dtype not in _DTYPES:
-        raise UnpriorError(
-            f"{format_option('dtype', dtype)}: no such precision{did_you_mean(dtype, _DTYPES)}; choose one of "
-            f"{', '.join(_DTYPES)}"
-        )
-    if backend not in BACKENDS:
-        raise UnpriorError(
-            f"{format_option('image_backend', backend)}: no such backend{did_you_mean(backend, BACKENDS)}; choose one "
-            f"of {', '.join(BACKENDS)}"
-        )
+    check_choices(dtype, backend)
+    if device is not None:
+        _check_device(device)
     if device is not None and device_map is not None:
         raise UnpriorError("give either device or device_map, not both")
     options: dict[str, Any] = {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}
@@ -73,21 +67,42 @@ def load_model(
         options["attn_implementation"] = attention
     if device_map is not None:
         options["device_map"] = device_map
-    hint = "check the folder or hub id, and that it is an image-text-to-text model; offline, give a local folder"
+    chosen = {"device": device, "device_map": device_map, "attention": attention}
+    given = "".join(f"{format_option(key, value)}, " for key, value in chosen.items() if value is not None)
+    hint = (
+        f"check {given}the folder or hub id, and that it is an image-text-to-text model; offline, give a local folder"
+    )
     with explaining(name, hint), quiet():
+        _read_generation_config(Path(name) / "generation_config.json")
         processor = load_processor(source, backend)
         # Tensors of another shape are let through, so that all of them can be named.
         model, info = transformers.AutoModelForImageTextToText.from_pretrained(
             name, **source.options, **options, output_loading_info=True, ignore_mismatched_sizes=True
         )
         check_weights(name, info)
+        unused = unused_weights(model, info)
         if device_map is None:
             model = model.to(device or _default_device())
         model.eval()
         identity = describe(source, model.config, str(model.dtype), processor)
     if getattr(processor, "tokenizer", None) is None:
         raise UnpriorError(f"model {name} has no image processor beside its tokenizer; it does not take images")
-    return LoadedModel(model, processor, identity, tuple(sorted(info["unexpected_keys"])))
+    return LoadedModel(model, processor, identity, unused)
+
+
+def _check_device(device: str) -> None:
+    try:
+        usable = torch.device(device).type != "meta"  # which holds no numbers
+    except RuntimeError:
+        usable = False
+    if not usable:
+        raise UnpriorError(f"{format_option('device', device)}: no such device; give cpu, cuda, cuda:1 or the like")
+
+
+def _read_generation_config(path: Path) -> None:
+    """Raise an error for a broken file: the library goes on without it, and may not know where answers end."""
+    if path.is_file() and not isinstance(parse_json(path.read_bytes()), dict):
+        raise ValueError(f"{path.name} holds no object")
 
 
 def check_weights(name: str, info: dict[str, Any]) -> None:
@@ -114,6 +129,29 @@ def check_weights(name: str, info: dict[str, Any]) -> None:
         )
 
 
+def unused_weights(model: Any, info: dict[str, Any]) -> tuple[str, ...]:
+    """Stored tensors that a model has no place for, without what is known to be left over.
+
+    Layers beyond the configured number are refused: without them it is another model.
+    """
+    tied = bool(getattr(model.config.get_text_config(), "tie_word_embeddings", False))
+    unused = sorted(
+        key
+        for key in info["unexpected_keys"]
+        if not _LEFT_OVER.search(key) and not (tied and key.endswith("lm_head.weight"))
+    )
+    counts = {name: len(part) for name, part in model.named_modules() if isinstance(part, torch.nn.ModuleList)}
+    for key in unused:
+        for found in _IN_A_LIST.finditer(key):
+            count = counts.get(key[: found.end(1)])
+            if count is not None and int(found[2]) >= count:
+                raise UnpriorError(
+                    f"its files have more layers than config.json says ({format_count(count, 'layer')} in "
+                    f"{key[: found.end(1)]}, and {key} is stored); restore the config.json of these weights"
+                )
+    return tuple(unused)
+
+
 def _shape(sizes: Any) -> str:
     return "×".join(map(str, sizes))
 
@@ -121,7 +159,7 @@ def _shape(sizes: Any) -> str:
 def load_processor(source: Source, backend: str = "auto") -> Any:
     """The model's own processor; without torchvision, the same without the part for videos.
 
-    ``backend``: what prepares images, see ``BACKENDS``; ``auto`` is torchvision where it is installed, and else PIL.
+    ``backend``: what prepares images; ``auto`` is torchvision where it is installed, and else PIL.
     """
     if source.trust_remote_code:
         _refuse_code_from_elsewhere(source)

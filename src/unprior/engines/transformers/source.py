@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unprior.errors import UnpriorError, format_option
+from unprior.errors import UnpriorError, did_you_mean, format_option
+
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+BACKENDS = ("auto", "pil", "torchvision")
+"""What can prepare images for a model."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,23 @@ class Source:
 
         found = cached_file(self.name, name, revision=self.revision, _raise_exceptions_for_missing_entries=False)
         return None if found is None else Path(found)
+
+
+def check_choices(dtype: str, image_backend: str) -> None:
+    """Refuse a precision or an image backend that there is not.
+
+    >>> check_choices("float23", "pil")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: dtype='float23' (command line: --dtype float23): no such precision (did you...
+    """
+    choices = (("dtype", dtype, "precision", DTYPES), ("image_backend", image_backend, "backend", BACKENDS))
+    for name, value, what, known in choices:
+        if value not in known:
+            raise UnpriorError(
+                f"{format_option(name, value)}: no such {what}{did_you_mean(value, known)}; choose one of "
+                f"{', '.join(known)}"
+            )
 
 
 def is_commit(revision: str | None) -> bool:
