@@ -20,7 +20,7 @@ from unprior.runs.config import RunConfig
     "unprior baseline vcd nolan --model Qwen/Qwen3-VL-8B-Instruct --benchmark cdh-bench --out run",
 )
 @takes_config(
-    "model", "prompt", "batch_size", "benchmark", "method", "output",
+    "model", "prompt", "batch_size", "max_new_tokens", "benchmark", "method", "output",
     leave_out=("uncertainty", "baselines"),
     keeps=("method", "batch_size", "max_new_tokens", "allow_censored"),
     texts={
