@@ -25,13 +25,17 @@ RENAMED = {"main": "main-comparison", "sum-or-mean": "score-normalization", "ran
 CLOCK = re.compile(r"(^|_)(seconds|date|times)(_|$)|^(made_by|unprior|checksum)$")
 """Fields that differ from run to run: what was measured by the clock, and who made the file when."""
 EXPECTED = (
-    ("report.json", r"studies\.(frontier|methods)\b", "these are the studies' own records now, with more rows"),
-    ("methods.json", r"holm|best_utility", "controls stand in the same table, so that Holm's family is larger"),
-)
+    ("report.json", r"studies\.frontier", "these are the study's own records now, with more rows"),
+    ("methods.json|report.json", r"holm|best_utility", "controls stand in the same table, so Holm's family is larger"),
+    ("study/.*json|report.json", r"(^|\.)(sentences|how|asks|title|name|label|version|method|group|headline|notes)\b",
+     "texts name version and ε"),
+    ("", r"\.(fingerprint|revision)$", "prompts belong to the fingerprint, and the seed to the revision"),
+    ("(cost|methods|report).json", r"passes", "prompts are read up to where they part, and then on"),
+)  # fmt: skip
 """Values that differ on purpose: in which file, at which places, and why."""
 WITHOUT_TORCHVISION = "import sys; sys.modules['torchvision'] = None; "
 """States before the extra of that name cannot load any model beside it and a torch for CPUs."""
-_TOLERANCE = 1e-12
+_TOLERANCE, _SCORED = 1e-12, 1e-5  # of the same scores, and where both states compute the scores themselves
 _SHOWN = 12
 
 
@@ -77,10 +81,22 @@ def read_results(folder: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
         if path.parent.name == "study":
             name = name.with_name(f"{RENAMED.get(path.stem, path.stem)}.json")
+        if path.stem == "methods":
+            content["records"] = by_method(content["records"])
         if path.name == "report.json":
             studies = content.get("studies", {})
             content["studies"] = {RENAMED.get(key, key): value for key, value in studies.items()}
+            content["studies"]["methods"] = by_method(content["studies"].get("methods", []))
         found[str(name)] = content
+    return found
+
+
+def by_method(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Records by task and method: there are more of them now, in another order."""
+    found = {}
+    for each in records:
+        name = re.sub(r"\((ε = [\d.]+), uncertainty-aware\)", r"(uncertainty-aware, \1)", each["method"])
+        found[f"{each['task']} {name.replace('SPC (ε', 'SPC (standard, ε')} {each.get('settings')}"] = each
     return found
 
 
@@ -117,10 +133,10 @@ def values(content: Any, place: str = "") -> Iterator[tuple[str, Any]]:
         yield place, content
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any, tolerance: float = _TOLERANCE) -> bool:
     """Whether two values are equal; numbers up to rounding."""
     if isinstance(one, float) and isinstance(other, float):
-        return one == other or math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+        return one == other or math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
     return type(one) is type(other) and bool(one == other)
 
 
@@ -133,7 +149,8 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> int:
             unexpected += name not in after
             continue
         old, new = dict(values(before[name])), dict(values(after[name]))
-        changed = [place for place in old if place in new and not same(old[place], new[place])]
+        tolerance = _SCORED if name.startswith("embedded") else _TOLERANCE
+        changed = [place for place in old if place in new and not same(old[place], new[place], tolerance)]
         gone, come = [place for place in old if place not in new], [place for place in new if place not in old]
         if not (changed or gone or come):
             print(f"{name}: {len(old):,} values, all equal")

@@ -18,6 +18,8 @@ from same_results import compare
         ("run/report.json", {"evaluation": {"delta_cf": 0.16}}, {"evaluation": {"delta_cf": 0.99}}, 1),
         ("run/report.json", {"studies": {"frontier": [1.0]}}, {"studies": {"frontier": [2.0]}}, 0),
         ("run/report.json", {"date": "a"}, {"date": "b"}, 0),
+        ("run/report.json", {"headline": "SPC"}, {"headline": "SPC (standard)"}, 0),
+        ("embedded/calibrator.json", {"theta": 0.5}, {"theta": 0.5 + 1e-7}, 0),
         ("run/report.json", {"x": 1.0, "y": 2.0}, {"x": 1.0 + 1e-14}, 1),
     ],
 )
