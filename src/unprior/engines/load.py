@@ -98,7 +98,8 @@ def load_engine(
         Let torch use one thread for a small model on a CPU, unless ``OMP_NUM_THREADS`` is set. That is faster on a busy
         machine, but it holds for the whole process; so the commands do it, and a library does not.
     permissive
-        Return also a server whose scores are of no use, for ``unprior doctor`` to say what is wrong with it.
+        Return also a server whose scores are of no use, and test a model again that was tested before, for ``unprior
+        doctor`` to say what is wrong.
     report
         Told what is going on.
 
@@ -140,6 +141,7 @@ def load_engine(
         loaded = TransformersEngine(
             source, name=model, revision=revision, dtype=dtype, device=device, device_map=device_map,
             attention=attention, max_new_tokens=max_new_tokens, trust_remote_code=trust_remote_code, layout=layout,
+            self_test="again" if permissive else True,
             template_arguments=told, image_backend="pil" if source == model_folder(EMBEDDED) else image_backend,
         )  # fmt: skip
         if keep is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from PIL import Image
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from unprior.engines.transformers.tokens import PromptTokens
 
 MAX_NEW_TOKENS = 64
+_LARGE_MODEL = 20_000_000  # parameters; smaller ones are tested in a moment
 
 Item = TypeVar("Item")
 
@@ -65,7 +66,8 @@ class TransformersEngine(LocalEngine):
     layout
         The wording around questions.
     self_test
-        Check prefix sharing at load.
+        Compare all ways of scoring with the model's own ``generate`` at load, and take the fastest that agrees. What
+        was found out about a large model is remembered for the next start; ``"again"`` finds it out again.
     name
         What score tables call the model; by default its folder or hub id.
     max_new_tokens
@@ -88,7 +90,7 @@ class TransformersEngine(LocalEngine):
         device_map: str | None = None,
         attention: str | None = None,
         layout: PromptLayout | None = None,
-        self_test: bool = True,
+        self_test: bool | Literal["again"] = True,
         name: str | None = None,
         max_new_tokens: int = MAX_NEW_TOKENS,
         trust_remote_code: bool = False,
@@ -141,7 +143,8 @@ class TransformersEngine(LocalEngine):
         ):
             self.self_test.learn()
             if self_test:
-                self.level = self.self_test.choose()
+                key = self._tested_as() if self.parameter_count >= _LARGE_MODEL else None
+                self.level = self.self_test.choose(key, again=self_test == "again")
         untested = self.self_test.large_limits if self_test else frozenset()
         self._untested = {True: untested, False: untested}  # with and without an image
         self._shared_at_load = self.level.shares
@@ -251,6 +254,13 @@ class TransformersEngine(LocalEngine):
     def text_of(self, tokens: list[int]) -> str:
         """What was written; a thinking block that the template has opened belongs to it."""
         return self.encoder.written(tokens)
+
+    def _tested_as(self) -> str:
+        """Changes with everything that the self-test depends on."""
+        import torch
+
+        place = torch.cuda.get_device_name(self.model.device) if self.device_type == "cuda" else self.device_type
+        return fingerprint_of({**self._identity, "place": place}, self._layout, 0)
 
     @property
     def tolerance(self) -> float:

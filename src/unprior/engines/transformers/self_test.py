@@ -18,6 +18,7 @@ from unprior.engines.transformers.forward import Inputs, Reader
 from unprior.engines.transformers.levels import LEVELS, Level, Result, Scorer
 from unprior.engines.transformers.load_errors import told
 from unprior.engines.transformers.tokens import PromptEncoder, PromptTokens
+from unprior.engines.transformers.verdicts import recall, remember
 from unprior.errors import UnpriorError
 
 _LARGEST_TESTED = 2048  # prompts that exceed a larger limit are tested when the first one comes
@@ -57,9 +58,20 @@ class SelfTest:
     _generated: dict[Any, Any] = field(default_factory=dict)
     """What ``generate`` gave so far: prompts come back in other batches, and levels mostly write the same answer."""
 
-    def choose(self) -> Level:
-        """The first level that agrees with ``generate`` on small prompts; refuses a model without one."""
-        return self.choose_for(self._batches(), LEVELS)
+    def choose(self, key: str | None = None, *, again: bool = False) -> Level:
+        """The first level that agrees with ``generate`` on small prompts; refuses a model without one.
+
+        ``key``: what a verdict is remembered under; None remembers nothing. ``again``: do not rely on an earlier one.
+        """
+        known = None if key is None or again else recall(key)
+        level = None if known is None else next((each for each in LEVELS if each.name == known["level"]), None)
+        if known is not None and level is not None:
+            self.trials, self.noise = [Trial(level, known["difference"])], known.get("noise")
+            return level
+        level = self.choose_for(self._batches(), LEVELS)
+        if key is not None:
+            remember(key, {"level": level.name, "difference": self.trials[-1].difference, "noise": self.noise})
+        return level
 
     def choose_for(self, batches: Sequence[Sequence[PromptTokens]], levels: Sequence[Level]) -> Level:
         """The first of the levels that agrees with ``generate`` on these prompts, each batch read in one piece.
