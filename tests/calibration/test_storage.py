@@ -238,7 +238,7 @@ def doubled(places: list[int]) -> None:
         (edited(lambda content: content["features"]["divergence"].update(scale=1e-320)), "features.divergence.scale"),
         (edited(lambda content: content["features"]["divergence"].update(mean=1e308)), "features.divergence.mean"),
         (edited(lambda content: content.update(development_rows=-1)), "development_rows"),
-        (edited(lambda content: content["settings"].update(conflict_support=1.5)), "settings.conflict_support"),
+        (edited(lambda content: content["settings"].update(conflict_support=-0.1)), "settings.conflict_support"),
         (edited(lambda content: content["settings"].update(max_distance=-1.0)), "settings.max_distance"),
         (edited(lambda content: content["settings"].update(max_distance=None)), "thresholds must be present"),
         (edited(lambda content: content["precision"].pop()), "precision"),

@@ -12,6 +12,7 @@ import pytest
 import tiny_models
 from tools.support import LEFT_OUT, PAGE, markdown_table
 from unprior.cli import main
+from unprior.cli.console import output
 from unprior.engines.support import known_architectures, support_table
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.errors import UnpriorError
@@ -47,7 +48,7 @@ def test_the_docs_show_the_matrix() -> None:
 def test_every_fact_is_whole_at_every_width(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(output, "_width", width)  # a terminal is asked for its width only once
     with pytest.raises(SystemExit, match="0"):
         main(["models"])
     out = capsys.readouterr().out

@@ -25,7 +25,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
 Scale = Annotated[float, Field(ge=1e-7, allow_inf_nan=False)]
 """A deviation of a feature; a fit takes smaller ones for none, and writes 1."""
-Share = Annotated[float, Field(ge=0, le=1)]
+Support = Annotated[float, Field(ge=0, allow_inf_nan=False)]  # above 1, a condition is switched off
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Vector = Annotated[list[Finite], Field(min_length=FEATURE_COUNT, max_length=FEATURE_COUNT)]
 Covariance = Annotated[list[Vector], Field(min_length=FEATURE_COUNT, max_length=FEATURE_COUNT)]
@@ -45,8 +45,8 @@ class SettingsPart(StrictModel):
     rho: Positive
     max_strength: Positive
     min_margin: Finite
-    conflict_support: Share | None
-    absorption_support: Share | None
+    conflict_support: Support | None
+    absorption_support: Support | None
     max_distance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
 
     def check(self, uncertainty: bool) -> None:

@@ -53,7 +53,8 @@ def _print_all(chosen: Sequence[Support]) -> None:
     from unprior.tables.terminal import as_rich
 
     table = as_rich(support_table())
-    if Measurement.get(output, output.options.update(width=_UNLIMITED), table).maximum <= output.width:
+    _, columns, *_ = table.renderables  # title and caption can be broken into lines
+    if Measurement.get(output, output.options.update(width=_UNLIMITED), columns).maximum <= output.width:
         output.print(table)
         return
     for each in chosen:
