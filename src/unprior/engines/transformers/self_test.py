@@ -24,6 +24,7 @@ from unprior.errors import UnpriorError
 _LARGEST_TESTED = 2048  # prompts that exceed a larger limit are tested when the first one comes
 _ORIGINAL = "original_max_position_embeddings"
 _ANSWER_TOKENS = 3
+_TIMES_NOISE = 4
 _SENTENCE = "The zebra stands on the grass beside the tree and looks at the road."
 
 
@@ -76,8 +77,8 @@ class SelfTest:
     def choose_for(self, batches: Sequence[Sequence[PromptTokens]], levels: Sequence[Level]) -> Level:
         """The first of the levels that agrees with ``generate`` on these prompts, each batch read in one piece.
 
-        Where the first does not agree closely, the model's own noise is measured: plain full passes are right by
-        construction, and no other way can be expected to come closer to ``generate`` than they do.
+        Where the first does not agree closely, the model's own noise is measured: no way can be expected to come much
+        closer to ``generate`` than plain full passes do.
         """
         self._generated.clear()
         expected = [[self._reference(prompt) for prompt in batch] for batch in batches]
@@ -89,9 +90,12 @@ class SelfTest:
                 plain = self._try(levels[-1], batches, expected)
                 allowed = self._allowed(plain.difference)
             if trial.difference <= allowed:
-                self.noise = allowed / 2 if allowed > self.tolerance else None
                 self._generated.clear()
                 return level
+        if plain is not None and self.tolerance >= HALF and math.isfinite(plain.difference):
+            # Half precision can set a model against itself, e.g. where experts change; then no way does better.
+            self.noise = plain.difference
+            return next(trial.level for trial in self.trials[-len(levels) :] if trial.difference <= self.noise)
         tried = "; ".join(map(str, self.trials))
         raise UnpriorError(
             f"no way of scoring agrees with the model's own generate() within {allowed:.2g} nats ({tried}); "
@@ -107,9 +111,8 @@ class SelfTest:
     def _allowed(self, noise: float) -> float:
         """The largest difference to accept, given that of plain full passes."""
         if not math.isfinite(noise):
-            return self.closeness
-        twice = max(self.closeness, 2 * noise)
-        return twice if self.tolerance >= HALF else min(twice, self.tolerance)
+            return self.tolerance if self.tolerance >= HALF else self.closeness
+        return min(max(self.closeness, _TIMES_NOISE * noise), self.tolerance)
 
     @property
     def limits(self) -> set[int]:
