@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import sys
 from collections.abc import Callable
@@ -338,25 +337,6 @@ def test_a_model_that_half_precision_sets_against_itself_is_taken_with_its_noise
     with pytest.raises(UnpriorError, match=r"no way of scoring agrees.*whole prompts: 0.29 nats"):
         single.choose()
     assert llava.self_test.noise is None
-
-
-@pytest.mark.parametrize(
-    ("differences", "chosen"),
-    [
-        ((0.15, 0.05, 0.05, 0.05, 0.04), 0),  # within four times the noise
-        ((0.15, 0.05, 0.05, 0.05, 0.01), 1),  # more than rounding explains
-        ((10.8, 10.8, 0.2, 5.4, 5.4), 2),  # plain passes are no measure for a model that reads its prompt both ways
-        ((0.15, 0.3, 0.3, math.inf, math.inf), 0),  # plain passes cannot be computed
-    ],
-)
-def test_half_precision_is_judged_by_the_noise_of_the_model(
-    llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch, differences: tuple[float, ...], chosen: int
-) -> None:
-    found = dict(zip(LEVELS, differences, strict=True))
-    monkeypatch.setattr(SelfTest, "_try", lambda test, level, *_: Trial(level, found[level]))
-    test = SelfTest(llava.reader, llava.encoder, llava.scorer, 0.25)
-    assert test.choose() is LEVELS[chosen]
-    assert test.noise is None
 
 
 def test_the_layout_can_be_replaced(model_folder: Callable[[str], Path], images: list[Image.Image]) -> None:

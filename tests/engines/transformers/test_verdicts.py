@@ -1,7 +1,8 @@
-"""What the self-test found out is remembered, and nothing else is taken for it."""
+"""Verdicts of the self-test: what it accepts in half precision, and what is remembered of it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from unprior.engines.transformers import engine as engine_module
 from unprior.engines.transformers import verdicts
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.engines.transformers.levels import LEVELS
-from unprior.engines.transformers.self_test import SelfTest
+from unprior.engines.transformers.self_test import SelfTest, Trial
 
 
 @pytest.fixture
@@ -65,3 +66,22 @@ def test_a_broken_cache_is_no_verdict(
     cache.write_text(content.replace("KEY", engine._tested_as()))
     assert TransformersEngine(model_folder("llava"), device="cpu").level is LEVELS[0]
     assert len(tested) == 1
+
+
+@pytest.mark.parametrize(
+    ("differences", "chosen"),
+    [
+        ((0.15, 0.05, 0.05, 0.05, 0.04), 0),  # within four times the noise
+        ((0.15, 0.05, 0.05, 0.05, 0.01), 1),  # more than rounding explains
+        ((10.8, 10.8, 0.2, 5.4, 5.4), 2),  # plain passes are no measure for a model that reads its prompt both ways
+        ((0.15, 0.3, 0.3, math.inf, math.inf), 0),  # plain passes cannot be computed
+    ],
+)
+def test_half_precision_is_judged_by_the_noise_of_the_model(
+    llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch, differences: tuple[float, ...], chosen: int
+) -> None:
+    found = dict(zip(LEVELS, differences, strict=True))
+    monkeypatch.setattr(SelfTest, "_try", lambda test, level, *_: Trial(level, found[level]))
+    test = SelfTest(llava.reader, llava.encoder, llava.scorer, 0.25)
+    assert test.choose() is LEVELS[chosen]
+    assert test.noise is None
