@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+import tiny_models
 from broken_engines import MixesUpImages, Wrapped
 from unprior.embedded import FOLDER
 from unprior.engines.transformers.engine import TransformersEngine
@@ -67,6 +68,14 @@ def test_a_folder_to_compare_with(run: Callable, tmp_path: Path, monkeypatch: py
         assert lines[name].split()[0] == "ok", name
     assert max(len(line.rstrip()) for line in result.out.splitlines()) <= 80
     run("doctor", "--against", str(tmp_path / "nowhere")).refused("cannot be loaded")
+
+
+def test_a_model_equals_itself_whatever_its_options(run: Callable, tmp_path: Path) -> None:
+    model = str(tiny_models.build("llava_next", tmp_path / "model"))
+    options = ("--scoring-suffix", " So:", "--image-backend", "pil")
+    result = run("doctor", "--model", model, "--device", "cpu", *options, "--against", model, "--json")
+    found = {each["name"]: each["status"] for each in result.json["findings"]}
+    assert [found[name] for name in ("same prompts", "same scores", "image resizing")] == ["ok"] * 3
 
 
 def test_an_image_of_ones_own(run: Callable, tmp_path: Path) -> None:

@@ -57,8 +57,9 @@ def doctor(
         folder = None
         if against is not None:  # vLLM in this process leaves no room on an accelerator
             device = "cpu" if config.engine.name == "vllm" else None
-            prompt = {name: config.loading[name] for name in ("layout", "template_args")}
-            folder = with_internals(load_engine(against, device=device, **prompt, few_threads=True, report=report))
+            alike = ("layout", "template_args", "image_backend", "trust_remote_code")
+            same = {name: config.loading[name] for name in alike}
+            folder = with_internals(load_engine(against, device=device, **same, few_threads=True, report=report))
         examination = examine(
             engine,
             shown,
