@@ -48,8 +48,16 @@ def pytest_sessionfinish() -> None:
         Path(os.environ[_RECORD]).write_text(json.dumps({"calls": _calls, "total": _cpu_seconds()}), encoding="utf-8")
 
 
-def _start(source: Path, record: Path) -> subprocess.Popen[str]:
+def _without_torchvision(folder: Path) -> Path:
+    """A folder for PYTHONPATH: states before the extra of that name cannot load any model beside torchvision."""
+    folder.mkdir(exist_ok=True)
+    (folder / "sitecustomize.py").write_text('import sys\n\nsys.modules["torchvision"] = None\n', encoding="utf-8")
+    return folder
+
+
+def _start(source: Path, record: Path, *first: Path) -> subprocess.Popen[str]:
     paths = [
+        *first,
         source / "src",
         *(source / each for each in ("bench", "training", "tests/support")),
         source,
@@ -61,19 +69,25 @@ def _start(source: Path, record: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=source, env=environment, stdout=subprocess.PIPE, text=True)
 
 
+def _resolved(name: str) -> Path:
+    return Path(name).resolve()
+
+
 def main() -> None:
     """Run both suites side by side, each in one process, and print the totals and the slowest tests."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--base", type=lambda name: Path(name).resolve(), required=True, help="Checkout of the version to compare with."
-    )
-    parser.add_argument("--work", type=Path, required=True, help="Folder for the records of both suites.")
+    parser.add_argument("--base", type=_resolved, required=True, help="Checkout of the version to compare with.")
+    parser.add_argument("--work", type=_resolved, required=True, help="Folder for the records of both suites.")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     records = {name: options.work / f"{name}.json" for name in ("before", "now")}
     for record in records.values():
         record.unlink(missing_ok=True)
-    running = [_start(source, records[name]) for name, source in (("before", options.base), ("now", _HERE))]
+    hiding = (
+        [] if (options.base / "src/unprior/engines/transformers/torchvision.py").exists() else [options.work / "hiding"]
+    )
+    old_suite = _start(options.base, records["before"], *map(_without_torchvision, hiding))
+    running = [old_suite, _start(_HERE, records["now"])]
     for name, process in zip(records, running, strict=True):
         printed, _ = process.communicate()
         print(f"{name}: {(printed.strip().splitlines() or ['it printed nothing'])[-1]}", flush=True)
