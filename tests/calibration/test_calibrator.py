@@ -14,7 +14,7 @@ import straightforward
 from random_tables import random_rows
 from straightforward import fit_theta
 from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError, synthesize
-from unprior.calibration import ALL_FEATURES, Condition, Fixed, Learned, Reason
+from unprior.calibration import ALL_FEATURES, Condition, Fixed, Reason
 
 both_versions = pytest.mark.parametrize("uncertainty", [False, True], ids=["standard", "uncertainty"])
 
@@ -26,6 +26,7 @@ def fitted(request: pytest.FixtureRequest, table: ScoreTable) -> SelectivePriorC
 
 SOURCES = ("synthetic-1", "random-5", "random-7")
 MORE_SOURCES = ("synthetic-2", "random-2")
+WITH_A_CERTIFICATE = (Reason.SMALL_LEAD, Reason.UNSEEN_TASK)
 
 
 def load(source: str) -> ScoreTable:
@@ -90,7 +91,7 @@ def test_the_compared_tables_reach_every_reason() -> None:
         table = load(source)
         for uncertainty in (False, True):
             seen |= set(SelectivePriorCalibrator(uncertainty=uncertainty).fit(table).predict(table).count_reasons())
-    assert seen >= set(Reason) - {Reason.ABSTAINS, Reason.UNSEEN_CANDIDATE_COUNT}
+    assert seen >= set(Reason) - {Reason.ABSTAINS, Reason.UNSEEN_CANDIDATE_COUNT, *WITH_A_CERTIFICATE}
 
 
 def shifted(rows: list[dict[str, Any]], generator: np.random.Generator) -> list[dict[str, Any]]:
@@ -275,11 +276,14 @@ def test_the_estimator_behaves_as_scikit_learn_users_expect(development: ScoreTa
         "uncertainty": True,
         "grid": None,
         "ties": "first",
-        "strength": Learned(),
+        "strength": None,
         "features": ALL_FEATURES,
         "conditions": (Condition.CONFLICT, Condition.ABSORPTION),
         "fit_on": "both",
         "select_on": "both",
+        "retention": "paper",
+        "delta": 0.1,
+        "target_mixture": None,
     }
     assert repr(SelectivePriorCalibrator(**parameters)) == "SelectivePriorCalibrator(epsilon_cs=0.1, uncertainty=True)"
 

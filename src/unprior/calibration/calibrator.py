@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
@@ -11,14 +11,16 @@ from typing import Any, Self
 import numpy as np
 
 from unprior._files import as_path
+from unprior.calibration.certificate import Certificate, Retention
 from unprior.calibration.decisions import Decision, Decisions
 from unprior.calibration.features import ALL_FEATURES
 from unprior.calibration.fitting import fit_state
 from unprior.calibration.gate import CONDITIONS, Condition, Settings, StrengthModel
+from unprior.calibration.ladder import DELTA
 from unprior.calibration.parameters import Parameters, Sides
 from unprior.calibration.selection import Grid, Selection, Ties
 from unprior.calibration.state import FittedState, FittedStrength
-from unprior.calibration.strength_rules import Learned, StrengthRule
+from unprior.calibration.strength_rules import StrengthRule
 from unprior.errors import InvalidScoresError, UnpriorError, require_type
 from unprior.scores import ScoreTable
 from unprior.scores.provenance import Differences, Provenance, compare_provenance
@@ -45,7 +47,8 @@ class SelectivePriorCalibrator:
         the standard version, the one whose JSON text sorts first (``released``).
     strength
         Where the correction strength comes from: ``Learned()`` from the features of each example, ``Constant()``, one
-        fitted strength for all examples, or ``Fixed(value)``, a given one.
+        fitted strength for all examples, or ``Fixed(value)``, a given one. With a certificate it is ``Split()``, one
+        strength fitted on pairs set aside, or ``Fixed(value)``. None takes ``Learned()`` or ``Split()``.
     features
         Features that strength and distance may depend on; ``IMAGE_FEATURES`` leaves out those of the prior.
     conditions
@@ -57,6 +60,16 @@ class SelectivePriorCalibrator:
         Whether settings are chosen on both sides or on counterfactual images alone. With ``cf``, ΔCS has no part in
         the choice: a setting is feasible when ΔCF ≥ 0, and the best one has the largest mean ΔCF, then the most tasks
         with ΔCF > 0, then the fewest changed answers.
+    retention
+        What keeps commonsense answers. ``paper``: settings lose at most ε on the development pairs; on new pairs they
+        often lose more. ``certified``: with probability 1 − δ over the draw of the development pairs, at most a share ε
+        of the commonsense answers to new pairs is harmed, in every task. ``expected``: that share is at most ε on
+        average over draws of the development pairs.
+    delta
+        δ: how often a certified promise may break.
+    target_mixture
+        Share of every subcategory among the pairs that the promise is to hold for; None for the mixture of the
+        development pairs.
 
     Attributes
     ----------
@@ -81,6 +94,8 @@ class SelectivePriorCalibrator:
         How many rows the strength was fitted on.
     fits_
         One fit per ρ (from a file of version 1 just the chosen one).
+    certificate_
+        What is promised about new pairs, and what the promise rests on; None under the paper's rule.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
@@ -97,11 +112,14 @@ class SelectivePriorCalibrator:
         uncertainty: bool = False,
         grid: Grid | None = None,
         ties: Ties = "first",
-        strength: StrengthRule = Learned(),  # noqa: B008  it never changes
+        strength: StrengthRule | None = None,
         features: tuple[str, ...] = ALL_FEATURES,
         conditions: tuple[Condition, ...] | None = CONDITIONS,
         fit_on: Sides = "both",
         select_on: Sides = "both",
+        retention: Retention = "paper",
+        delta: float = DELTA,
+        target_mixture: Mapping[str, float] | None = None,
     ) -> None:
         """Keep the parameters; they are checked in :meth:`fit`."""
         self.epsilon_cs = epsilon_cs
@@ -113,6 +131,9 @@ class SelectivePriorCalibrator:
         self.conditions = conditions
         self.fit_on = fit_on
         self.select_on = select_on
+        self.retention = retention
+        self.delta = delta
+        self.target_mixture = target_mixture
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Constructor arguments by name, as scikit-learn's ``clone`` expects them."""
@@ -242,6 +263,16 @@ class SelectivePriorCalibrator:
     def fits_(self) -> tuple[FittedStrength, ...]:
         """One fit per ρ."""
         return self.state_.fits
+
+    @property
+    def certificate_(self) -> Certificate | None:
+        """What is promised about new pairs; None under the paper's rule.
+
+        >>> from unprior import SelectivePriorCalibrator, synthesize
+        >>> SelectivePriorCalibrator(retention="certified").fit(synthesize(seed=0)).certificate_.label
+        'exact'
+        """
+        return self.state_.certificate
 
     @property
     def made_with(self) -> dict[str, Any]:

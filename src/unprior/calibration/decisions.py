@@ -70,6 +70,12 @@ class Decision:
     """The candidate that wins without the image."""
     settings: Settings | None
     """The thresholds that were applied; None from a calibrator that abstains."""
+    lead: float | None = None
+    """Log-odds of the proposal against the original answer (with a certificate only)."""
+    needed_lead: float | None = None
+    """The lead that a revision must exceed; NaN for a task that the certificate does not cover."""
+    promise: str | None = None
+    """What the certificate promises about new pairs, in one sentence."""
 
     @property
     def radius(self) -> float:
@@ -122,6 +128,8 @@ class Decisions:
     range_high: FloatArray
     support: FloatArray | None
     distance: FloatArray | None
+    lead: FloatArray | None = None
+    needed_lead: FloatArray | None = None
 
     @property
     def method(self) -> str:
@@ -133,6 +141,18 @@ class Decisions:
         'SPC (standard, ε = 0.04)'
         """
         return method_name(self.made_with["version"], self.made_with["epsilon_cs"])
+
+    @property
+    def promise(self) -> str | None:
+        """What the calibrator promises about new pairs, in one sentence; None under the paper's rule.
+
+        >>> from unprior import SelectivePriorCalibrator, synthesize
+        >>> table = synthesize(seed=0)
+        >>> SelectivePriorCalibrator(retention="certified").fit(table).predict(table).promise[:52]
+        'On new pairs drawn like these, with 90 % confidence '
+        """
+        certificate: dict[str, Any] = self.made_with.get("certificate") or {}
+        return certificate.get("sentence")
 
     @property
     def final(self) -> LabelArray:
@@ -181,6 +201,9 @@ class Decisions:
             corrected_scores=tuple(corrected.tolist()),
             prior_favourite=candidates[int(np.argmax(prior))],
             settings=self.settings,
+            lead=None if self.lead is None else float(self.lead[row]),
+            needed_lead=None if self.needed_lead is None else float(self.needed_lead[row]),
+            promise=self.promise,
         )
 
     def explain(self, row: int) -> str:
@@ -208,6 +231,8 @@ class Decisions:
         columns["revised"] = pa.array(self.revised)
         columns["condition"] = _decode(self.condition, CONDITIONS)
         columns["reason"] = _decode(self.reason, REASONS)
+        if self.lead is not None:
+            columns["lead"] = pa.array(self.lead)
         columns["range_low"] = pa.array(self.range_low)
         columns["range_high"] = pa.array(self.range_high)
         if self.support is not None:

@@ -21,7 +21,8 @@ def explain(decision: Decision) -> str:
     """
     original = "no answer" if decision.original is None else f"“{decision.original}”"
     if decision.revised:
-        return f"Changed {original} to “{decision.final}”: {_why_revised(decision)}."
+        promise = "" if decision.promise is None else f" {decision.promise}"
+        return f"Changed {original} to “{decision.final}”: {_why_revised(decision)}.{promise}"
     return f"Kept {original}: {_why_kept(decision)}."
 
 
@@ -48,13 +49,19 @@ def _why_revised(decision: Decision) -> str:
         start = f"with the image the model scores “{decision.final}” highest, without it “{decision.prior_favourite}”"
     else:
         start = f"the model prefers “{decision.original}” even without the image"
-    return f"{start}, and {_subtraction(decision)}, {_lead(decision)}"
+    told = f"{start}, and {_subtraction(decision)}, {_lead(decision)}"
+    if decision.lead is None or decision.needed_lead is None:
+        return told
+    lead, needed = _apart(decision.lead, decision.needed_lead)
+    return f"{told}; its log-odds against the original answer are {lead}, above the certificate's {needed}"
 
 
 def _why_kept(decision: Decision) -> str:
     limits = decision.settings
     why = "this calibrator abstains, because no setting kept its promise on the development data"
     if limits is None:
+        if decision.promise is not None:
+            return f"this calibrator abstains. {decision.promise.removesuffix('.')}"
         return why
     match decision.reason:
         case Reason.SAME_ANSWER:
@@ -64,6 +71,15 @@ def _why_kept(decision: Decision) -> str:
             why = (
                 f"{_subtraction(decision)}, {_lead(decision, margin)}, less than the {required} that a change requires"
             )
+        case Reason.SMALL_LEAD:
+            lead, least = _apart(decision.lead or 0.0, decision.needed_lead or 0.0)
+            why = (
+                f"{_subtraction(decision)}, “{decision.proposal}” has log-odds of {lead} against it, and the "
+                f"certificate asks for more than {least}"
+            )
+        case Reason.UNSEEN_TASK:
+            covered = " and ".join(task for task, _ in limits.min_leads or ())
+            why = f"the certificate covers questions of the kind {covered} only"
         case Reason.UNSEEN_CANDIDATE_COUNT:
             why = f"the calibrator was fitted on no question with {len(decision.candidates)} candidates"
         case Reason.FAR_FROM_DEVELOPMENT:

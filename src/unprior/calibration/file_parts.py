@@ -48,12 +48,18 @@ class SettingsPart(StrictModel):
     conflict_support: Support | None
     absorption_support: Support | None
     max_distance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+    min_leads: list[Annotated[tuple[str, Finite], Field(strict=False)]] | None = None
 
     def check(self, uncertainty: bool) -> None:
         """The uncertainty-aware version has three thresholds more."""
         thresholds = (self.conflict_support, self.absorption_support, self.max_distance)
         if any((value is not None) != uncertainty for value in thresholds):
             raise ValueError("support and distance thresholds must be present exactly when uncertainty is true")
+
+    def build(self) -> Settings:
+        """The settings themselves."""
+        leads = None if self.min_leads is None else tuple(self.min_leads)
+        return Settings(**self.model_dump(exclude={"min_leads"}), min_leads=leads)
 
 
 class ChangePart(StrictModel):
@@ -79,7 +85,7 @@ class SelectionPart(StrictModel):
         """The selection with its settings."""
         changes = tuple(TaskChange(**change.model_dump()) for change in self.changes)
         counts = self.model_dump(exclude={"changes"})
-        return Selection(None if settings is None else Settings(**settings.model_dump()), changes, **counts)
+        return Selection(None if settings is None else settings.build(), changes, **counts)
 
 
 class GridPart(StrictModel):

@@ -30,7 +30,7 @@ from unprior.calibration.parameters import Parameters
 from unprior.calibration.selection import Ties
 from unprior.calibration.state import FittedState, FittedStrength
 from unprior.calibration.strength import Standardisation
-from unprior.calibration.strength_rules import Constant, Fixed, Learned
+from unprior.calibration.strength_rules import Constant, Fixed
 from unprior.errors import UnpriorError
 from unprior.scores.provenance import Provenance
 
@@ -102,7 +102,7 @@ class FileVersion1(StrictModel):
                 "uncertainty": self.uncertainty,
                 "grid": self.grid.build(),
                 "ties": self.ties,
-                "strength": Learned() if self.strength is None else Fixed(self.strength),
+                "strength": None if self.strength is None else Fixed(self.strength),
                 "features": ALL_FEATURES,
                 "conditions": CONDITIONS,
                 "fit_on": "both",

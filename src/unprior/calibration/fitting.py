@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from unprior.calibration.certified import fit_certified
 from unprior.calibration.development import development_rows
 from unprior.calibration.features import Observation, observe
 from unprior.calibration.gate import StrengthModel
@@ -14,6 +15,7 @@ from unprior.calibration.posterior import development_distance, distance_precisi
 from unprior.calibration.selection import Groups, Histogram, Outcomes, count_rows, distance_limits
 from unprior.calibration.state import FittedState, FittedStrength, choose_settings
 from unprior.calibration.strength import Standardisation, StrengthObjective
+from unprior.calibration.strength_rules import Split
 from unprior.scores import Block, ScoreTable
 from unprior.scores.schema import IntArray
 
@@ -27,9 +29,12 @@ def fit_state(parameters: Parameters, table: ScoreTable, split: str | None) -> F
     """
     parameters.check()
     development = development_rows(table, split)
+    if parameters.retention != "paper":
+        return fit_certified(parameters, development)
     fitted_on = _of_sides(development, parameters.fit_on)
     selected_on = _of_sides(development, parameters.select_on)
-    grid, rule = parameters.searched_grid, parameters.strength
+    grid, rule = parameters.searched_grid, parameters.rule
+    assert not isinstance(rule, Split)  # refused above
     blocks, observations = _observe(fitted_on)
     features = np.concatenate([observation.features for observation in observations])
     standardisation = Standardisation.from_features(features).showing(parameters.features)

@@ -64,6 +64,9 @@ class Reason(StrEnum):
     NO_CONDITION = "no_condition", "kept: neither support condition holds"
     LOW_SUPPORT = "low_support", "kept: the proposal is first for too few plausible strengths"
     ABSTAINS = "abstains", "kept: no setting was feasible on the development data"
+    # Codes are places in this list, so newer reasons stand at its end.
+    SMALL_LEAD = "small_lead", "kept: the proposal leads the original answer by too little for the certificate"
+    UNSEEN_TASK = "unseen_task", "kept: the certificate does not cover this task"
 
 
 REASONS = tuple(Reason)
@@ -92,6 +95,8 @@ class Settings:
     """τ_A: least posterior support under the absorption condition (uncertainty-aware only)."""
     max_distance: float | None = None
     """d_max: largest accepted distance from the development data (uncertainty-aware only)."""
+    min_leads: tuple[tuple[str, float], ...] | None = None
+    """By task, the log-odds against the original answer that a proposal must exceed (with a certificate only)."""
 
 
 @dataclass(frozen=True)
@@ -128,14 +133,16 @@ class PreparedObservation:
         """Predicted strength before the cap."""
         return softplus(self.eta)
 
-    def propose(self, max_strength: float, conditions: tuple[Condition, ...] | None = CONDITIONS) -> Proposals:
+    def propose(
+        self, max_strength: float, conditions: tuple[Condition, ...] | None = CONDITIONS, *, leads: bool = False
+    ) -> Proposals:
         """Best corrected answers when the strength is capped, with the accepted condition that supports each.
 
         ``conditions`` are those that support a revision; None asks for none, and a proposal that meets none then
-        counts as a conflict.
+        counts as a conflict. ``leads`` also tells by how much proposals lead the original answers (standard version).
         """
         seen = self.observation
-        support = None
+        support = lead = None
         if self.deviation is None:
             strength = np.minimum(self.uncapped, max_strength)
             # The order of softmax values is the order of the scores; ties are decided on the scores.
@@ -143,6 +150,9 @@ class PreparedObservation:
             candidate, first, second = top_two(corrected)
             total = np.exp(corrected - first).sum(axis=0)
             margin = -np.expm1(second - first) / total
+            if leads:
+                rivals = corrected[seen.original, np.arange(len(candidate))]
+                lead = first - np.where(seen.original < 0, second, rivals)
         else:
             probabilities, strength = posterior_predictive(seen, self.eta, self.deviation, max_strength)
             candidate, first, second = top_two(probabilities)
@@ -158,7 +168,9 @@ class PreparedObservation:
             condition[condition < 0] = CONDITIONS.index(Condition.CONFLICT)
         else:
             condition[~np.isin(condition, [CONDITIONS.index(each) for each in conditions])] = -1
-        return Proposals(candidate, strength, margin, condition, candidate != seen.original, support, self.distance)
+        return Proposals(
+            candidate, strength, margin, condition, candidate != seen.original, support, self.distance, lead
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +191,8 @@ class Proposals:
     """r_U, uncertainty-aware only."""
     distance: FloatArray | None
     """d_dev, uncertainty-aware only."""
+    lead: FloatArray | None = None
+    """Log-odds of the proposal against the original answer, or against the runner-up where there is none."""
 
 
 def within_distance(distance: FloatArray, limit: float) -> BoolArray:
@@ -186,10 +200,17 @@ def within_distance(distance: FloatArray, limit: float) -> BoolArray:
     return distance <= limit * (1.0 + _SAME_DISTANCE)
 
 
-def decide(proposals: Proposals, candidate_count: int, settings: Settings, known_counts: Iterable[int]) -> CodeArray:
+def decide(
+    proposals: Proposals,
+    candidate_count: int,
+    settings: Settings,
+    known_counts: Iterable[int],
+    needed_lead: FloatArray | None = None,
+) -> CodeArray:
     """Reason code of every row: a condition when the gate opens, else the first check that failed.
 
-    Checks run in the order of the paper's formulas.
+    Checks run in the order of the paper's formulas. ``needed_lead`` is the threshold of every row's task, NaN where
+    the certificate does not cover it.
     """
     conflict = proposals.condition == CONDITIONS.index(Condition.CONFLICT)
     small = (Reason.SMALL_MARGIN, proposals.margin < settings.min_margin)
@@ -202,6 +223,9 @@ def decide(proposals: Proposals, candidate_count: int, settings: Settings, known
     if proposals.support is not None:
         needed = np.where(conflict, settings.conflict_support or 0.0, settings.absorption_support or 0.0)
         checks.append((Reason.LOW_SUPPORT, proposals.support < needed))
+    if proposals.lead is not None and needed_lead is not None:
+        checks.append((Reason.UNSEEN_TASK, np.isnan(needed_lead)))
+        checks.append((Reason.SMALL_LEAD, ~(proposals.lead > needed_lead)))
     reason = np.where(conflict, REASONS.index(Reason.CONFLICT), REASONS.index(Reason.ABSORPTION)).astype(np.int8)
     for why, failed in reversed(checks):
         reason[failed] = REASONS.index(why)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from unprior.calibration.certificate import RETENTIONS, Retention, check_mixture
 from unprior.calibration.features import ALL_FEATURES
 from unprior.calibration.gate import CONDITIONS, Condition
+from unprior.calibration.ladder import DELTA, check_delta
 from unprior.calibration.selection import TIES, Grid, Ties
-from unprior.calibration.strength_rules import StrengthRule
+from unprior.calibration.strength_rules import Constant, Learned, Split, StrengthRule
 from unprior.errors import UnpriorError, did_you_mean
 
 Sides = Literal["both", "cf"]
@@ -27,11 +30,14 @@ class Parameters:
     uncertainty: bool
     grid: Grid | None
     ties: Ties
-    strength: StrengthRule
+    strength: StrengthRule | None
     features: tuple[str, ...]
     conditions: tuple[Condition, ...] | None
     fit_on: Sides
     select_on: Sides
+    retention: Retention = "paper"
+    delta: float = DELTA
+    target_mixture: Mapping[str, float] | None = None
 
     def check(self) -> None:
         """Refuse what cannot be fitted with, and name it."""
@@ -44,26 +50,68 @@ class Parameters:
         for name in ("fit_on", "select_on"):
             if getattr(self, name) not in SIDE_CHOICES:
                 raise UnpriorError(f"{name} is {getattr(self, name)!r}, it must be {' or '.join(SIDE_CHOICES)}")
-        if not isinstance(self.strength, StrengthRule):
+        if not isinstance(self.strength, StrengthRule | None):
             raise UnpriorError(
-                f"strength is {self.strength!r}, it must be Learned(), Constant() or Fixed(value); "
+                f"strength is {self.strength!r}, it must be Learned(), Constant(), Fixed(value) or Split(); "
                 f"import them from unprior.calibration"
             )
-        self.strength.check()
+        self.rule.check()
+        self._check_retention()
         _check_names("features", self.features, ALL_FEATURES)
         if self.conditions is not None:
             _check_names("conditions", self.conditions, CONDITIONS)
         _check_grid(Grid() if self.grid is None else self.grid)
 
+    def _check_retention(self) -> None:
+        if self.retention not in RETENTIONS:
+            like = did_you_mean(str(self.retention), RETENTIONS)
+            raise UnpriorError(f"retention is {self.retention!r}{like}, it must be {', '.join(RETENTIONS)}")
+        check_delta(self.delta)
+        check_mixture(self.target_mixture)
+        if self.retention == "paper":
+            if isinstance(self.strength, Split):
+                raise UnpriorError("strength=Split() goes with retention='certified' or 'expected'")
+            if self.target_mixture is not None:
+                raise UnpriorError("target_mixture goes with retention='certified' or 'expected'")
+            return
+        if isinstance(self.strength, Learned | Constant):
+            raise UnpriorError(
+                f"strength is {self.strength!r}, which is fitted on the pairs that a certificate counts on; with "
+                f"retention={self.retention!r} it must be Split() or Fixed(value)"
+            )
+        if self.uncertainty:
+            raise UnpriorError(
+                f"uncertainty=True goes with retention='paper'; retention={self.retention!r} has a gate of its own"
+            )
+        for name in ("fit_on", "select_on"):
+            if getattr(self, name) != "both":
+                raise UnpriorError(f"{name} must be 'both' with retention={self.retention!r}, which counts harm on CS")
+
+    @property
+    def rule(self) -> StrengthRule:
+        """Where the strength comes from: as given, or what goes with the rule of retention."""
+        return self.strength or default_rule(self.retention)
+
     @property
     def searched_grid(self) -> Grid:
         """The settings to choose from."""
-        return self.strength.narrow(self.grid or Grid())
+        return self.rule.narrow(self.grid or Grid())
 
     @property
     def version(self) -> str:
         """The version of SPC, as tables and sentences name it."""
+        if self.retention != "paper":
+            return self.retention
         return "uncertainty-aware" if self.uncertainty else "standard"
+
+
+def default_rule(retention: Retention) -> StrengthRule:
+    """Where the strength comes from unless something else is asked for.
+
+    >>> default_rule("paper"), default_rule("certified")
+    (Learned(), Split())
+    """
+    return Learned() if retention == "paper" else Split()
 
 
 def _check_grid(grid: Any) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from unprior.calibration.calibrator import SelectivePriorCalibrator
+    from unprior.calibration.certificate import Certificate
     from unprior.calibration.decisions import Decisions
     from unprior.calibration.state import FittedState
     from unprior.plots.style import FigureStyle
@@ -47,6 +48,8 @@ def limit_in_words(state: FittedState) -> str:
     kept = "lose no counterfactual accuracy"
     if parameters.select_on == "both":
         kept += f" and at most {100 * parameters.epsilon_cs:g} points of commonsense accuracy"
+    if state.certificate is not None:
+        return f"{fitted}: {state.certificate.sentence}"
     many = f"{selection.feasible} of {selection.searched} settings"
     if state.settings is None:
         return f"{fitted}: it abstains, because none of {selection.searched} settings would {kept} on every task."
@@ -55,9 +58,32 @@ def limit_in_words(state: FittedState) -> str:
 
 def settings_table(state: FittedState) -> Table:
     """The chosen settings by name; none from a calibrator that abstains."""
+    if state.certificate is not None:
+        return _thresholds_table(state.certificate)
     chosen = {} if state.settings is None else asdict(state.settings)
     rows = [(name.replace("_", " "), f"{value:.4g}") for name, value in chosen.items() if value is not None]
     return Table.plain("Chosen settings", ("Setting", "Value"), rows, "")
+
+
+def _thresholds_table(certificate: Certificate) -> Table:
+    rows = [
+        (each.task.upper(), f"{each.threshold:.4g}", f"{each.harms} of {each.pairs}", f"{certificate.epsilon:g}")
+        for each in certificate.tasks
+    ]
+    rule = (
+        f"fitted on the other {len(certificate.strength_pairs)} pairs"
+        if certificate.strength_rule == "split"
+        else "not fitted"
+    )
+    chance = certificate.chance
+    spent = "" if chance is None else f" The promise breaks with a chance of at most {chance:.3f}."
+    return Table.plain(
+        f"Certificate ({certificate.label})",
+        ("Task", "Threshold", "harms seen", "promised rate"),
+        rows,
+        f"A revision needs log-odds above the threshold. Set on {certificate.calibration} pairs; strength "
+        f"{certificate.strength:.3g}, {rule}.{spent}",
+    )
 
 
 def outcome_table(state: FittedState) -> Table:
@@ -129,7 +155,10 @@ def plot_reasons(decisions: Decisions, ax: Axes | None = None, style: FigureStyl
 
 def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:
     """Without a feasible setting nothing is ever changed, which a person should know."""
-    if calibrator.settings_ is None:
+    certificate = calibrator.certificate_
+    if certificate is not None and certificate.abstains:
+        warn(f"{certificate.sentence} See `unprior plan` for what more pairs would promise.")
+    elif calibrator.settings_ is None:
         warn(
             f"none of the {calibrator.selection_.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ "
             f"−{calibrator.epsilon_cs:g} on every task: this calibrator abstains, it never changes an answer. A larger "

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from unprior.calibration.certificate import Certificate
 from unprior.calibration.decisions import Decisions
 from unprior.calibration.features import Observation, observe
 from unprior.calibration.gate import REASONS, Reason, Settings, StrengthModel, decide, is_revision
 from unprior.calibration.parameters import Parameters
 from unprior.calibration.ranges import stable_ranges
-from unprior.calibration.selection import Outcomes, Selection, select
+from unprior.calibration.selection import Groups, Outcomes, Selection, select
 from unprior.errors import UnpriorError
 from unprior.scores import Block, ScoreTable
 from unprior.scores.checked import require_table
@@ -66,6 +67,8 @@ class FittedState:
     """The vision-language model that the development scores came from."""
     provenance: tuple[Provenance, ...]
     """How the development scores were made, as far as their table knows."""
+    certificate: Certificate | None = None
+    """What is promised about new pairs; None under the paper's rule, which promises nothing."""
 
     @property
     def settings(self) -> Settings | None:
@@ -81,15 +84,22 @@ class FittedState:
     @property
     def made_with(self) -> dict[str, Any]:
         """What decisions note about the calibrator that made them."""
+        promise = {} if self.certificate is None else {"certificate": self.certificate.record(pair_lists=False)}
         return {
             "version": self.parameters.version,
             "epsilon_cs": self.parameters.epsilon_cs,
+            **promise,
             "model": self.model_name,
             "scores": [record.record() for record in self.provenance],
         }
 
     def reselect(self, epsilon_cs: float) -> FittedState:
         """The same fit with its settings chosen under another limit."""
+        if self.certificate is not None:
+            raise UnpriorError(
+                "a certificate holds for the limit that it was made for. Fit the calibrator again with another one, "
+                "epsilon_cs."
+            )
         if self.outcomes is None:
             raise UnpriorError(
                 "this calibrator comes from a file of version 1, which does not hold what other settings would do. "
@@ -98,6 +108,18 @@ class FittedState:
         parameters = replace(self.parameters, epsilon_cs=epsilon_cs)
         parameters.check()
         return replace(self, parameters=parameters, selection=choose_settings(parameters, self.outcomes))
+
+    def with_outcome(self, development: ScoreTable) -> FittedState:
+        """The same with what it does to the development rows counted."""
+        if self.settings is None:
+            return self
+        final, groups = self.predict(development).final_positions, Groups.from_table(development)
+        answer, original = development.answer_positions, development.original_positions
+        gain = (final == answer).astype(np.int64) - (original == answer)
+        net = np.bincount(groups.group, weights=gain, minlength=len(groups.totals))
+        changes = groups.changes(np.rint(net).astype(np.int64))
+        selection = replace(self.selection, changes=changes, changed=int((final != original).sum()))
+        return replace(self, selection=selection)
 
     def predict(self, table: ScoreTable) -> Decisions:
         """Decide for every row of a table; rows need no answer."""
@@ -118,16 +140,25 @@ class FittedState:
             range_high=np.full(rows, np.nan),
             support=np.zeros(rows) if uncertain else None,
             distance=np.zeros(rows) if uncertain else None,
+            lead=None if self.certificate is None else np.zeros(rows),
+            needed_lead=None if self.certificate is None else self._needed_leads(table),
         )
         if self.settings is not None:
             for block in table.blocks(_ROWS_AT_ONCE):
                 self._decide_block(block, observe(block), self.settings, result)
         return result
 
+    def _needed_leads(self, table: ScoreTable) -> FloatArray:
+        """The threshold of every row's task; NaN for a task that the certificate does not cover."""
+        code, labels = table.codes("task")
+        leads = dict((self.settings and self.settings.min_leads) or ())
+        return np.array([leads.get(str(task), np.nan) for (task,) in labels])[code]
+
     def _decide_block(self, block: Block, seen: Observation, settings: Settings, result: Decisions) -> None:
         prepared = self.chosen.model.prepare(seen)
-        proposals = prepared.propose(settings.max_strength, self.parameters.conditions)
-        reason = decide(proposals, block.candidate_count, settings, self.candidate_counts)
+        needed = None if result.needed_lead is None else result.needed_lead[block.rows]
+        proposals = prepared.propose(settings.max_strength, self.parameters.conditions, leads=needed is not None)
+        reason = decide(proposals, block.candidate_count, settings, self.candidate_counts, needed)
         revised = is_revision(reason)
         rows = block.rows
         result.final_positions[rows] = np.where(revised, proposals.candidate, block.original)
@@ -138,7 +169,12 @@ class FittedState:
         result.condition[rows] = proposals.condition
         result.reason[rows] = reason
         result.range_low[rows], result.range_high[rows] = stable_ranges(seen.image, seen.prior, proposals.candidate)
-        for column, values in ((result.support, proposals.support), (result.distance, proposals.distance)):
+        optional = (
+            (result.support, proposals.support),
+            (result.distance, proposals.distance),
+            (result.lead, proposals.lead),
+        )
+        for column, values in optional:
             if column is not None and values is not None:
                 column[rows] = values
 

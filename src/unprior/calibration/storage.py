@@ -14,7 +14,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from unprior._files import read_whole, replacing
 from unprior._validation import describe_validation_error
+from unprior.calibration.certificate import Retention
 from unprior.calibration.features import FEATURE_NAMES
+from unprior.calibration.file_certificate import CertificatePart
 from unprior.calibration.file_parts import (
     FEATURE_COUNT,
     MAX_COUNT,
@@ -36,11 +38,12 @@ from unprior.calibration.file_parts import (
 )
 from unprior.calibration.file_version_1 import FileVersion1
 from unprior.calibration.gate import CONDITIONS, StrengthModel
-from unprior.calibration.parameters import Parameters, Sides
+from unprior.calibration.ladder import DELTA
+from unprior.calibration.parameters import Parameters, Sides, default_rule
 from unprior.calibration.selection import Grid, Groups, Histogram, Outcomes, Ties
 from unprior.calibration.state import FittedState, FittedStrength
 from unprior.calibration.strength import Standardisation
-from unprior.calibration.strength_rules import Constant, Fixed, Learned
+from unprior.calibration.strength_rules import Constant, Fixed, Learned, Split, StrengthRule
 from unprior.errors import UnpriorError
 from unprior.scores.provenance import Provenance
 from unprior.scores.schema import IntArray
@@ -71,28 +74,44 @@ class _Fixed(StrictModel):
         return Fixed(self.value)
 
 
+class _Split(StrictModel):
+    rule: Literal["split"]
+
+    def build(self) -> Split:
+        return Split()
+
+
 class _Parameters(StrictModel):
     epsilon_cs: Finite
     uncertainty: bool
     grid: GridPart
     ties: Ties
-    strength: Annotated[_Learned | _Constant | _Fixed, Field(discriminator="rule")]
+    strength: Annotated[_Learned | _Constant | _Fixed | _Split, Field(discriminator="rule")]
     features: list[str]
     conditions: list[str] | None
     fit_on: Sides
     select_on: Sides
+    retention: Retention = "paper"
+    delta: Finite = DELTA
+    target_mixture: dict[str, Finite] | None = None
 
     def build(self) -> Parameters:
+        strength: StrengthRule | None = self.strength.build()
+        if strength == default_rule(self.retention):
+            strength = None
         return Parameters(
             epsilon_cs=self.epsilon_cs,
             uncertainty=self.uncertainty,
             grid=self.grid.build(),
             ties=self.ties,
-            strength=self.strength.build(),
+            strength=strength,
             features=tuple(self.features),
             conditions=build_conditions(self.conditions),
             fit_on=self.fit_on,
             select_on=self.select_on,
+            retention=self.retention,
+            delta=self.delta,
+            target_mixture=self.target_mixture,
         )
 
 
@@ -185,7 +204,10 @@ class CalibratorFile(StrictModel):
     fits: list[_Fit] = Field(min_length=1)
     """One for every ρ; a calibrator that was read from a file of version 1 has the chosen one."""
     outcomes: _Outcomes | None
-    """What every setting does to the development rows; null for what was read from a file of version 1."""
+    """What every setting does to the development rows; null for what was read from a file of version 1, and for a
+    calibrator with a certificate."""
+    certificate: CertificatePart | None = None
+    """What is promised about new pairs; null under the paper's rule."""
 
     @model_validator(mode="after")
     def _consistent(self) -> CalibratorFile:
@@ -198,6 +220,10 @@ class CalibratorFile(StrictModel):
         for fit in self.fits:
             if fit.covariance is not None:
                 check_matrix("covariance", fit.covariance)
+        if (self.certificate is None) != (self.parameters.retention == "paper"):
+            raise ValueError("a certificate must be present exactly when retention is certified or expected")
+        if self.certificate is not None:
+            self.certificate.check(self.settings)
         if self.settings is not None:
             self.settings.check(uncertainty)
             if self.settings.rho not in [fit.rho for fit in self.fits]:
@@ -237,6 +263,7 @@ class CalibratorFile(StrictModel):
             development_rows=self.development_rows,
             model_name=self.model,
             provenance=tuple(self.provenance),
+            certificate=None if self.certificate is None else self.certificate.build(),
         )
 
 
@@ -322,7 +349,7 @@ def _content(state: FittedState) -> dict[str, Any]:
     selection = asdict(state.selection)
     settings = selection.pop("settings")
     scaling = zip(FEATURE_NAMES, model.standardisation.mean, model.standardisation.scale, strict=True)
-    rule = parameters.strength
+    rule = parameters.rule
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -339,6 +366,9 @@ def _content(state: FittedState) -> dict[str, Any]:
             "conditions": parameters.conditions,
             "fit_on": parameters.fit_on,
             "select_on": parameters.select_on,
+            "retention": parameters.retention,
+            "delta": parameters.delta,
+            "target_mixture": None if parameters.target_mixture is None else dict(parameters.target_mixture),
         },
         "settings": settings,
         "selection": selection,
@@ -365,6 +395,7 @@ def _content(state: FittedState) -> dict[str, Any]:
             "net": _Sparse.content(np.stack([each.net for each in outcomes.histograms])),
             "changed": _Sparse.content(np.stack([each.changed for each in outcomes.histograms])),
         },
+        "certificate": None if state.certificate is None else state.certificate.record(),
     }
     # Through the schema, so that what is written is what will be accepted.
     try:

@@ -22,9 +22,11 @@ _ABOVE_CAP = 0.01
 class Learned:
     """The paper's strength: λ = softplus(uᵀθ), learned from the features of each example.
 
-    >>> from unprior import SelectivePriorCalibrator
-    >>> SelectivePriorCalibrator().strength
-    Learned()
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> strengths = SelectivePriorCalibrator(strength=Learned()).fit(table).predict(table).strength
+    >>> bool(np.ptp(strengths) > 0.1)
+    True
     """
 
     def check(self) -> None:
@@ -112,7 +114,27 @@ class Fixed:
         return np.zeros_like(fit.hessian)
 
 
-StrengthRule = Learned | Constant | Fixed
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One strength for all examples, fitted on pairs that are set aside; for calibrators with a certificate.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> fitted = SelectivePriorCalibrator(retention="certified", strength=Split()).fit(synthesize(seed=0))
+    >>> len(fitted.certificate_.strength_pairs)
+    13
+    """
+
+    def check(self) -> None:
+        """There is nothing to check."""
+
+    def narrow(self, grid: Grid) -> Grid:
+        """All settings; a certificate searches none."""
+        return grid
+
+
+SearchedRule = Learned | Constant | Fixed
+"""How the strength is found under the paper's rule, which searches a grid of settings."""
+StrengthRule = SearchedRule | Split
 """How the strength is found."""
 
 

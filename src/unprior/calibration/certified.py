@@ -1,0 +1,265 @@
+"""Thresholds that keep a promise about new pairs: one strength, one falling threshold, exact counts of harm.
+
+Nothing that is fitted sees the pairs that set the thresholds, so harm only grows as a threshold falls, and the number
+of harmed answers among these pairs bounds the rate on new ones. All tasks share one falling threshold. The first task
+that shows more harm than its step allows stops there; the next goes on to its own, lower step. The steps are planned
+before any score is seen (:mod:`unprior.calibration.ladder`), and their chances add up to at most δ, whatever the
+tasks have to do with each other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from unprior.calibration.certificate import SEED, Certificate, TaskThreshold, mixture_weight, refuse_missing
+from unprior.calibration.features import FEATURE_NAMES, Observation, observe
+from unprior.calibration.gate import Settings, StrengthModel
+from unprior.calibration.ladder import Plan, expected_plan, plan_steps, reserve, smallest_kept, total_chance
+from unprior.calibration.parameters import Parameters
+from unprior.calibration.selection import Groups, Selection
+from unprior.calibration.state import FittedState, FittedStrength
+from unprior.calibration.strength import Standardisation, inverse_softplus
+from unprior.calibration.strength_rules import Fixed
+from unprior.scores import Block, ScoreTable
+from unprior.scores.schema import BoolArray, IntArray
+from unprior.scores.table import FloatArray
+
+_BEYOND_MOST_PROBABLE = 1.2
+"""A gate repairs most with a strength somewhat above the most probable one."""
+_WITHOUT_PAIRS = 1.0
+"""The strength when no pair can be spared for it."""
+_LOG_STRENGTHS, _POINTS, _ZOOMS = 3.0, 61, 4
+_ABOVE_CAP = 0.01
+
+
+def fit_certified(parameters: Parameters, development: ScoreTable) -> FittedState:
+    """Fit the strength on some pairs and set the thresholds on the others, so that the promise holds.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> fitted = SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06).fit(synthesize(seed=0))
+    >>> fitted.certificate_.steps, [task.harms for task in fitted.certificate_.tasks]
+    ((1, 0), [1, 0])
+    """
+    target = parameters.target_mixture
+    rows = _Rows(development, target)
+    drawn: Mapping[str, float] = rows.subcategories()
+    weight, covered = 1.0, drawn
+    if target is not None:
+        refuse_missing(target, drawn)
+        weight, covered = mixture_weight(target, drawn), target
+    plan, given = _plan(parameters, rows.pairs, len(rows.tasks), parameters.epsilon_cs / weight)
+    calibrating = [members[: plan.pairs if plan else 0] for members in rows.pairs_of_task]
+    in_use = np.zeros(len(rows.labels), dtype=np.bool_)
+    in_use[np.concatenate(calibrating)] = True
+    fits_strength = plan is not None and given is None
+    strength, loss = given or _WITHOUT_PAIRS, 0.0
+    if fits_strength:
+        most_probable, loss = rows.fit_strength(~in_use[rows.pair])
+        strength = _BEYOND_MOST_PROBABLE * most_probable
+    harms = rows.leads_of_harms(strength, parameters, calibrating) if plan else []
+    levels = _levels(parameters, plan, harms)
+    thresholds = tuple(
+        TaskThreshold(task, len(members), int((leads > level).sum()), level)
+        for task, members, leads, level in zip(rows.tasks, calibrating, harms, levels, strict=False)
+    )
+    certified = parameters.retention == "certified"
+    certificate = Certificate(
+        retention="certified" if certified else "expected",
+        epsilon=parameters.epsilon_cs,
+        delta=parameters.delta,
+        pairs=rows.pairs,
+        calibration=plan.pairs if plan else 0,
+        steps=plan.steps if plan else (),
+        tasks=thresholds,
+        chance=total_chance(plan.steps, plan.pairs, parameters.epsilon_cs / weight) if plan and certified else None,
+        bound=weight * smallest_kept(plan, parameters.delta if certified else None) if plan else None,
+        weight=weight,
+        mixture=tuple((name, share / sum(covered.values())) for name, share in covered.items()),
+        has_target=target is not None,
+        strength=strength,
+        strength_rule="split" if given is None else "fixed",
+        seed=SEED,
+        calibration_pairs=rows.names(in_use),
+        strength_pairs=rows.names(~in_use) if fits_strength else (),
+    )
+    rho = parameters.searched_grid.rho[0]
+    leads = tuple((each.task, each.threshold) for each in thresholds)
+    settings = Settings(rho=rho, max_strength=strength, min_margin=0.0, min_leads=leads) if plan else None
+    state = FittedState(
+        parameters=parameters,
+        fits=(FittedStrength(rho, loss, 0.0, _constant(strength)),),
+        selection=Selection(settings, (), 0, int(plan is not None), 1),
+        outcomes=None,
+        candidate_counts=tuple(sorted({block.candidate_count for block in rows.blocks})),
+        development_rows=len(development),
+        model_name=development.arrow.column("model")[0].as_py(),
+        provenance=development.provenance,
+        certificate=certificate,
+    )
+    return state.with_outcome(development)
+
+
+def _plan(parameters: Parameters, pairs: int, tasks: int, rate: float) -> tuple[Plan | None, float | None]:
+    """The plan, and the strength if none is to be fitted."""
+
+    def planned(most: int) -> Plan | None:
+        if parameters.retention == "expected":
+            return expected_plan(most, tasks, rate)
+        return plan_steps(most, tasks, rate, parameters.delta)
+
+    if isinstance(parameters.rule, Fixed):
+        return planned(pairs), parameters.rule.value
+    plan = planned(pairs - reserve(pairs))
+    if plan is not None:
+        return plan, None
+    return planned(pairs), _WITHOUT_PAIRS
+
+
+def _levels(parameters: Parameters, plan: Plan | None, harms: Sequence[FloatArray]) -> list[float]:
+    if plan is None:
+        return []
+    if parameters.retention == "expected":
+        return [_level(leads, plan.steps[0], np.inf) for leads in harms]
+    return descend(harms, plan.steps)
+
+
+def descend(harms: Sequence[FloatArray], steps: Sequence[int]) -> list[float]:
+    """Where every task stops when one threshold falls for all.
+
+    Parameters
+    ----------
+    harms
+        Leads of the harmed answers of every task, from the largest.
+    steps
+        Harms allowed to the first task that stops, to the second, and so on; −1 stops all that are left.
+
+    >>> descend([np.array([3.0, 1.0]), np.array([2.0, 0.5])], (1, 0)), descend([np.array([3.0]), np.array([])], (0, -1))
+    ([1.0, 1.0], [3.0, 3.0])
+    """
+    levels = [0.0] * len(harms)
+    running = set(range(len(harms)))
+    level = np.inf
+    for step in steps:
+        if step < 0:
+            break
+        reached = {task: _level(harms[task], step, level) for task in sorted(running)}
+        first = max(reached, key=reached.__getitem__)
+        levels[first] = level = reached[first]
+        running.remove(first)
+    for task in running:
+        levels[task] = float(level)
+    return levels
+
+
+def _level(leads: FloatArray, step: int, highest: float) -> float:
+    """The lead of the first harm that is not allowed; 0, which every revision exceeds, if there is none."""
+    return float(min(leads[step], highest)) if len(leads) > step else 0.0
+
+
+def _constant(strength: float) -> StrengthModel:
+    """The same strength for all examples; a bias that always reaches the cap."""
+    theta = np.zeros(len(FEATURE_NAMES))
+    theta[0] = inverse_softplus(np.array([strength]))[0] + _ABOVE_CAP
+    return StrengthModel(Standardisation(np.zeros(len(theta)), np.ones(len(theta))), theta)
+
+
+@dataclass(eq=False)
+class _Rows:
+    """Development rows and their pairs, in the order in which pairs are drawn."""
+
+    table: ScoreTable
+    target: Mapping[str, float] | None = None
+    """Share of every subcategory; pairs of others set no threshold."""
+
+    def __post_init__(self) -> None:
+        code, names = self.table.codes("pair_id")
+        labels = [label for (label,) in names]
+        # By name, so that the order of the rows has no part in the draw.
+        ranked = np.array(sorted(range(len(labels)), key=labels.__getitem__))
+        drawn = np.random.default_rng(SEED).permutation(ranked)
+        place = np.empty(len(labels), dtype=np.int64)
+        place[drawn] = np.arange(len(labels))
+        groups = Groups.from_table(self.table)
+        self.pair: IntArray = place[code]
+        """Place of every row's pair in the drawn order."""
+        self.labels: list[int | str] = [labels[index] for index in drawn]
+        self.tasks = groups.tasks
+        self.group = groups.group
+        counts = self._in_target() & ~self.table.is_cf
+        self.pairs_of_task = [
+            np.unique(self.pair[counts & (self.group // 2 == task)]) for task in range(len(self.tasks))
+        ]
+        """Pairs with a commonsense row that the promise is about."""
+        self.pairs = min(map(len, self.pairs_of_task))
+        """Of the task that has the fewest."""
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        return list(self.table.blocks(max_rows=len(self.table)))
+
+    @cached_property
+    def observations(self) -> list[Observation]:
+        return [observe(block) for block in self.blocks]
+
+    def _in_target(self) -> BoolArray:
+        if self.target is None:
+            return np.ones(len(self.table), dtype=np.bool_)
+        return np.array([self.target.get(str(name), 0.0) > 0 for name in self.table.column("subcategory")])
+
+    def names(self, pairs: BoolArray) -> tuple[int | str, ...]:
+        return tuple(self.labels[index] for index in np.flatnonzero(pairs))
+
+    def subcategories(self) -> Counter[str]:
+        """Pairs of every subcategory, of those in the target if there is one; none where the rows name none."""
+        named = dict(zip(self.pair.tolist(), self.table.column("subcategory"), strict=True))
+        if self.target is None and None in named.values():
+            return Counter()
+        return Counter(str(name) for name in named.values() if self.target is None or self.target.get(str(name)))
+
+    def fit_strength(self, rows: BoolArray) -> tuple[float, float]:
+        """The most probable strength of some rows, log λ being normal at first, and its loss."""
+        parts = []
+        for block, seen in zip(self.blocks, self.observations, strict=True):
+            chosen = np.flatnonzero(rows[block.rows])
+            answer = block.answer[chosen], chosen
+            parts.append((seen.image[:, chosen] - seen.image[answer], seen.prior[:, chosen] - seen.prior[answer]))
+
+        def losses(logs: FloatArray) -> FloatArray:
+            total = 0.5 * logs**2
+            for image, prior in parts:
+                corrected = image[:, :, None] - np.exp(logs) * prior[:, :, None]
+                peak = corrected.max(axis=0)
+                total = total + (peak + np.log(np.exp(corrected - peak).sum(axis=0))).sum(axis=0)
+            return total
+
+        centre, reach = 0.0, _LOG_STRENGTHS
+        for _ in range(_ZOOMS):
+            logs = np.linspace(centre - reach, centre + reach, _POINTS)
+            found = losses(logs)
+            centre, reach = float(logs[found.argmin()]), float(logs[1] - logs[0])
+        return float(np.exp(centre)), float(found.min())
+
+    def leads_of_harms(
+        self, strength: float, parameters: Parameters, calibrating: Sequence[IntArray]
+    ) -> list[FloatArray]:
+        """Leads of proposals that would harm a right commonsense answer, from the largest, by task; one per pair."""
+        lead, model = np.full(len(self.table), -np.inf), _constant(strength)
+        for block, seen in zip(self.blocks, self.observations, strict=True):
+            proposals = model.prepare(seen).propose(strength, parameters.conditions, leads=True)
+            right = (block.original == block.answer) & (proposals.candidate != block.answer)
+            harmed = right & (proposals.condition >= 0)
+            assert proposals.lead is not None  # asked for
+            lead[block.rows[harmed]] = proposals.lead[harmed]
+        found = []
+        for task, members in enumerate(calibrating):
+            largest = np.full(len(self.labels), -np.inf)
+            rows = self.group == 2 * task + 1
+            np.maximum.at(largest, self.pair[rows], lead[rows])
+            of_pairs = largest[members]
+            found.append(np.sort(of_pairs[of_pairs > -np.inf])[::-1])
+        return found

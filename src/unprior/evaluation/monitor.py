@@ -1,0 +1,268 @@
+"""Does a promise still hold? A test of labelled decisions that may be looked at after every single one.
+
+For every task, the harms so far are weighed by a mixture of likelihood ratios against the promised rate ε. While the
+true rate is at most ε, the chance that this weight ever exceeds 1/α is at most α, however often one looks (Ville's
+inequality). With several tasks each gets an equal share of α.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unprior._files import as_path, is_parquet, open_to_read, parse_json, read_lines
+from unprior.calibration import SelectivePriorCalibrator
+from unprior.errors import UnpriorError
+from unprior.plots.style import LIGHT, FigureStyle
+from unprior.scores.files import read_parquet
+from unprior.scores.table import FloatArray
+from unprior.tables.model import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ALPHA = 0.05
+"""How often the monitor may call for a new calibration although the promise holds, over all time and tasks."""
+_LEAST_RATE = 1e-6
+_SHOWN_POINTS = 400
+_REMEDY = 'add the right answer to every decision that you checked, as "answer"'
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskMonitor:
+    """The labelled decisions about one task, in their order."""
+
+    task: str
+    harms: FloatArray
+    """Harms so far, after every decision."""
+    evidence: FloatArray
+    """Natural logarithm of the weight against the promise, after every decision."""
+    alarm: int | None
+    """The decision, counted from 1 within the task, at which the promise was given up; None while it stands."""
+    line: int | None
+    """Its line in the file."""
+    lower: float
+    """Lower end of the confidence sequence of the rate of harm after the last decision."""
+
+    @property
+    def count(self) -> int:
+        """Labelled decisions."""
+        return len(self.harms)
+
+    @property
+    def rate(self) -> float:
+        """Share of harmed answers."""
+        return float(self.harms[-1]) / self.count if self.count else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Monitor:
+    """What labelled decisions say about the promise of a calibrator, over time."""
+
+    sentence: str
+    """The promise."""
+    epsilon: float
+    alpha: float
+    tasks: tuple[TaskMonitor, ...]
+    unlabelled: int
+    """Decisions without an answer, which say nothing."""
+    counterfactual: int
+    """Labelled decisions about counterfactual images, which the promise is not about."""
+
+    @property
+    def stands(self) -> bool:
+        """Whether the promise was not given up for any task."""
+        return all(each.alarm is None for each in self.tasks)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The promise, and what to do, in sentences."""
+        sentences = [self.sentence]
+        for each in self.tasks:
+            seen = f"{int(each.harms[-1])} of {each.count:,} answers to {each.task.upper()} were harmed"
+            if each.alarm is None:
+                sentences.append(f"{seen} ({100 * each.rate:.1f} %): nothing contradicts it.")
+            else:
+                sentences.append(
+                    f"Recalibrate: {seen} ({100 * each.rate:.1f} %, at least {100 * each.lower:.1f} % with "
+                    f"{100 * (1 - self.alpha):g} % confidence). The promise was given up at decision {each.alarm:,}, "
+                    f"line {each.line:,}."
+                )
+        return tuple(sentences)
+
+    @property
+    def table(self) -> Table:
+        """Harms and evidence by task."""
+        threshold = len(self.tasks) / self.alpha
+        rows = [
+            (
+                each.task.upper(),
+                f"{each.count:,}",
+                f"{int(each.harms[-1]):,}",
+                f"{each.rate:.3f}",
+                f"{each.lower:.3f}",
+                f"{np.exp(min(float(each.evidence.max()), 40.0)):.3g}",
+                "stands" if each.alarm is None else f"given up at {each.alarm:,}",
+            )
+            for each in self.tasks
+        ]
+        columns = ("Task", "Labelled", "Harms", "Rate", "At least", "Evidence", "Promise")
+        left = f" {self.unlabelled:,} decisions have no answer." if self.unlabelled else ""
+        left += f" {self.counterfactual:,} are about counterfactual images." if self.counterfactual else ""
+        return Table.plain(
+            f"The promise over time (ε = {self.epsilon:g})",
+            columns,
+            rows,
+            f"Evidence against the promise: its largest value; {threshold:g} gives the promise up. It may be looked at "
+            f"after every decision.{left}",
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Plain values."""
+        tasks = [
+            {"task": each.task, "labelled": each.count, "harms": int(each.harms[-1]), "rate": each.rate,
+             "lower": each.lower, "log_evidence": float(each.evidence.max()), "alarm": each.alarm, "line": each.line}
+            for each in self.tasks
+        ]  # fmt: skip
+        own = {"sentence": self.sentence, "epsilon": self.epsilon, "alpha": self.alpha, "stands": self.stands}
+        return own | {"unlabelled": self.unlabelled, "counterfactual": self.counterfactual, "tasks": tasks}
+
+    def plot(self, ax: Axes | None = None, style: FigureStyle | None = None) -> Axes:
+        """Draw the rate of harm of every task over its decisions, beside the promised rate; returns the axes."""
+        style = style or LIGHT
+        with style.applied():
+            axes = style.axes_or_new(ax, 6.0, 3.2)
+            for each, colour in zip(self.tasks, (style.method, style.control, style.cf, style.cs) * 8, strict=False):
+                chosen = np.unique(np.linspace(0, each.count - 1, min(_SHOWN_POINTS, each.count)).astype(int))
+                axes.plot(chosen + 1, 100 * each.harms[chosen] / (chosen + 1), color=colour, label=each.task.upper())
+                if each.alarm is not None:
+                    height = 100 * each.harms[each.alarm - 1] / each.alarm
+                    axes.plot(each.alarm, height, "X", color=style.harmed, markersize=9, zorder=4)
+                    axes.annotate("given up", (each.alarm, height), xytext=(6, 6), textcoords="offset points")
+            axes.axhline(100 * self.epsilon, color=style.ink, linewidth=1.0, linestyle="--", label="promised at most")
+            axes.set_ylim(bottom=0)
+            axes.set(xlabel="labelled decisions", ylabel="harmed answers (%)", title="The promise over time")
+            axes.legend(loc="upper right")
+        return axes
+
+
+def monitor_file(calibrator: str | PathLike[str], decisions: str | PathLike[str], *, alpha: float = ALPHA) -> Monitor:
+    """Test the promise of a saved calibrator on labelled decisions, in the order of their file.
+
+    Parameters
+    ----------
+    calibrator
+        A file of a calibrator with a certificate.
+    decisions
+        Decisions as `unprior apply` writes them (JSON lines or Parquet), with the right answer of those that were
+        checked as ``answer``. Rows with side ``cf`` are left out: the promise is about commonsense images.
+    alpha
+        How often it may call for a new calibration although the promise holds.
+
+    >>> import tempfile
+    >>> from unprior import synthesize
+    >>> table = synthesize(seed=0)
+    >>> fitted = SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06).fit(table)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fitted.save(f"{folder}/calibrator.json")
+    ...     fitted.predict(table.where(split="test")).write(f"{folder}/decisions.jsonl")
+    ...     monitor_file(f"{folder}/calibrator.json", f"{folder}/decisions.jsonl")
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: ...decisions.jsonl: no decision has an answer; add the right answer to every ...
+    """
+    path = as_path("decisions", decisions)
+    if not 0.0 < alpha < 1.0:
+        raise UnpriorError(f"alpha is {alpha!r}, it is a chance between 0 and 1 (0.05)")
+    certificate = SelectivePriorCalibrator.load(as_path("calibrator", calibrator)).certificate_
+    if certificate is None or certificate.abstains:
+        told = "promises nothing about new pairs" if certificate is None else "abstains: it changes no answer"
+        raise UnpriorError(f"{calibrator}: this calibrator {told}; fit one with `unprior fit --retention certified`")
+    seen: dict[str, list[tuple[int, bool]]] = {}
+    unlabelled = counterfactual = 0
+    for line, record in _decisions(path):
+        if record.get("answer") is None:
+            unlabelled += 1
+        elif record.get("side") == "cf":
+            counterfactual += 1
+        else:
+            harmed = record["original"] == record["answer"] != record["final"]
+            seen.setdefault(str(record["task"]), []).append((line, harmed))
+    if not seen:
+        raise UnpriorError(f"{path}: no decision has an answer; {_REMEDY}")
+    share = alpha / len(seen)
+    tasks = tuple(_watch(task, seen[task], certificate.epsilon, share) for task in sorted(seen))
+    return Monitor(certificate.sentence, certificate.epsilon, alpha, tasks, unlabelled, counterfactual)
+
+
+def _decisions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with open_to_read(path) as stream:
+        parquet = is_parquet(stream)
+        if not parquet:
+            for number, line in read_lines(stream, path):
+                try:
+                    record = parse_json(line)
+                except ValueError:
+                    record = None
+                yield number, _checked(record, path, number)
+    if parquet:
+        for number, record in enumerate(read_parquet(path).to_pylist(), 1):
+            yield number, _checked(record, path, number)
+
+
+def _checked(record: Any, path: Path, number: int) -> dict[str, Any]:
+    if not isinstance(record, dict):
+        raise UnpriorError(f"{path}, line {number}: not a JSON object; the file may be truncated")
+    for name in ("task", "original", "final"):
+        if name not in record:
+            raise UnpriorError(f"{path}, line {number}: no {name}; `unprior apply` writes decisions")
+    if not isinstance(record.get("answer"), str | None):
+        raise UnpriorError(f"{path}, line {number}: the answer must be a text, as it stands among the candidates")
+    return record
+
+
+def _watch(task: str, seen: Sequence[tuple[int, bool]], epsilon: float, alpha: float) -> TaskMonitor:
+    harms = np.cumsum([harmed for _, harmed in seen]).astype(np.float64)
+    evidence = log_evidence(harms, np.arange(1.0, len(harms) + 1), epsilon)
+    beyond = np.flatnonzero(evidence >= -np.log(alpha))
+    alarm = int(beyond[0]) + 1 if len(beyond) else None
+    line = None if alarm is None else seen[alarm - 1][0]
+    return TaskMonitor(task, harms, evidence, alarm, line, _lower_end(harms, alpha))
+
+
+def log_evidence(harms: FloatArray, counts: FloatArray, rate: float) -> FloatArray:
+    """Logarithm of the mixture of likelihood ratios of rates above ``rate`` against it.
+
+    The mixture is a beta distribution whose mean is about twice the rate, cut off below it.
+
+    >>> log_evidence(np.array([0.0, 8.0]), np.array([50.0, 50.0]), 0.04).round(2).tolist()
+    [-1.1, 3.95]
+    """
+    from scipy.special import betaincc, betaln
+
+    rate = max(rate, _LEAST_RATE)
+    if rate >= 1.0:
+        return np.zeros_like(harms)
+    first, second = 1.0, 1.0 / rate
+    with np.errstate(divide="ignore"):
+        mixed = betaln(first + harms, second + counts - harms) + np.log(
+            betaincc(first + harms, second + counts - harms, rate)
+        )
+        prior = betaln(first, second) + np.log(betaincc(first, second, rate))
+    return np.asarray(mixed - prior - harms * np.log(rate) - (counts - harms) * np.log1p(-rate))
+
+
+def _lower_end(harms: FloatArray, alpha: float) -> float:
+    """The largest rate that was ever given up; all smaller ones are given up, too."""
+    counts = np.arange(1.0, len(harms) + 1)
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        given_up = float(log_evidence(harms, counts, middle).max()) >= -np.log(alpha)
+        low, high = (middle, high) if given_up else (low, middle)
+    return low

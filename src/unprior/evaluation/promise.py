@@ -1,0 +1,240 @@
+"""Did a promise hold on labelled rows? Harms by task, exact intervals, and what a finite test may show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from unprior.calibration.certificate import mixture_weight
+from unprior.calibration.ladder import DELTA
+from unprior.scores import ScoreTable
+from unprior.scores.schema import IntArray
+from unprior.tables.format import format_limit, format_list
+from unprior.tables.model import Table
+
+Verdict = Literal["held", "chance", "broken", "not covered"]
+_LEVEL = 0.95
+_SAME_MIXTURE = 1.001
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPromise:
+    """What became of the promise on one task."""
+
+    task: str
+    pairs: int
+    """Tested pairs with a commonsense question."""
+    harms: int
+    """Of these, pairs whose right commonsense answer was changed."""
+    low: float
+    high: float
+    """Exact 95 % interval of the rate of harm (Clopper and Pearson)."""
+    limit: float
+    """The promised rate, for pairs mixed like the tested ones."""
+    most: int
+    """The most harms that so few tested pairs may show, with the confidence of the promise, while it holds."""
+    verdict: Verdict
+    """``held``: the tested rate is within the limit; ``chance``: it is above, as it may be on so few pairs;
+    ``broken``: more harms than the promise allows; ``not covered``: a task without a threshold."""
+
+    @property
+    def rate(self) -> float:
+        """Share of harmed pairs."""
+        return self.harms / self.pairs if self.pairs else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseCheck:
+    """A certificate against labelled rows.
+
+    >>> from unprior import SelectivePriorCalibrator, synthesize
+    >>> table = synthesize(seed=0)
+    >>> decisions = SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06).fit(table).predict(table)
+    >>> test = table.mask(split="test")
+    >>> check = check_promise(decisions.made_with["certificate"], table.take(test), decisions.final_positions[test])
+    >>> check.held, [each.harms for each in check.tasks]
+    (True, [4, 3])
+    """
+
+    sentence: str
+    """The promise."""
+    retention: str
+    epsilon: float
+    delta: float
+    weight: float
+    """How much more frequent a subcategory is among the tested pairs than among those that the promise covers."""
+    tasks: tuple[TaskPromise, ...]
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing contradicts the promise."""
+        return all(each.verdict in ("held", "chance", "not covered") for each in self.tasks)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The promise, and what happened, in sentences."""
+        sentences = [self.sentence]
+        for each in self.tasks:
+            shown = f"{each.harms} of {each.pairs} on {each.task.upper()} ({100 * each.rate:.1f} %)"
+            limit = f"{100 * each.limit:.4g} %"
+            sentences.append(
+                {
+                    "held": f"It held on the tested pairs: {shown}, promised at most {limit}.",
+                    "chance": f"The tested pairs show {shown}, more than {limit}; so few pairs may show up to "
+                    f"{each.most} harms while the promise holds.",
+                    "broken": f"It did not hold: {shown}, promised at most {limit}, and {each.most} harms would be the "
+                    f"most that so few pairs may show. Are these pairs drawn like the development pairs?",
+                    "not covered": f"It does not cover {each.task.upper()}, where nothing was changed.",
+                }[each.verdict]
+            )
+        if self.weight == float("inf"):
+            sentences.append("The tested pairs have subcategories that the promise does not cover.")
+        elif self.weight > _SAME_MIXTURE:
+            sentences.append(
+                f"The tested pairs are mixed otherwise than those it covers: a subcategory is {self.weight:.2f} times "
+                f"as frequent, and the promise for them is that much weaker. A target mixture would cover them."
+            )
+        return tuple(sentences)
+
+    @property
+    def table(self) -> Table:
+        """Promise and outcome by task."""
+        rows = [
+            (
+                each.task.upper(),
+                f"≤ {format_limit(round(each.limit, 4))}",
+                f"{each.harms}/{each.pairs}",
+                f"{each.rate:.3f}",
+                f"[{each.low:.3f}, {each.high:.3f}]",
+                str(each.most),
+                each.verdict,
+            )
+            for each in self.tasks
+        ]
+        columns = ("Task", "Promised", "Harms", "Rate", "95 % interval", "Most harms", "Verdict")
+        return Table.plain("Promise and outcome", columns, rows, " ".join(self.words))
+
+    def record(self) -> dict[str, Any]:
+        """Plain values."""
+        weight = None if self.weight == float("inf") else self.weight
+        tasks = [asdict(each) | {"rate": each.rate} for each in self.tasks]
+        return {"sentence": self.sentence, "held": self.held, "epsilon": self.epsilon, "delta": self.delta,
+                "weight": weight, "tasks": tasks}  # fmt: skip
+
+
+def check_promise(certificate: Mapping[str, Any], table: ScoreTable, final: IntArray) -> PromiseCheck | None:
+    """Compare what a certificate promises with what was decided about labelled rows; None where nothing is promised.
+
+    Parameters
+    ----------
+    certificate
+        The record of a certificate, as decisions note it.
+    table, final
+        Rows with answers and sides, and the positions of the final answers to them.
+    """
+    if not certificate.get("steps"):
+        return None
+    covered = {each["task"]: each for each in certificate["tasks"]}
+    mixture = _mixture(table)
+    weight = mixture_weight(mixture, certificate["mixture"]) if mixture and certificate["mixture"] else 1.0
+    limit = min(1.0, certificate["epsilon"] * max(1.0, weight))
+    tasks = []
+    for task in sorted(table.values_of("task")):
+        pairs, harms = harmed_pairs(table, final, task)
+        low, high = exact_interval(harms, pairs)
+        most = _most_harms(certificate, pairs, limit)
+        verdict: Verdict = "held" if harms <= limit * pairs + 1e-9 else "chance" if harms <= most else "broken"
+        tasks.append(
+            TaskPromise(task, pairs, harms, low, high, limit, most, verdict if task in covered else "not covered")
+        )
+    return PromiseCheck(
+        certificate["sentence"], certificate["retention"], certificate["epsilon"], certificate["delta"], weight,
+        tuple(tasks),
+    )  # fmt: skip
+
+
+def harmed_pairs(table: ScoreTable, final: IntArray, task: str) -> tuple[int, int]:
+    """Pairs with a commonsense question of a task, and those of them with a right answer that was changed."""
+    rows = table.mask(task=task) & ~table.is_cf
+    harmed = rows & (table.original_positions == table.answer_positions) & (final != table.answer_positions)
+    code, _ = table.codes("pair_id")
+    return len(np.unique(code[rows])), len(np.unique(code[harmed]))
+
+
+def exact_interval(count: int, total: int, level: float = _LEVEL) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a share.
+
+    >>> [round(end, 4) for end in exact_interval(0, 70)]
+    [0.0, 0.0513]
+    """
+    from scipy.special import betaincinv
+
+    tail = (1.0 - level) / 2
+    low = float(betaincinv(count, total - count + 1, tail)) if count else 0.0
+    high = float(betaincinv(count + 1, total - count, 1.0 - tail)) if count < total else 1.0
+    return low, high
+
+
+def _mixture(table: ScoreTable) -> dict[str, float]:
+    code, _ = table.codes("pair_id")
+    named = dict(zip(code.tolist(), table.column("subcategory"), strict=True))
+    return {} if None in named.values() else dict(Counter(map(str, named.values())))
+
+
+def _most_harms(certificate: Mapping[str, Any], tested: int, limit: float) -> int:
+    """The most harms that a finite number of tested pairs may show while the promise holds for new pairs.
+
+    Under ``certified``, calibration and tested pairs are draws alike, so the harmed ones among them are split by
+    chance: more harms than these among the tested pairs, while the calibration pairs showed no more than allowed, have
+    a chance of at most δ. Under ``expected``, and for pairs mixed otherwise, it is the binomial quantile at the limit.
+    """
+    if certificate["retention"] == "certified" and limit <= certificate["epsilon"] and certificate["weight"] == 1.0:
+        return most_tested_harms(tuple(certificate["steps"]), certificate["calibration"], tested, certificate["delta"])
+    from scipy.special import bdtr
+
+    harms = np.arange(tested + 1)
+    return int(harms[bdtr(harms, tested, limit) >= 1.0 - certificate["delta"]][0])
+
+
+def most_tested_harms(steps: tuple[int, ...], calibration: int, tested: int, delta: float = DELTA) -> int:
+    """The most harms among so many tested pairs, with probability 1 − δ, under steps that so many pairs have passed.
+
+    >>> most_tested_harms((0,), 70, 230)
+    8
+    """
+    from scipy.special import gammaln
+
+    def log_choose(n: IntArray, k: IntArray) -> Any:
+        return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+    def chance(most: int, allowed: int) -> float:
+        """That more than this many are harmed in the test although calibration shows no more than allowed."""
+        if allowed < 0 or most >= tested:
+            return 0.0
+        totals = np.arange(most + 1, tested + calibration + 1)[:, None]
+        seen = np.arange(min(allowed, calibration) + 1)[None, :]
+        in_test = totals - seen
+        possible = (in_test > most) & (in_test <= tested)
+        logs = (
+            log_choose(np.array(calibration), seen)
+            + log_choose(np.array(tested), np.clip(in_test, 0, tested))
+            - log_choose(np.array(calibration + tested), totals)
+        )
+        return float(np.where(possible, np.exp(logs), 0.0).sum(axis=1).max())
+
+    low, high = -1, tested
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = sum(chance(middle, step) for step in steps) <= delta
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def promise_in_short(check: PromiseCheck) -> str:
+    """Promise and outcome for a cell of a table."""
+    seen = [f"{each.harms}/{each.pairs} {each.task.upper()}" for each in check.tasks]
+    return f"{format_list(seen)}: {'held' if check.held else 'broken'}"
