@@ -16,7 +16,7 @@ from unprior.runs.evaluate import evaluate_file
 def test_files_give_what_the_estimator_gives(table: ScoreTable, tmp_path: Path) -> None:
     scores, calibrator, decided = (tmp_path / name for name in ("scores.jsonl", "cal.json", "decisions.jsonl"))
     table.write(scores)
-    fitted = fit_file(scores, calibrator, epsilon_cs=0.1)
+    fitted = fit_file(scores, calibrator, SelectivePriorCalibrator(epsilon_cs=0.1))
     own = SelectivePriorCalibrator(epsilon_cs=0.1).fit(table)
     assert (fitted.calibrator.settings_, fitted.bounds, fitted.cautions, fitted.skipped) == (own.settings_, 0, (), ())
     assert SelectivePriorCalibrator.load(calibrator).settings_ == own.settings_

@@ -58,7 +58,7 @@ def test_progress_names_the_studies(table: ScoreTable) -> None:
 
 
 def test_a_notebook_shows_headline_table_and_notes() -> None:
-    result = RunResult.from_table(synthesize(seed=0), epsilon_cs=0.02)
+    result = RunResult.from_table(synthesize(seed=0), SelectivePriorCalibrator(epsilon_cs=0.02))
     assert repr(result) == f"RunResult(synthetic: {result.headline})"
     html = result._repr_html_()
     assert html.startswith(f"<p>{result.headline}</p><table>")
@@ -75,7 +75,9 @@ def test_a_data_frame_has_a_row_per_task(result: RunResult) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.6])
 def test_any_limit_is_accepted(epsilon: float) -> None:
-    result = RunResult.from_table(few_pairs(development=5, test=3), epsilon_cs=epsilon, uncertainty=True)
+    result = RunResult.from_table(
+        few_pairs(development=5, test=3), SelectivePriorCalibrator(epsilon_cs=epsilon, uncertainty=True)
+    )
     assert result.calibrator.epsilon_cs == epsilon
     assert result.decisions.method.startswith("SPC (uncertainty-aware, ε = ")
 
@@ -94,7 +96,7 @@ def test_both_splits_are_needed(split: str) -> None:
 
 
 def test_a_loss_beyond_epsilon_is_told_first() -> None:
-    result = RunResult.from_table(synthesize(seed=0), epsilon_cs=0.0)
+    result = RunResult.from_table(synthesize(seed=0), SelectivePriorCalibrator(epsilon_cs=0.0))
     assert "more than ε = 0.00 permits" in result.notes[0]
 
 
@@ -103,7 +105,10 @@ def test_pages_of_several_runs_tell_what_the_report_of_each_tells(tmp_path: Path
         table.write(tmp_path / name / "scores.parquet")
     both = [tmp_path / "large", tmp_path / "small"]
     text = (study("main-comparison", both, epsilon_cs=0.0).write(tmp_path)).read_text(encoding="utf-8")
-    own = [RunResult.from_table(read_scores(each / "scores.parquet"), epsilon_cs=0.0).notes for each in both]
+    own = [
+        RunResult.from_table(read_scores(each / "scores.parquet"), SelectivePriorCalibrator(epsilon_cs=0.0)).notes
+        for each in both
+    ]
     assert len(own[1]) > 1, "few pairs are told"
     for name, notes in zip(("large", "small"), own, strict=True):
         for note in notes:
@@ -120,7 +125,7 @@ def test_the_embedded_model_is_no_useful_model() -> None:
 def test_a_report_is_made_again_when_answers_of_other_methods_are_there(tmp_path: Path) -> None:
     table = few_pairs(development=5, test=3)
     told = "2 of 14 examples could not be scored. 3 answers of other methods are missing, so none is compared."
-    RunResult.from_table(table, epsilon_cs=0.06).write(tmp_path, note=told)
+    RunResult.from_table(table, SelectivePriorCalibrator(epsilon_cs=0.06)).write(tmp_path, note=told)
     assert {path.name for path in tmp_path.iterdir()} == set(FILES)
     before = {name: (tmp_path / name).read_bytes() for name in FILES}
     first = json.loads(before["report.json"])

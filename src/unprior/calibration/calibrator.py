@@ -356,6 +356,12 @@ class SelectivePriorCalibrator:
         unnoted = [Provenance(model=name) for name in sorted(filter(None, models)) if name not in noted]
         return compare_provenance(own, [*made, *unnoted])
 
+    @property
+    def promise_parameters(self) -> dict[str, Any]:
+        """Parameters that only matter for a promise about new pairs; those of the paper's rule have no part in it."""
+        strength = None if self.retention == "paper" else self.strength
+        return {"delta": self.delta, "strength": strength, "target_mixture": self.target_mixture}
+
     def check_parameters(self) -> None:
         """Refuse parameters that cannot be fitted with; :meth:`fit` does this, too."""
         self._parameters().check()

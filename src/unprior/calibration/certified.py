@@ -18,7 +18,7 @@ import numpy as np
 
 from unprior.calibration.certificate import SEED, Certificate, TaskThreshold, mixture_weight, refuse_missing
 from unprior.calibration.features import FEATURE_NAMES, Observation, observe
-from unprior.calibration.gate import Settings, StrengthModel
+from unprior.calibration.gate import Condition, Settings, StrengthModel
 from unprior.calibration.ladder import Plan, expected_plan, plan_steps, reserve, smallest_kept, total_chance
 from unprior.calibration.parameters import Parameters
 from unprior.calibration.selection import Groups, Selection
@@ -45,9 +45,34 @@ def fit_certified(parameters: Parameters, development: ScoreTable) -> FittedStat
     >>> fitted.certificate_.steps, [task.harms for task in fitted.certificate_.tasks]
     ((1, 0), [1, 0])
     """
-    target = parameters.target_mixture
-    rows = _Rows(development, target)
-    drawn: Mapping[str, float] = rows.subcategories()
+    rows = CalibrationRows(development, parameters.target_mixture)
+    certificate, loss = certify(parameters, rows)
+    rho = parameters.searched_grid.rho[0]
+    state = FittedState(
+        parameters=parameters,
+        fits=(FittedStrength(rho, loss, 0.0, constant_strength(certificate.strength)),),
+        selection=Selection(certified_settings(certificate, rho), (), 0, int(not certificate.abstains), 1),
+        outcomes=None,
+        candidate_counts=tuple(sorted({block.candidate_count for block in rows.blocks})),
+        development_rows=len(development),
+        model_name=development.arrow.column("model")[0].as_py(),
+        provenance=development.provenance,
+        certificate=certificate,
+    )
+    return state.with_outcome(development)
+
+
+def certified_settings(certificate: Certificate, rho: float) -> Settings | None:
+    """The thresholds of a certificate as settings of the gate; None where it abstains. ρ has no part in them."""
+    if certificate.abstains:
+        return None
+    leads = tuple((each.task, each.threshold) for each in certificate.tasks)
+    return Settings(rho=rho, max_strength=certificate.strength, min_margin=0.0, min_leads=leads)
+
+
+def certify(parameters: Parameters, rows: CalibrationRows) -> tuple[Certificate, float]:
+    """The strength and the thresholds, with what is promised about them; and the loss of the strength."""
+    target, drawn = parameters.target_mixture, rows.subcategories
     weight, covered = 1.0, drawn
     if target is not None:
         refuse_missing(target, drawn)
@@ -61,11 +86,12 @@ def fit_certified(parameters: Parameters, development: ScoreTable) -> FittedStat
     if fits_strength:
         most_probable, loss = rows.fit_strength(~in_use[rows.pair])
         strength = _BEYOND_MOST_PROBABLE * most_probable
-    harms = rows.leads_of_harms(strength, parameters, calibrating) if plan else []
-    levels = _levels(parameters, plan, harms)
+    harms = rows.leads_of_harms(strength, parameters.conditions, calibrating) if plan else []
     thresholds = tuple(
         TaskThreshold(task, len(members), int((leads > level).sum()), level)
-        for task, members, leads, level in zip(rows.tasks, calibrating, harms, levels, strict=False)
+        for task, members, leads, level in zip(
+            rows.tasks, calibrating, harms, _levels(parameters, plan, harms), strict=plan is not None
+        )
     )
     certified = parameters.retention == "certified"
     certificate = Certificate(
@@ -87,21 +113,7 @@ def fit_certified(parameters: Parameters, development: ScoreTable) -> FittedStat
         calibration_pairs=rows.names(in_use),
         strength_pairs=rows.names(~in_use) if fits_strength else (),
     )
-    rho = parameters.searched_grid.rho[0]
-    leads = tuple((each.task, each.threshold) for each in thresholds)
-    settings = Settings(rho=rho, max_strength=strength, min_margin=0.0, min_leads=leads) if plan else None
-    state = FittedState(
-        parameters=parameters,
-        fits=(FittedStrength(rho, loss, 0.0, _constant(strength)),),
-        selection=Selection(settings, (), 0, int(plan is not None), 1),
-        outcomes=None,
-        candidate_counts=tuple(sorted({block.candidate_count for block in rows.blocks})),
-        development_rows=len(development),
-        model_name=development.arrow.column("model")[0].as_py(),
-        provenance=development.provenance,
-        certificate=certificate,
-    )
-    return state.with_outcome(development)
+    return certificate, loss
 
 
 def _plan(parameters: Parameters, pairs: int, tasks: int, rate: float) -> tuple[Plan | None, float | None]:
@@ -161,7 +173,7 @@ def _level(leads: FloatArray, step: int, highest: float) -> float:
     return float(min(leads[step], highest)) if len(leads) > step else 0.0
 
 
-def _constant(strength: float) -> StrengthModel:
+def constant_strength(strength: float) -> StrengthModel:
     """The same strength for all examples; a bias that always reaches the cap."""
     theta = np.zeros(len(FEATURE_NAMES))
     theta[0] = inverse_softplus(np.array([strength]))[0] + _ABOVE_CAP
@@ -169,7 +181,7 @@ def _constant(strength: float) -> StrengthModel:
 
 
 @dataclass(eq=False)
-class _Rows:
+class CalibrationRows:
     """Development rows and their pairs, in the order in which pairs are drawn."""
 
     table: ScoreTable
@@ -177,6 +189,7 @@ class _Rows:
     """Share of every subcategory; pairs of others set no threshold."""
 
     def __post_init__(self) -> None:
+        """Draw the order of the pairs."""
         code, names = self.table.codes("pair_id")
         labels = [label for (label,) in names]
         # By name, so that the order of the rows has no part in the draw.
@@ -200,10 +213,12 @@ class _Rows:
 
     @cached_property
     def blocks(self) -> list[Block]:
+        """Rows of equal K."""
         return list(self.table.blocks(max_rows=len(self.table)))
 
     @cached_property
     def observations(self) -> list[Observation]:
+        """What each block shows."""
         return [observe(block) for block in self.blocks]
 
     def _in_target(self) -> BoolArray:
@@ -212,9 +227,11 @@ class _Rows:
         return np.array([self.target.get(str(name), 0.0) > 0 for name in self.table.column("subcategory")])
 
     def names(self, pairs: BoolArray) -> tuple[int | str, ...]:
+        """Names of some pairs."""
         return tuple(self.labels[index] for index in np.flatnonzero(pairs))
 
-    def subcategories(self) -> Counter[str]:
+    @cached_property
+    def subcategories(self) -> Mapping[str, float]:
         """Pairs of every subcategory, of those in the target if there is one; none where the rows name none."""
         named = dict(zip(self.pair.tolist(), self.table.column("subcategory"), strict=True))
         if self.target is None and None in named.values():
@@ -245,12 +262,12 @@ class _Rows:
         return float(np.exp(centre)), float(found.min())
 
     def leads_of_harms(
-        self, strength: float, parameters: Parameters, calibrating: Sequence[IntArray]
+        self, strength: float, conditions: tuple[Condition, ...] | None, calibrating: Sequence[IntArray]
     ) -> list[FloatArray]:
         """Leads of proposals that would harm a right commonsense answer, from the largest, by task; one per pair."""
-        lead, model = np.full(len(self.table), -np.inf), _constant(strength)
+        lead, model = np.full(len(self.table), -np.inf), constant_strength(strength)
         for block, seen in zip(self.blocks, self.observations, strict=True):
-            proposals = model.prepare(seen).propose(strength, parameters.conditions, leads=True)
+            proposals = model.prepare(seen).propose(strength, conditions, leads=True)
             right = (block.original == block.answer) & (proposals.candidate != block.answer)
             harmed = right & (proposals.condition >= 0)
             assert proposals.lead is not None  # asked for

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from unprior._validation import describe_validation_error
 from unprior.calibration.certificate import Certificate, TaskThreshold
 from unprior.calibration.file_parts import Count, Positive, SettingsPart, StrictModel
 from unprior.calibration.ladder import Plan, smallest_kept, total_chance
+from unprior.errors import UnpriorError
 
 _Share = Annotated[float, Field(ge=0, le=1)]
 _SAME = 1e-9
+
+
+def read_certificate(record: dict[str, Any], place: Path) -> Certificate:
+    """The certificate that decisions note, without the names of its pairs."""
+    try:
+        part = CertificatePart.model_validate(record)
+        part.check_counts()
+    except (ValidationError, ValueError) as error:
+        told = describe_validation_error(error) if isinstance(error, ValidationError) else str(error)
+        raise UnpriorError(f"{place}: its certificate is not valid: {told}. Make the decisions again.") from None
+    return part.build()
 
 
 class _Threshold(StrictModel):
@@ -41,8 +55,8 @@ class CertificatePart(StrictModel):
     strength: Positive
     strength_rule: Literal["split", "fixed"]
     seed: Count
-    calibration_pairs: list[int | str]
-    strength_pairs: list[int | str]
+    calibration_pairs: list[int | str] = Field(default_factory=list)
+    strength_pairs: list[int | str] = Field(default_factory=list)
 
     def check(self, settings: SettingsPart | None) -> None:
         """Refuse counts that do not support the promise, or thresholds other than those that are applied."""
@@ -56,6 +70,12 @@ class CertificatePart(StrictModel):
             raise ValueError("the thresholds of the settings are not those of the certificate")
         if settings.max_strength != self.strength:
             raise ValueError("the strength of the settings is not that of the certificate")
+        self.check_counts()
+
+    def check_counts(self) -> None:
+        """Refuse counts that do not support the promise."""
+        if not self.steps:
+            return
         if len(self.steps) != len(self.tasks) or set(self.calibration_pairs) & set(self.strength_pairs):
             raise ValueError("the certificate needs a step for every task, and other pairs for the strength")
         plan, rate = Plan(tuple(self.steps), self.calibration), self.epsilon / self.weight

@@ -36,11 +36,10 @@ class FittedFile:
 def fit_file(
     scores: AnyPath,
     out: AnyPath | None = None,
+    calibrator: SelectivePriorCalibrator | None = None,
     *,
     split: str | None = "dev",
     model: str | None = None,
-    epsilon_cs: float = 0.04,
-    uncertainty: bool = False,
     allow_censored: bool = False,
     force: bool = False,
     skip_invalid: bool = False,
@@ -51,10 +50,10 @@ def fit_file(
     ----------
     scores, out
         The score table, and the calibrator file to write; without one nothing is written.
+    calibrator
+        What to fit, with its parameters; it stays as it is. By default the paper's.
     split, model
         Rows to fit on; None for all.
-    epsilon_cs, uncertainty
-        Parameters of the calibrator.
     allow_censored
         Take scores that are only upper bounds for exact ones.
     force
@@ -70,6 +69,8 @@ def fit_file(
     280
     """
     scores, out = as_path("scores", scores), None if out is None else as_path("out", out)
+    calibrator = SelectivePriorCalibrator() if calibrator is None else calibrator.clone()
+    calibrator.check_parameters()
     _check_output(out, scores)
     table = read_checked(scores, skip_invalid=skip_invalid)
     rows = labelled_rows(table, table.mask(model=model, split=split), scores, skip_invalid=skip_invalid)
@@ -84,11 +85,11 @@ def fit_file(
     refuse_too_few(str(scores), pairs_by_task(development))
     mixed = Differences(mixed_provenance(development.provenance), ())
     mixed.warn_or_refuse(f"{scores}: the rows were not all made alike", force=force)
-    calibrator = SelectivePriorCalibrator(epsilon_cs=epsilon_cs, uncertainty=uncertainty).fit(development, split=None)
+    calibrator.fit(development, split=None)
     if out is not None:
         calibrator.save(out)
     warn_about_abstaining(calibrator)
-    cautions = warnings_about(development, epsilon_cs)
+    cautions = warnings_about(development, calibrator.epsilon_cs)
     for caution in (*cautions, *([told] if bounds else [])):
         warn(caution)
     return FittedFile(calibrator, bounds, tuple(cautions), table.skipped)

@@ -11,7 +11,7 @@ import numpy as np
 from unprior.calibration.posterior import laplace_covariance
 from unprior.calibration.selection import Grid
 from unprior.calibration.strength import StrengthFit, StrengthObjective, fit_strengths, inverse_softplus
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, format_option
 from unprior.scores.table import FloatArray
 
 # A given strength is the cap, and η lies above it by much more than the least deviation that η may have.
@@ -136,6 +136,25 @@ SearchedRule = Learned | Constant | Fixed
 """How the strength is found under the paper's rule, which searches a grid of settings."""
 StrengthRule = SearchedRule | Split
 """How the strength is found."""
+
+
+def parse_strength(text: str | None) -> StrengthRule | None:
+    """The strength of a calibrator with a certificate from a word: split, fixed (λ = 1), or a number.
+
+    >>> parse_strength("split"), parse_strength("fixed"), parse_strength("0.8"), parse_strength(None)
+    (Split(), Fixed(value=1.0), Fixed(value=0.8), None)
+    """
+    if text is None:
+        return None
+    if text in ("split", "fixed"):
+        return Split() if text == "split" else Fixed(1.0)
+    try:
+        value = float(text)
+    except ValueError:
+        raise UnpriorError(
+            f"{format_option('strength', text)}: give split (fitted on pairs set aside), fixed (λ = 1), or a number"
+        ) from None
+    return Fixed(value)
 
 
 def _with_idle_features(fit: StrengthFit, dimension: int) -> StrengthFit:

@@ -36,6 +36,8 @@ class Commands(LazyGroup):
             Command("apply", "calibrate:apply", "Decide for every row of a score table."),
             Command("evaluate", "calibrate:evaluate", "Compare decisions with the original answers."),
             Command("evaluate-answers", "evaluate_answers:evaluate_answers", "Evaluate a file of raw answers."),
+            Command("plan", "promise:plan", "What so many pairs can promise, before any is labelled."),
+            Command("monitor", "promise:monitor", "Test a promise on labelled decisions over time."),
         ),
         "Research": (
             Command("baseline", "baseline:baseline", "Let other methods answer the same questions."),

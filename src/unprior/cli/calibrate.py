@@ -29,7 +29,7 @@ Force = Annotated[
 
 @examples(
     "unprior fit scores.parquet --out calibrator.json",
-    "unprior fit scores.parquet --out calibrator.json --uncertainty --epsilon-cs 0.1",
+    "unprior fit scores.parquet --out calibrator.json --retention certified --epsilon-cs 0.06",
 )
 def fit(
     scores: Scores,
@@ -37,6 +37,10 @@ def fit(
     split: Annotated[str, flag("Input", "Rows to fit on; 'all' for every row.")] = "dev",
     epsilon_cs: Annotated[float, option("epsilon_cs")] = 0.04,
     uncertainty: Annotated[bool, option("uncertainty")] = False,
+    retention: Annotated[str, option("retention")] = "paper",
+    delta: Annotated[float, option("delta")] = 0.1,
+    strength: Annotated[str | None, option("strength")] = None,
+    target_mixture: Annotated[str | None, option("target_mixture")] = None,
     model: Model = None,
     allow_censored: Annotated[bool, option("allow_censored")] = False,
     force: Force = False,
@@ -45,10 +49,15 @@ def fit(
 ) -> None:
     """Learn the correction strength and choose the gate on development rows."""
     from unprior.calibration.files import fit_file
+    from unprior.runs.config import MethodConfig
 
+    method = MethodConfig(
+        epsilon_cs=epsilon_cs, uncertainty=uncertainty, retention=retention, delta=delta, strength=strength,
+        target_mixture=target_mixture,
+    )  # fmt: skip
     fitted = fit_file(
-        scores, out, split=_split(split), model=model, epsilon_cs=epsilon_cs, uncertainty=uncertainty,
-        allow_censored=allow_censored, force=force, skip_invalid=skip_invalid,
+        scores, out, method.calibrator, split=_split(split), model=model, allow_censored=allow_censored, force=force,
+        skip_invalid=skip_invalid,
     )  # fmt: skip
     if as_json:
         told = {"bounds": fitted.bounds, "warnings": list(fitted.cautions), "skipped": skipped_record(fitted.skipped)}
@@ -117,13 +126,14 @@ def evaluate(
         scores, decisions, split=_split(split), model=model, baselines=baselines, by=by, epsilon_cs=epsilon_cs,
         resamples=resamples, seed=seed, force=force, skip_invalid=skip_invalid,
     )  # fmt: skip
-    evaluation, methods = evaluated.evaluation, evaluated.methods
+    evaluation, methods, promise = evaluated.evaluation, evaluated.methods, evaluated.promise
     if as_json:
-        compared = {} if methods is None else {"methods": methods.records()}
+        compared: dict[str, Any] = {} if methods is None else {"methods": methods.records()}
+        compared |= {} if promise is None else {"promise": promise.record()}
         cautions = {"bounds": evaluated.bounds, "warnings": list(evaluated.cautions)}
         print_json(evaluation.record() | cautions | compared)
         return
-    print_tables(evaluation.table, evaluation.changes_table)
+    print_tables(evaluation.table, evaluation.changes_table, *([] if promise is None else [promise.table]))
     if methods is not None:
         print_methods(methods)
 
@@ -155,7 +165,7 @@ def _fit_record(calibrator: SelectivePriorCalibrator, out: Path) -> dict[str, An
         "searched": selection.searched,
         "changed": selection.changed,
         "tasks": {each.task: {"delta_cf": each.delta_cf, "delta_cs": each.delta_cs} for each in selection.changes},
-    }
+    } | ({} if calibrator.certificate_ is None else {"certificate": calibrator.certificate_.record()})
 
 
 def _print_fit(calibrator: SelectivePriorCalibrator, out: Path) -> None:
@@ -163,6 +173,13 @@ def _print_fit(calibrator: SelectivePriorCalibrator, out: Path) -> None:
     from unprior.calibration.show import outcome_table, settings_table
 
     state, selection = calibrator.state_, calibrator.selection_
+    if state.certificate is not None:
+        name = method_name(state.parameters.version, calibrator.epsilon_cs)
+        output.print(f"Fitted {name} on {calibrator.development_rows_:,} rows → {out}", soft_wrap=True)
+        if state.settings is not None:
+            print_tables(settings_table(state), outcome_table(state))
+            output.print(state.certificate.sentence)
+        return
     output.print(
         f"Fitted {method_name(state.parameters.version, calibrator.epsilon_cs)} on {calibrator.development_rows_:,} "
         f"rows (loss {calibrator.loss_:.4f}, gradient {calibrator.gradient_norm_:.1e}); "

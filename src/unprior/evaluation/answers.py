@@ -54,6 +54,8 @@ class Origin:
     """How the scores were made that the calibrator was fitted on."""
     method: str | None = None
     """The method that decided, with its version and limit."""
+    certificate: dict[str, Any] | None = None
+    """What the calibrator promised about new pairs."""
 
 
 def read_origin(path: str | Path) -> Origin:
@@ -75,6 +77,7 @@ def read_origin(path: str | Path) -> Origin:
         from_values(note.get("scores", []), f"{path}: "),
         from_values(made_with.get("scores", []), f"{path}: "),
         method_name(version, epsilon) if isinstance(version, str) and isinstance(epsilon, float) else None,
+        certificate if isinstance(certificate := made_with.get("certificate"), dict) else None,
     )
 
 

@@ -30,6 +30,7 @@ ALPHA = 0.05
 """How often the monitor may call for a new calibration although the promise holds, over all time and tasks."""
 _LEAST_RATE = 1e-6
 _SHOWN_POINTS = 400
+_FORMATS = (".svg", ".png", ".pdf")
 _REMEDY = 'add the right answer to every decision that you checked, as "answer"'
 
 
@@ -149,6 +150,17 @@ class Monitor:
             axes.set(xlabel="labelled decisions", ylabel="harmed answers (%)", title="The promise over time")
             axes.legend(loc="upper right")
         return axes
+
+    def save_figure(self, path: Path) -> None:
+        """Draw it into a file, whose ending names the format."""
+        from unprior._files import replacing
+
+        if path.suffix not in _FORMATS:
+            raise UnpriorError(f"{path}: a figure is written as {', '.join(_FORMATS)}; choose one of these endings")
+        with replacing(path) as temporary:
+            figure = self.plot().get_figure(root=True)
+            assert figure is not None
+            figure.savefig(temporary, format=path.suffix[1:], bbox_inches="tight", dpi=200)
 
 
 def monitor_file(calibrator: str | PathLike[str], decisions: str | PathLike[str], *, alpha: float = ALPHA) -> Monitor:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from unprior.calibration.certificate import mixture_weight
+from unprior.calibration.certificate import Certificate, mixture_weight
 from unprior.calibration.ladder import DELTA
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
-from unprior.tables.format import format_limit, format_list
+from unprior.tables.format import format_limit
 from unprior.tables.model import Table
 
 Verdict = Literal["held", "chance", "broken", "not covered"]
@@ -53,18 +52,15 @@ class PromiseCheck:
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
-    >>> decisions = SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06).fit(table).predict(table)
-    >>> test = table.mask(split="test")
-    >>> check = check_promise(decisions.made_with["certificate"], table.take(test), decisions.final_positions[test])
+    >>> fitted = SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06).fit(table)
+    >>> test = table.where(split="test")
+    >>> check = check_promise(fitted.certificate_, test, fitted.predict(test).final_positions)
     >>> check.held, [each.harms for each in check.tasks]
     (True, [4, 3])
     """
 
-    sentence: str
+    certificate: Certificate
     """The promise."""
-    retention: str
-    epsilon: float
-    delta: float
     weight: float
     """How much more frequent a subcategory is among the tested pairs than among those that the promise covers."""
     tasks: tuple[TaskPromise, ...]
@@ -77,10 +73,17 @@ class PromiseCheck:
     @property
     def words(self) -> tuple[str, ...]:
         """The promise, and what happened, in sentences."""
-        sentences = [self.sentence]
+        sentences = [self.certificate.sentence]
+        if self.weight == float("inf"):
+            sentences.append("The tested pairs have subcategories that it does not cover.")
+        elif self.weight > _SAME_MIXTURE:
+            sentences.append(
+                f"The tested pairs are mixed otherwise than those it covers: a subcategory is {self.weight:.2f} times "
+                f"as frequent, so for them the limit is that much higher. A target mixture would cover them."
+            )
         for each in self.tasks:
             shown = f"{each.harms} of {each.pairs} on {each.task.upper()} ({100 * each.rate:.1f} %)"
-            limit = f"{100 * each.limit:.4g} %"
+            limit = f"{100 * each.limit:.3g} %"
             sentences.append(
                 {
                     "held": f"It held on the tested pairs: {shown}, promised at most {limit}.",
@@ -90,13 +93,6 @@ class PromiseCheck:
                     f"most that so few pairs may show. Are these pairs drawn like the development pairs?",
                     "not covered": f"It does not cover {each.task.upper()}, where nothing was changed.",
                 }[each.verdict]
-            )
-        if self.weight == float("inf"):
-            sentences.append("The tested pairs have subcategories that the promise does not cover.")
-        elif self.weight > _SAME_MIXTURE:
-            sentences.append(
-                f"The tested pairs are mixed otherwise than those it covers: a subcategory is {self.weight:.2f} times "
-                f"as frequent, and the promise for them is that much weaker. A target mixture would cover them."
             )
         return tuple(sentences)
 
@@ -122,26 +118,26 @@ class PromiseCheck:
         """Plain values."""
         weight = None if self.weight == float("inf") else self.weight
         tasks = [asdict(each) | {"rate": each.rate} for each in self.tasks]
-        return {"sentence": self.sentence, "held": self.held, "epsilon": self.epsilon, "delta": self.delta,
-                "weight": weight, "tasks": tasks}  # fmt: skip
+        promised = self.certificate.record(pair_lists=False)
+        return {"certificate": promised, "held": self.held, "weight": weight, "tasks": tasks}
 
 
-def check_promise(certificate: Mapping[str, Any], table: ScoreTable, final: IntArray) -> PromiseCheck | None:
+def check_promise(certificate: Certificate, table: ScoreTable, final: IntArray) -> PromiseCheck | None:
     """Compare what a certificate promises with what was decided about labelled rows; None where nothing is promised.
 
     Parameters
     ----------
     certificate
-        The record of a certificate, as decisions note it.
+        The promise.
     table, final
         Rows with answers and sides, and the positions of the final answers to them.
     """
-    if not certificate.get("steps"):
+    if certificate.abstains:
         return None
-    covered = {each["task"]: each for each in certificate["tasks"]}
+    covered = {each.task for each in certificate.tasks}
     mixture = _mixture(table)
-    weight = mixture_weight(mixture, certificate["mixture"]) if mixture and certificate["mixture"] else 1.0
-    limit = min(1.0, certificate["epsilon"] * max(1.0, weight))
+    weight = mixture_weight(mixture, dict(certificate.mixture)) if mixture and certificate.mixture else 1.0
+    limit = min(1.0, certificate.epsilon * max(1.0, weight))
     tasks = []
     for task in sorted(table.values_of("task")):
         pairs, harms = harmed_pairs(table, final, task)
@@ -151,10 +147,7 @@ def check_promise(certificate: Mapping[str, Any], table: ScoreTable, final: IntA
         tasks.append(
             TaskPromise(task, pairs, harms, low, high, limit, most, verdict if task in covered else "not covered")
         )
-    return PromiseCheck(
-        certificate["sentence"], certificate["retention"], certificate["epsilon"], certificate["delta"], weight,
-        tuple(tasks),
-    )  # fmt: skip
+    return PromiseCheck(certificate, weight, tuple(tasks))
 
 
 def harmed_pairs(table: ScoreTable, final: IntArray, task: str) -> tuple[int, int]:
@@ -185,19 +178,19 @@ def _mixture(table: ScoreTable) -> dict[str, float]:
     return {} if None in named.values() else dict(Counter(map(str, named.values())))
 
 
-def _most_harms(certificate: Mapping[str, Any], tested: int, limit: float) -> int:
+def _most_harms(certificate: Certificate, tested: int, limit: float) -> int:
     """The most harms that a finite number of tested pairs may show while the promise holds for new pairs.
 
     Under ``certified``, calibration and tested pairs are draws alike, so the harmed ones among them are split by
     chance: more harms than these among the tested pairs, while the calibration pairs showed no more than allowed, have
     a chance of at most δ. Under ``expected``, and for pairs mixed otherwise, it is the binomial quantile at the limit.
     """
-    if certificate["retention"] == "certified" and limit <= certificate["epsilon"] and certificate["weight"] == 1.0:
-        return most_tested_harms(tuple(certificate["steps"]), certificate["calibration"], tested, certificate["delta"])
+    if certificate.retention == "certified" and limit <= certificate.epsilon and certificate.weight == 1.0:
+        return most_tested_harms(certificate.steps, certificate.calibration, tested, certificate.delta)
     from scipy.special import bdtr
 
     harms = np.arange(tested + 1)
-    return int(harms[bdtr(harms, tested, limit) >= 1.0 - certificate["delta"]][0])
+    return int(harms[bdtr(harms, tested, limit) >= 1.0 - certificate.delta][0])
 
 
 def most_tested_harms(steps: tuple[int, ...], calibration: int, tested: int, delta: float = DELTA) -> int:
@@ -232,9 +225,3 @@ def most_tested_harms(steps: tuple[int, ...], calibration: int, tested: int, del
         enough = sum(chance(middle, step) for step in steps) <= delta
         low, high = (low, middle) if enough else (middle, high)
     return high
-
-
-def promise_in_short(check: PromiseCheck) -> str:
-    """Promise and outcome for a cell of a table."""
-    seen = [f"{each.harms}/{each.pairs} {each.task.upper()}" for each in check.tasks]
-    return f"{format_list(seen)}: {'held' if check.held else 'broken'}"

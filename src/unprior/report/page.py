@@ -10,6 +10,7 @@ from typing import Any
 from unprior._text import one_line
 from unprior.benchmarks.schema import Benchmark
 from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.calibration.certificate import Certificate
 from unprior.evaluation import Evaluation
 from unprior.report.gallery import OUTCOMES, choose_gallery
 from unprior.report.headline import Summary, headline
@@ -115,6 +116,8 @@ def report_record(
             "development_rows": calibrator.development_rows_,
             "abstains": settings is None,
             "settings": None if settings is None else asdict(settings),
+            "retention": calibrator.retention,
+            "certificate": None if calibrator.certificate_ is None else calibrator.certificate_.record(),
         },
         "reasons": {str(reason): count for reason, count in decisions.count_reasons().items()},
         "evaluation": evaluation.record(),
@@ -137,19 +140,35 @@ def default_title(*tables: ScoreTable) -> str:
 def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[tuple[str, str]]:
     """How the numbers came about, for the foot of the page."""
     settings, epsilon = calibrator.settings_, calibrator.epsilon_cs
+    certificate = calibrator.certificate_
     chosen = "none was feasible; the calibrator abstains"
-    if settings is not None:
+    if certificate is not None and settings is not None:
+        limits = format_list([f"{each.threshold:.3g} on {each.task.upper()}" for each in certificate.tasks])
+        chosen = f"strength {certificate.strength:.3g}; log-odds of a revision above {limits}"
+    elif settings is not None:
         named = ((name.replace("_", " "), value) for name, value in asdict(settings).items())
         chosen = ", ".join(f"{name} {value:.4g}" for name, value in named if value is not None)
     pairs = len(decisions.table.codes("pair_id")[1])
     return [
-        ("Method", f"Selective Prior Calibration, {'uncertainty-aware' if calibrator.uncertainty else 'standard'}"),
+        ("Method", f"Selective Prior Calibration, {calibrator.state_.parameters.version}"),
         ("Permitted loss", f"ε = {format_limit(epsilon)} ({100 * epsilon:g} points of commonsense accuracy)"),
+        *([] if certificate is None else [("Promise", certificate.sentence), ("Certificate", _rests_on(certificate))]),
         ("Settings", chosen),
         ("Fitted on", f"{calibrator.development_rows_:,} development rows"),
         ("Tested on", f"{len(decisions):,} rows of {pairs:,} pairs"),
         *provenance_facts(decisions.table),
     ]
+
+
+def _rests_on(certificate: Certificate) -> str:
+    """What a promise rests on, for the foot of the page."""
+    if certificate.abstains:
+        return f"none; {certificate.pairs:,} development pairs are too few"
+    harms = format_list([f"{each.harms} of {each.pairs} on {each.task.upper()}" for each in certificate.tasks])
+    split = len(certificate.strength_pairs)
+    own = f"strength fitted on {split} other pairs" if split else "strength not fitted"
+    mixed = "the target mixture" if certificate.has_target else "the mixture of the development pairs"
+    return f"{certificate.label}; harms on the pairs that set the thresholds: {harms}; {own}; covers {mixed}"
 
 
 def provenance_facts(table: ScoreTable) -> list[tuple[str, str]]:

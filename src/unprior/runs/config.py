@@ -19,7 +19,10 @@ from unprior.prompts import PromptLayout
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+    from unprior.calibration import SelectivePriorCalibrator
+
 FILE = "run.toml"
+DELTA = 0.1
 LARGEST = 2**31 - 1
 """Of whole numbers without a limit of their own."""
 _WORDING = PromptLayout()
@@ -138,6 +141,24 @@ class MethodConfig:
         float, Flag("Largest loss of commonsense accuracy to accept on a development task.", min=0, max=1)
     ] = 0.04
     uncertainty: Annotated[bool, Flag("Fit the uncertainty-aware version.")] = False
+    retention: Annotated[
+        str,
+        Flag(
+            "What ε bounds: the loss on the development pairs (paper), the harm on new pairs with confidence 1 − δ "
+            "(certified), or that harm on average (expected)."
+        ),
+    ] = "paper"
+    delta: Annotated[float, Flag("δ: how often a certified promise may break.", min=0, max=0.5)] = DELTA
+    strength: Annotated[
+        str | None, Flag("With certified or expected: split (fitted on pairs set aside), fixed (λ = 1), or a number.")
+    ] = None
+    target_mixture: Annotated[
+        str | None,
+        Flag(
+            "Subcategories that the promise is for: cdh-bench (its test pairs), or a JSON file of shares; by default "
+            "mixed as the development pairs are."
+        ),
+    ] = None
     baselines: Annotated[
         tuple[str, ...], Flag("Also let these methods answer, separated by commas, or all; see `unprior baseline`.")
     ] = ()
@@ -146,6 +167,22 @@ class MethodConfig:
     ] = None
     revis_strength: Annotated[float | None, Flag("α of REVIS; by default 1.6 for Qwen and 1.1 for others.")] = None
     cost_examples: Annotated[int, Flag("Examples on which the cost of every method is measured.", min=1)] = 16
+
+    @property
+    def calibrator(self) -> SelectivePriorCalibrator:
+        """The calibrator to fit."""
+        from unprior.benchmarks.mixtures import read_mixture
+        from unprior.calibration import SelectivePriorCalibrator
+        from unprior.calibration.strength_rules import parse_strength
+
+        return SelectivePriorCalibrator(
+            epsilon_cs=self.epsilon_cs,
+            uncertainty=self.uncertainty,
+            retention=self.retention,  # type: ignore[arg-type]  # the calibrator checks it
+            delta=self.delta,
+            strength=parse_strength(self.strength),
+            target_mixture=None if self.target_mixture is None else read_mixture(self.target_mixture),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +247,7 @@ class RunConfig:
         """
         for option in OPTIONS.values():
             option.check(self.get(option.name))
+        self.method.calibrator.check_parameters()
         if self.method.baselines:
             from unprior.baselines.names import choose_methods
 
@@ -238,11 +276,13 @@ class RunConfig:
         from unprior._files import is_file
 
         place, folder, data = Path(self.benchmark.name), self.benchmark.data_dir, self.method.revis_data
+        mixture = self.method.target_mixture
         return self.with_options(
             model=tuple(map(self._located_model, self.models)),
             benchmark=str(place.resolve()) if is_file(place) else self.benchmark.name,
             data_dir=None if folder is None else folder.resolve(),
             revis_data=None if data is None else data.resolve(),
+            target_mixture=str(Path(mixture).resolve()) if mixture and is_file(Path(mixture)) else mixture,
         )
 
     def as_dict(self) -> dict[str, dict[str, Any]]:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unprior._files import as_path
+from unprior.calibration.file_certificate import read_certificate
 from unprior.errors import warn
 from unprior.evaluation import Evaluation, evaluate
-from unprior.evaluation.answers import read_final_answers, read_origin
+from unprior.evaluation.answers import Origin, read_final_answers, read_origin
+from unprior.evaluation.promise import PromiseCheck, check_promise
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable
 from unprior.scores.checked import count_bounds, labelled_rows, read_checked, sound_rows
@@ -29,6 +31,8 @@ class EvaluatedFile:
 
     evaluation: Evaluation
     methods: Methods | None
+    promise: PromiseCheck | None
+    """What became of the calibrator's promise; None where it promised nothing."""
     bounds: int
     """Evaluated rows with a score that is only an upper bound."""
     cautions: tuple[str, ...]
@@ -71,9 +75,12 @@ def evaluate_file(
     rows = labelled_rows(table, table.mask(model=model, split=split), scores, skip_invalid=skip_invalid)
     judged, rows = sound_rows(table, rows, scores, skip_invalid=skip_invalid)
     final = read_final_answers(decisions, table, rows.nonzero()[0])
-    method = _check_origin(decisions, judged, force=force)
+    origin = _check_origin(decisions, judged, force=force)
     statistics: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    evaluation = evaluate(judged, final, **statistics, by=by, method=method)
+    evaluation = evaluate(judged, final, **statistics, by=by, method=origin.method or "SPC")
+    promise = None
+    if origin.certificate is not None:
+        promise = check_promise(read_certificate(origin.certificate, decisions), judged, final)
     methods = None
     if baselines is not None:
         from unprior.baselines.answers import read_answers, read_references
@@ -88,14 +95,11 @@ def evaluate_file(
     (bounds, told), cautions = count_bounds(judged), warnings_about(judged)
     for caution in (*([told] if bounds else []), *cautions):
         warn(caution)
-    return EvaluatedFile(evaluation, methods, bounds, tuple(cautions))
+    return EvaluatedFile(evaluation, methods, promise, bounds, tuple(cautions))
 
 
-def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> str:
-    """Decisions belong to the scores they were made from, and their calibrator to scores that were made alike.
-
-    Returns the name of the method that decided.
-    """
+def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> Origin:
+    """Decisions belong to the scores they were made from, and their calibrator to scores that were made alike."""
     origin = read_origin(decisions)
     models = [Provenance(model=name) for name in sorted(filter(None, judged.values_of("model")))]
     other = compare_provenance(origin.scores, judged.provenance or models)
@@ -103,4 +107,4 @@ def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> str:
     forced = compare_provenance(origin.fitted_on, origin.scores or judged.provenance)
     told = Differences((), (*forced.refused, *forced.noted))  # whoever applied the calibrator knew
     told.warn_or_refuse(f"{decisions}: its calibrator was fitted on scores made in another way", force=True)
-    return origin.method or "SPC"
+    return origin

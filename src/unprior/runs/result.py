@@ -65,9 +65,8 @@ class RunResult:
     def from_table(
         cls,
         table: ScoreTable,
+        calibrator: SelectivePriorCalibrator | None = None,
         *,
-        epsilon_cs: float = 0.04,
-        uncertainty: bool = False,
         baselines: Path | None = None,
         left_out: Mapping[str, str] | None = None,
         folder: Path | None = None,
@@ -79,8 +78,9 @@ class RunResult:
         ----------
         table
             Scores of one model on one benchmark, with both splits and both sides of every pair.
-        epsilon_cs, uncertainty
-            Parameters of the calibrator.
+        calibrator
+            What to fit, with its parameters; by default the paper's. Studies of the paper use the paper's rule with the
+            same ε, whatever the rule of retention.
         baselines
             A file of answers of other methods to the test rows, which are then compared with SPC.
         left_out
@@ -91,6 +91,8 @@ class RunResult:
             Is told which study is running.
         """
         require_table(table)
+        given = SelectivePriorCalibrator() if calibrator is None else calibrator
+        given.check_parameters()
         report(Progress("Fitting and deciding"))
         _check_one_source(table)
         sound, check = sound_pairs(table)
@@ -100,12 +102,13 @@ class RunResult:
             sound,
             baselines=() if baselines is None else tuple(read_answers(baselines, test)),
             costs={} if baselines is None else read_references(baselines),
-            epsilon=epsilon_cs,
-            wide_epsilon=wide_limit(epsilon_cs),
-            uncertainty=uncertainty,
+            epsilon=given.epsilon_cs,
+            wide_epsilon=wide_limit(given.epsilon_cs),
+            uncertainty=given.uncertainty,
+            promise=given.promise_parameters,
             folder=folder,
         )
-        calibrator = inputs.fitted()
+        calibrator = inputs.fitted() if given.retention == "paper" else inputs.certified(given.retention)
         decisions = calibrator.predict(test)
         studies = run_studies([STUDIES[name] for name in PRESETS["run"]], [inputs], report=report)
         cautions = inputs.cautions
@@ -113,7 +116,7 @@ class RunResult:
             cautions = (f"{check.total:,} pairs are left out, the first because of {check.problems[0]}", *cautions)
         cautions += tuple(f"{_LEFT_OUT}{name} ({reason})" for name, reason in (left_out or {}).items())
         main = [each.result.evaluation for each in studies if isinstance(each.result, MainComparison)]
-        evaluation = main[0] if main else evaluate(test, decisions)
+        evaluation = main[0] if main and given.retention == "paper" else evaluate(test, decisions)
         return cls(table, calibrator, decisions, evaluation, tuple(studies), cautions)
 
     def study(self, name: str) -> StudyResult:
@@ -133,7 +136,9 @@ class RunResult:
         from unprior.report.headline import EMBEDDED_WARNING, is_embedded, loss_note
 
         embedded = any(is_embedded(task.model) for task in self.evaluation.tasks)
-        told = (loss_note(self.evaluation, self.calibrator.epsilon_cs), EMBEDDED_WARNING if embedded else None)
+        certificate = self.calibrator.certificate_
+        loss = loss_note(self.evaluation, self.calibrator.epsilon_cs)
+        told = (loss if certificate is None else certificate.sentence, EMBEDDED_WARNING if embedded else None)
         return (*filter(None, told), *map(as_sentence, self.cautions))
 
     def __repr__(self) -> str:
@@ -214,8 +219,7 @@ def refresh_report(folder: Path, benchmark: Benchmark | None = None, *, report: 
     baselines = fitting_answers(folder / ANSWERS, table)
     result = RunResult.from_table(
         table,
-        epsilon_cs=calibrator.epsilon_cs,
-        uncertainty=calibrator.uncertainty,
+        calibrator,
         baselines=baselines,
         left_out=None if baselines is None else read_left_out(baselines),
         folder=folder,

@@ -115,9 +115,8 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
         warn_about_failures(lost, "answers of other methods", "made")
         answers = None if lost else fitting_answers(out / ANSWERS, table)
     result = RunResult.from_table(
-        table, epsilon_cs=method.epsilon_cs, uncertainty=method.uncertainty, baselines=answers, left_out=left_out,
-        folder=out, report=report,
-    )  # fmt: skip
+        table, method.calibrator, baselines=answers, left_out=left_out, folder=out, report=report
+    )
     warn_about_abstaining(result.calibrator)
     report(Progress("Writing the report"))
     notes = scoring_notes(scored.summary, table, len(lost))
@@ -189,7 +188,8 @@ def run_models(
 
     limits = {"epsilon": method.epsilon_cs, "wide_epsilon": wide_limit(method.epsilon_cs)}
     folders = [each.config.output.folder for each in done]
-    inputs = [StudyInputs.from_run(each, **limits, uncertainty=method.uncertainty) for each in folders]
+    promise = method.calibrator.promise_parameters
+    inputs = [StudyInputs.from_run(each, **limits, uncertainty=method.uncertainty, promise=promise) for each in folders]
     studies = run_studies([STUDIES[name] for name in PRESETS["run"]], inputs, report=report)
     report(Progress("Drawing and writing"))
     page = StudyResults(tuple(inputs), tuple(studies)).write(base)

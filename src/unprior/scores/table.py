@@ -294,6 +294,11 @@ class ScoreTable:
         renamed = {name: value for name, value in values.items() if name in ("model", "benchmark")}
         return self._changed(arrow, renamed)
 
+    def with_pairs(self, pairs: IntArray) -> ScoreTable:
+        """Number the pair of every row anew, e.g. where one pair was drawn twice."""
+        column = pa.array(pairs.astype(np.int64))
+        return self._changed(self.arrow.set_column(self.arrow.column_names.index("pair_id"), "pair_id", column), {})
+
     def with_prior_scores(self, prior: FloatArray) -> ScoreTable:
         """Replace the prior scores, given flattened like :attr:`prior_scores`."""
         return self._with_scores("prior_scores", prior)

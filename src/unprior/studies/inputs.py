@@ -12,6 +12,7 @@ from unprior._files import is_parquet, open_to_read
 from unprior._text import one_line
 from unprior.baselines.answers import Cost, MethodAnswers, read_answers, read_references
 from unprior.calibration import Decisions, SelectivePriorCalibrator
+from unprior.calibration.certificate import Retention
 from unprior.calibration.selection import Ties
 from unprior.errors import UnpriorError, format_option
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
@@ -72,11 +73,14 @@ class StudyInputs:
     seed: int = BOOTSTRAP_SEED
     uncertainty: bool = False
     """Whether the version under study is the uncertainty-aware one."""
+    promise: dict[str, Any] = field(default_factory=dict)
+    """Parameters of calibrators with a certificate: ``delta``, ``strength``, ``target_mixture``."""
     folder: Path | None = None
     """The run folder that it was read from."""
     problems: list[str] = field(default_factory=list)
     """Files of the run folder that could not be used, and why."""
     _fits: dict[bool, SelectivePriorCalibrator] = field(default_factory=dict, repr=False)
+    _certified: dict[str, SelectivePriorCalibrator] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse limits that are not two different shares of accuracy."""
@@ -176,6 +180,13 @@ class StudyInputs:
             calibrator = SelectivePriorCalibrator(uncertainty=uncertainty, ties=self.ties)
             self._fits[uncertainty] = calibrator.fit(self.development, split=None)
         return self._fits[uncertainty].reselect(self.epsilon if epsilon is None else epsilon)
+
+    def certified(self, retention: Retention = "certified") -> SelectivePriorCalibrator:
+        """SPC with a promise about new pairs, fitted on the development rows with the primary limit."""
+        if retention not in self._certified:
+            calibrator = SelectivePriorCalibrator(epsilon_cs=self.epsilon, retention=retention, **self.promise)
+            self._certified[retention] = calibrator.fit(self.development, split=None)
+        return self._certified[retention]
 
     def decisions(self, epsilon: float | None = None, *, uncertainty: bool | None = None) -> Decisions:
         """What SPC decides about the test rows."""

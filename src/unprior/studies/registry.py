@@ -44,6 +44,8 @@ _FILES = (
     "rq5.question_forms",
     "rq5.prior_favours_ordinary",
     "rq5.image_free_policies",
+    "beyond.promises",
+    "beyond.certified_retention",
 )
 
 
@@ -56,7 +58,11 @@ def _load(place: str) -> Study:
 STUDIES: dict[str, Study] = {study.name: study for study in map(_load, _FILES)}
 """Every study."""
 
-PRESETS = {"run": ("main-comparison", "attraction", "components", "methods", "frontier", "strengths", "stable-ranges")}
+PRESETS = {
+    "run": (
+        "main-comparison", "promises", "attraction", "components", "methods", "frontier", "strengths", "stable-ranges",
+    )
+}  # fmt: skip
 """Studies that belong together; ``run`` is what `unprior run` shows."""
 
 
