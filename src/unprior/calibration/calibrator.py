@@ -19,6 +19,7 @@ from unprior.calibration.gate import CONDITIONS, Condition, Settings, StrengthMo
 from unprior.calibration.ladder import DELTA
 from unprior.calibration.parameters import Parameters, Sides
 from unprior.calibration.selection import Grid, Selection, Ties
+from unprior.calibration.stable import Prior
 from unprior.calibration.state import FittedState, FittedStrength
 from unprior.calibration.strength_rules import StrengthRule
 from unprior.errors import InvalidScoresError, UnpriorError, require_type
@@ -70,6 +71,13 @@ class SelectivePriorCalibrator:
     target_mixture
         Share of every subcategory among the pairs that the promise is to hold for; None for the mixture of the
         development pairs.
+    prior
+        The prior of yes/no questions about two claims. ``plain``: as the question is asked. ``symmetric``: over both
+        claim orders. ``canonical``: one form in both claim orders, with and without the image, where a prior between
+        the two claims as options agrees; see :mod:`unprior.calibration.stable`.
+    strict
+        With ``canonical``: start from the answer that the image supports in the canonical form, so that the answer
+        does not depend on how the question was asked.
 
     Attributes
     ----------
@@ -120,6 +128,8 @@ class SelectivePriorCalibrator:
         retention: Retention = "paper",
         delta: float = DELTA,
         target_mixture: Mapping[str, float] | None = None,
+        prior: Prior = "plain",
+        strict: bool = False,
     ) -> None:
         """Keep the parameters; they are checked in :meth:`fit`."""
         self.epsilon_cs = epsilon_cs
@@ -134,6 +144,8 @@ class SelectivePriorCalibrator:
         self.retention = retention
         self.delta = delta
         self.target_mixture = target_mixture
+        self.prior = prior
+        self.strict = strict
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Constructor arguments by name, as scikit-learn's ``clone`` expects them."""
@@ -296,8 +308,14 @@ class SelectivePriorCalibrator:
         image_scores: Sequence[float],
         prior_scores: Sequence[float],
         original: str | None,
+        *,
+        task: str | None = None,
+        views: Mapping[str, Sequence[float]] | None = None,
     ) -> Decision:
         """Decide for one example.
+
+        ``task`` is ``qa`` for yes and no and ``mc`` otherwise, unless another is given; ``views`` are what a stable
+        prior needs, by name.
 
         >>> from unprior import SelectivePriorCalibrator, synthesize
         >>> calibrator = SelectivePriorCalibrator().fit(synthesize(seed=0))
@@ -308,7 +326,8 @@ class SelectivePriorCalibrator:
         require_type("candidates", candidates, (list, tuple, np.ndarray), "a list of possible answers")
         row = {
             "pair_id": 0,
-            "task": "mc",
+            "task": task or ("qa" if {"yes", "no"} == set(candidates) else "mc"),
+            "views": None if views is None else {name: list(scores) for name, scores in views.items()},
             "candidates": list(candidates),
             "image_scores": np.asarray(image_scores).tolist(),
             "prior_scores": np.asarray(prior_scores).tolist(),

@@ -22,10 +22,11 @@ from unprior.calibration.gate import Condition, Settings, StrengthModel
 from unprior.calibration.ladder import Plan, expected_plan, plan_steps, reserve, smallest_kept, total_chance
 from unprior.calibration.parameters import Parameters
 from unprior.calibration.selection import Groups, Selection
+from unprior.calibration.stable import StableRows
 from unprior.calibration.state import FittedState, FittedStrength
 from unprior.calibration.strength import Standardisation, inverse_softplus
 from unprior.calibration.strength_rules import Fixed
-from unprior.scores import Block, ScoreTable
+from unprior.scores import Block
 from unprior.scores.schema import BoolArray, IntArray
 from unprior.scores.table import FloatArray
 
@@ -37,7 +38,7 @@ _LOG_STRENGTHS, _POINTS, _ZOOMS = 3.0, 61, 4
 _ABOVE_CAP = 0.01
 
 
-def fit_certified(parameters: Parameters, development: ScoreTable) -> FittedState:
+def fit_certified(parameters: Parameters, stable: StableRows) -> FittedState:
     """Fit the strength on some pairs and set the thresholds on the others, so that the promise holds.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
@@ -45,10 +46,10 @@ def fit_certified(parameters: Parameters, development: ScoreTable) -> FittedStat
     >>> fitted.certificate_.steps, [task.harms for task in fitted.certificate_.tasks]
     ((1, 0), [1, 0])
     """
-    rows = CalibrationRows(development, parameters.target_mixture)
+    rows, development = CalibrationRows(stable, parameters.target_mixture), stable.table
     certificate, loss = certify(parameters, rows)
     rho = parameters.searched_grid.rho[0]
-    state = FittedState(
+    return FittedState(
         parameters=parameters,
         fits=(FittedStrength(rho, loss, 0.0, constant_strength(certificate.strength)),),
         selection=Selection(certified_settings(certificate, rho), (), 0, int(not certificate.abstains), 1),
@@ -59,7 +60,6 @@ def fit_certified(parameters: Parameters, development: ScoreTable) -> FittedStat
         provenance=development.provenance,
         certificate=certificate,
     )
-    return state.with_outcome(development)
 
 
 def certified_settings(certificate: Certificate, rho: float) -> Settings | None:
@@ -184,12 +184,13 @@ def constant_strength(strength: float) -> StrengthModel:
 class CalibrationRows:
     """Development rows and their pairs, in the order in which pairs are drawn."""
 
-    table: ScoreTable
+    stable: StableRows
     target: Mapping[str, float] | None = None
     """Share of every subcategory; pairs of others set no threshold."""
 
     def __post_init__(self) -> None:
         """Draw the order of the pairs."""
+        self.table = self.stable.table
         code, names = self.table.codes("pair_id")
         labels = [label for (label,) in names]
         # By name, so that the order of the rows has no part in the draw.
@@ -219,7 +220,7 @@ class CalibrationRows:
     @cached_property
     def observations(self) -> list[Observation]:
         """What each block shows."""
-        return [observe(block) for block in self.blocks]
+        return [observe(block, self.stable) for block in self.blocks]
 
     def _in_target(self) -> BoolArray:
         if self.target is None:

@@ -130,6 +130,8 @@ class Decisions:
     distance: FloatArray | None
     lead: FloatArray | None = None
     needed_lead: FloatArray | None = None
+    stable: ScoreTable | None = None
+    """The scores that were decided on, where a stable prior took the place of the table's own."""
 
     @property
     def method(self) -> str:
@@ -177,7 +179,8 @@ class Decisions:
         row = range(len(self))[row]
         cells = slice(self.table.offsets[row], self.table.offsets[row + 1])
         candidates = tuple(self.table.candidate_lists[row].as_py())
-        image, prior = self.table.image_scores[cells], self.table.prior_scores[cells]
+        decided_on = self.table if self.stable is None else self.stable
+        image, prior = decided_on.image_scores[cells], decided_on.prior_scores[cells]
         corrected = (image - image.mean()) - self.strength[row] * (prior - prior.mean())
 
         def name(position: int) -> str | None:

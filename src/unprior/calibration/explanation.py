@@ -45,6 +45,8 @@ def _apart(value: float, limit: float) -> tuple[str, str]:
 
 
 def _why_revised(decision: Decision) -> str:
+    if decision.reason is Reason.CANONICAL:
+        return "asked in the canonical form and in both claim orders, the model sees the other claim in the image"
     if decision.reason is Reason.CONFLICT:
         start = f"with the image the model scores “{decision.final}” highest, without it “{decision.prior_favourite}”"
     else:
@@ -76,6 +78,11 @@ def _why_kept(decision: Decision) -> str:
             why = (
                 f"{_subtraction(decision)}, “{decision.proposal}” has log-odds of {lead} against it, and the "
                 f"certificate asks for more than {least}"
+            )
+        case Reason.UNTRUSTED_PRIOR:
+            why = (
+                "the model's preference without the image does not follow the two claims, or they were not asked "
+                "about, so it is not subtracted"
             )
         case Reason.UNSEEN_TASK:
             covered = " and ".join(task for task, _ in limits.min_leads or ())

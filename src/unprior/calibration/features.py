@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unprior.calibration.stable import StableRows
 from unprior.scores import Block
-from unprior.scores.schema import IntArray
+from unprior.scores.schema import BoolArray, IntArray
 from unprior.scores.table import FloatArray
 
 FEATURE_NAMES = (
@@ -52,6 +53,10 @@ class Observation:
     """i_P, the candidate that the prior scores put first."""
     features: FloatArray
     """Raw features, shape (rows, 13)."""
+    most_strength: FloatArray | None = None
+    """Cap of the strength of every row, where rows have one of their own."""
+    trusted: BoolArray | None = None
+    """Whether the prior of each row may be subtracted; None if all may be."""
 
     @property
     def candidate_count(self) -> int:
@@ -88,8 +93,8 @@ def log_softmax(scores: FloatArray) -> FloatArray:
     return normalised
 
 
-def observe(block: Block) -> Observation:
-    """Centre the scores of a block and compute the feature vectors.
+def observe(block: Block, stable: StableRows | None = None) -> Observation:
+    """Centre the scores of a block and compute the feature vectors; ``stable`` are the rows that it is a block of.
 
     >>> block = Block(np.array([0]), np.array([[-0.2], [-1.7]]), np.array([[-0.1], [-2.4]]),
     ...               np.array([0]), np.array([1]))
@@ -129,4 +134,5 @@ def observe(block: Block) -> Observation:
     features[:, 10] = original == image_winner
     features[:, 11] = original == prior_winner
     features[:, 12] = np.tanh((prior_margin - image_margin) / 4.0)
-    return Observation(image, prior, block.original, image_winner, prior_winner, features)
+    own = (None, None) if stable is None else (stable.limits(block.rows), stable.may_revise(block.rows))
+    return Observation(image, prior, block.original, image_winner, prior_winner, features, *own)

@@ -13,6 +13,7 @@ from unprior.calibration.gate import StrengthModel
 from unprior.calibration.parameters import Parameters, Sides
 from unprior.calibration.posterior import development_distance, distance_precision
 from unprior.calibration.selection import Groups, Histogram, Outcomes, count_rows, distance_limits
+from unprior.calibration.stable import StableRows, stabilise
 from unprior.calibration.state import FittedState, FittedStrength, choose_settings
 from unprior.calibration.strength import Standardisation, StrengthObjective
 from unprior.calibration.strength_rules import Split
@@ -29,10 +30,11 @@ def fit_state(parameters: Parameters, table: ScoreTable, split: str | None) -> F
     """
     parameters.check()
     development = development_rows(table, split)
+    stable = stabilise(development, parameters.prior, strict=parameters.strict, complete=True)
     if parameters.retention != "paper":
-        return fit_certified(parameters, development)
-    fitted_on = _of_sides(development, parameters.fit_on)
-    selected_on = _of_sides(development, parameters.select_on)
+        return fit_certified(parameters, stable).with_outcome(development)
+    fitted_on = _of_sides(stable, parameters.fit_on)
+    selected_on = _of_sides(stable, parameters.select_on)
     grid, rule = parameters.searched_grid, parameters.rule
     assert not isinstance(rule, Split)  # refused above
     blocks, observations = _observe(fitted_on)
@@ -63,32 +65,32 @@ def fit_state(parameters: Parameters, table: ScoreTable, split: str | None) -> F
         selection=choose_settings(parameters, outcomes),
         outcomes=outcomes,
         candidate_counts=counts,
-        development_rows=len(fitted_on),
+        development_rows=len(fitted_on.table),
         model_name=development.arrow.column("model")[0].as_py(),
         provenance=development.provenance,
     )
 
 
-def _of_sides(rows: ScoreTable, sides: Sides) -> ScoreTable:
-    return rows if sides == "both" else rows.take(rows.is_cf)
+def _of_sides(rows: StableRows, sides: Sides) -> StableRows:
+    return rows if sides == "both" else rows.take(rows.table.is_cf)
 
 
-def _observe(rows: ScoreTable) -> tuple[list[Block], list[Observation]]:
-    blocks = list(rows.blocks(max_rows=len(rows)))
-    return blocks, [observe(block) for block in blocks]
+def _observe(rows: StableRows) -> tuple[list[Block], list[Observation]]:
+    blocks = list(rows.table.blocks(max_rows=len(rows.table)))
+    return blocks, [observe(block, rows) for block in blocks]
 
 
 def _count(
     parameters: Parameters,
     models: Sequence[StrengthModel],
-    selected_on: ScoreTable,
+    selected_on: StableRows,
     blocks: Sequence[Block],
     observations: Sequence[Observation],
     limits: tuple[float, ...],
 ) -> Outcomes:
     """What every setting would do to the rows that settings are chosen on."""
     grid = parameters.searched_grid
-    groups = Groups.from_table(selected_on, np.concatenate([block.rows for block in blocks]))
+    groups = Groups.from_table(selected_on.table, np.concatenate([block.rows for block in blocks]))
     histograms: list[Histogram] = []
     for model in models:
         prepared = [model.prepare(observation) for observation in observations]

@@ -67,6 +67,8 @@ class Reason(StrEnum):
     # Codes are places in this list, so newer reasons stand at its end.
     SMALL_LEAD = "small_lead", "kept: the proposal leads the original answer by too little for the certificate"
     UNSEEN_TASK = "unseen_task", "kept: the certificate does not cover this task"
+    UNTRUSTED_PRIOR = "untrusted_prior", "kept: the prior does not follow the claims, or they were not asked about"
+    CANONICAL = "canonical", "changed: the image supports the other claim in the canonical form, both orders"
 
 
 REASONS = tuple(Reason)
@@ -143,8 +145,9 @@ class PreparedObservation:
         """
         seen = self.observation
         support = lead = None
+        cap = max_strength if seen.most_strength is None else np.minimum(max_strength, seen.most_strength)
         if self.deviation is None:
-            strength = np.minimum(self.uncapped, max_strength)
+            strength = np.minimum(self.uncapped, cap)
             # The order of softmax values is the order of the scores; ties are decided on the scores.
             corrected = seen.image - strength * seen.prior
             candidate, first, second = top_two(corrected)
@@ -154,10 +157,10 @@ class PreparedObservation:
                 rivals = corrected[seen.original, np.arange(len(candidate))]
                 lead = first - np.where(seen.original < 0, second, rivals)
         else:
-            probabilities, strength = posterior_predictive(seen, self.eta, self.deviation, max_strength)
+            probabilities, strength = posterior_predictive(seen, self.eta, self.deviation, cap)
             candidate, first, second = top_two(probabilities)
             margin = first - second
-            support = posterior_support(seen, candidate, self.eta, self.deviation, max_strength)
+            support = posterior_support(seen, candidate, self.eta, self.deviation, cap)
         agree = seen.image_winner == seen.prior_winner
         condition = np.full(len(candidate), -1, dtype=np.int8)
         condition[~agree & (candidate == seen.image_winner)] = CONDITIONS.index(Condition.CONFLICT)
@@ -168,9 +171,10 @@ class PreparedObservation:
             condition[condition < 0] = CONDITIONS.index(Condition.CONFLICT)
         else:
             condition[~np.isin(condition, [CONDITIONS.index(each) for each in conditions])] = -1
-        return Proposals(
-            candidate, strength, margin, condition, candidate != seen.original, support, self.distance, lead
-        )
+        if seen.trusted is not None:
+            condition[~seen.trusted] = -1
+        differs = candidate != seen.original
+        return Proposals(candidate, strength, margin, condition, differs, support, self.distance, lead, seen.trusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +197,8 @@ class Proposals:
     """d_dev, uncertainty-aware only."""
     lead: FloatArray | None = None
     """Log-odds of the proposal against the original answer, or against the runner-up where there is none."""
+    trusted: BoolArray | None = None
+    """Whether the prior of each row may be subtracted; None if all may be."""
 
 
 def within_distance(distance: FloatArray, limit: float) -> BoolArray:
@@ -219,6 +225,8 @@ def decide(
     if proposals.distance is not None and settings.max_distance is not None:
         far = (Reason.FAR_FROM_DEVELOPMENT, ~within_distance(proposals.distance, settings.max_distance))
         checks = [checks[0], unseen, small, far]
+    if proposals.trusted is not None:
+        checks.append((Reason.UNTRUSTED_PRIOR, ~proposals.trusted))
     checks.append((Reason.NO_CONDITION, proposals.condition < 0))
     if proposals.support is not None:
         needed = np.where(conflict, settings.conflict_support or 0.0, settings.absorption_support or 0.0)

@@ -14,6 +14,7 @@ from unprior.calibration.features import ALL_FEATURES
 from unprior.calibration.gate import CONDITIONS, Condition
 from unprior.calibration.ladder import DELTA, check_delta
 from unprior.calibration.selection import TIES, Grid, Ties
+from unprior.calibration.stable import Prior, check_prior
 from unprior.calibration.strength_rules import Constant, Learned, Split, StrengthRule
 from unprior.errors import UnpriorError, did_you_mean
 
@@ -38,6 +39,8 @@ class Parameters:
     retention: Retention = "paper"
     delta: float = DELTA
     target_mixture: Mapping[str, float] | None = None
+    prior: Prior = "plain"
+    strict: bool = False
 
     def check(self) -> None:
         """Refuse what cannot be fitted with, and name it."""
@@ -55,6 +58,7 @@ class Parameters:
                 f"strength is {self.strength!r}, it must be Learned(), Constant(), Fixed(value) or Split(); "
                 f"import them from unprior.calibration"
             )
+        check_prior(self.prior, self.strict)
         self.rule.check()
         self._check_retention()
         _check_names("features", self.features, ALL_FEATURES)
@@ -100,9 +104,10 @@ class Parameters:
     @property
     def version(self) -> str:
         """The version of SPC, as tables and sentences name it."""
-        if self.retention != "paper":
-            return self.retention
-        return "uncertainty-aware" if self.uncertainty else "standard"
+        version = "uncertainty-aware" if self.uncertainty else "standard"
+        version = version if self.retention == "paper" else self.retention
+        stable = f"{'strict ' if self.strict else ''}{self.prior} prior"
+        return version if self.prior == "plain" else f"{version}, {stable}"
 
 
 def default_rule(retention: Retention) -> StrengthRule:

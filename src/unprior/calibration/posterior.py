@@ -54,7 +54,7 @@ def _quadratic_form(rows: FloatArray, matrix: FloatArray) -> FloatArray:
 
 
 def posterior_predictive(
-    observation: Observation, mean: FloatArray, deviation: FloatArray, max_strength: float
+    observation: Observation, mean: FloatArray, deviation: FloatArray, max_strength: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Corrected probabilities and strength, averaged over η by Gauss–Hermite quadrature, capped at every node.
 
@@ -64,7 +64,8 @@ def posterior_predictive(
     strengths = np.empty_like(mean)
     for start in range(0, len(mean), _COLUMNS_AT_ONCE):
         rows = slice(start, start + _COLUMNS_AT_ONCE)
-        strength = np.minimum(softplus(mean[rows] + _NODES[:, None] * deviation[rows]), max_strength)
+        cap = max_strength if isinstance(max_strength, float) else max_strength[rows]
+        strength = np.minimum(softplus(mean[rows] + _NODES[:, None] * deviation[rows]), cap)
         strengths[rows] = _WEIGHTS @ strength
         corrected = observation.image[:, None, rows] - strength * observation.prior[:, None, rows]
         corrected -= corrected.max(axis=0)
@@ -79,7 +80,7 @@ def posterior_support(
     candidate: IntArray,
     mean: FloatArray,
     deviation: FloatArray,
-    max_strength: float,
+    max_strength: float | FloatArray,
 ) -> FloatArray:
     """r_U: posterior probability that the capped strength lies where ``candidate`` stays first."""
     from scipy.special import ndtr  # scipy takes as long to import as all the rest

@@ -14,6 +14,7 @@ from unprior.calibration.gate import REASONS, Reason, Settings, StrengthModel, d
 from unprior.calibration.parameters import Parameters
 from unprior.calibration.ranges import stable_ranges
 from unprior.calibration.selection import Groups, Outcomes, Selection, select
+from unprior.calibration.stable import stabilise
 from unprior.errors import UnpriorError
 from unprior.scores import Block, ScoreTable
 from unprior.scores.checked import require_table
@@ -144,9 +145,23 @@ class FittedState:
             needed_lead=None if self.certificate is None else self._needed_leads(table),
         )
         if self.settings is not None:
-            for block in table.blocks(_ROWS_AT_ONCE):
-                self._decide_block(block, observe(block), self.settings, result)
+            stable = stabilise(table, self.parameters.prior, strict=self.parameters.strict)
+            if stable.claims is not None:
+                result = replace(result, stable=stable.table)
+            for block in stable.table.blocks(_ROWS_AT_ONCE):
+                self._decide_block(block, observe(block, stable), self.settings, result)
+            if self.parameters.strict:
+                self._name_strict_changes(result)
         return result
+
+    def _name_strict_changes(self, result: Decisions) -> None:
+        """An answer that only the canonical form changed is a revision, too, and one that came back is none."""
+        changed = result.final_positions != result.table.original_positions
+        by_form = changed & ~result.revised
+        result.reason[by_form] = REASONS.index(Reason.CANONICAL)
+        back = ~changed & result.revised
+        result.reason[back] = REASONS.index(Reason.SAME_ANSWER)
+        result.revised[:] = changed
 
     def _needed_leads(self, table: ScoreTable) -> FloatArray:
         """The threshold of every row's task; NaN for a task that the certificate does not cover."""

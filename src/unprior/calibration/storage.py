@@ -41,6 +41,7 @@ from unprior.calibration.gate import CONDITIONS, StrengthModel
 from unprior.calibration.ladder import DELTA
 from unprior.calibration.parameters import Parameters, Sides, default_rule
 from unprior.calibration.selection import Grid, Groups, Histogram, Outcomes, Ties
+from unprior.calibration.stable import Prior
 from unprior.calibration.state import FittedState, FittedStrength
 from unprior.calibration.strength import Standardisation
 from unprior.calibration.strength_rules import Constant, Fixed, Learned, Split, StrengthRule
@@ -94,6 +95,8 @@ class _Parameters(StrictModel):
     retention: Retention = "paper"
     delta: Finite = DELTA
     target_mixture: dict[str, Finite] | None = None
+    prior: Prior = "plain"
+    strict: bool = False
 
     def build(self) -> Parameters:
         strength: StrengthRule | None = self.strength.build()
@@ -112,6 +115,8 @@ class _Parameters(StrictModel):
             retention=self.retention,
             delta=self.delta,
             target_mixture=self.target_mixture,
+            prior=self.prior,
+            strict=self.strict,
         )
 
 
@@ -369,6 +374,8 @@ def _content(state: FittedState) -> dict[str, Any]:
             "retention": parameters.retention,
             "delta": parameters.delta,
             "target_mixture": None if parameters.target_mixture is None else dict(parameters.target_mixture),
+            "prior": parameters.prior,
+            "strict": parameters.strict,
         },
         "settings": settings,
         "selection": selection,

@@ -299,6 +299,11 @@ class ScoreTable:
         column = pa.array(pairs.astype(np.int64))
         return self._changed(self.arrow.set_column(self.arrow.column_names.index("pair_id"), "pair_id", column), {})
 
+    def with_original(self, answers: Sequence[str | None]) -> ScoreTable:
+        """Replace the original answers by others among the candidates, or by None."""
+        column = pa.array(answers, pa.string())
+        return self._changed(self.arrow.set_column(self.arrow.column_names.index("original"), "original", column), {})
+
     def with_prior_scores(self, prior: FloatArray) -> ScoreTable:
         """Replace the prior scores, given flattened like :attr:`prior_scores`."""
         return self._with_scores("prior_scores", prior)

@@ -13,6 +13,7 @@ from unprior.calibration import Fixed, SelectivePriorCalibrator
 from unprior.calibration.certified import CalibrationRows, certified_settings, certify, constant_strength
 from unprior.calibration.ladder import DELTA
 from unprior.calibration.parameters import Parameters
+from unprior.calibration.stable import StableRows
 from unprior.plots.panels import Panels
 from unprior.plots.style import FigureStyle
 from unprior.scores import ScoreTable
@@ -233,7 +234,7 @@ def _outcomes(
 ) -> Iterator[tuple[tuple[float, str], Outcome | None]]:
     """What every rule fitted on one draw does to the population; None where it abstains."""
     paper = SelectivePriorCalibrator().fit(drawn, split=None)
-    rows = CalibrationRows(drawn)
+    rows = CalibrationRows(StableRows(drawn))
     for epsilon in limits:
         state = paper.state_.reselect(epsilon)
         yield (epsilon, "paper"), None if state.settings is None else pool.outcome(state.chosen.model, state.settings)

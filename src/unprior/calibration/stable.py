@@ -1,0 +1,147 @@
+"""A prior that survives the wording of a question about two claims.
+
+A yes/no question about two claims can be asked in many forms and in both claim orders, and a model's prior may follow
+the form instead of the claims. ``symmetric`` takes the half difference of the prior between both claim orders of the
+asked form. ``canonical`` asks one fixed form in both claim orders, with and without the image, and believes its prior
+only where the prior between the two claims as options A and B has the same sign. With d(a, b) the log-odds of yes when
+claim a comes first, x the claim that is asked about first and y the other:
+
+    I = ½ [d_I(x, y) − d_I(y, x)],  P = ½ [d_P(x, y) − d_P(y, x)],  m = ½ [δ(x, y) − δ(y, x)]
+
+The candidates yes (x) and no (y) get the image scores ±I/2 and the prior scores ±P/2. A constant that is added to both
+claim orders, such as a preference for the word yes, cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from unprior.errors import UnpriorError, format_option
+from unprior.scores import ScoreTable
+from unprior.scores.schema import BoolArray, IntArray
+from unprior.scores.table import FloatArray
+
+Prior = Literal["plain", "symmetric", "canonical"]
+"""How the prior of two-claim questions is taken: as asked, over both claim orders, or in one form and both orders."""
+PRIORS: tuple[Prior, ...] = get_args(Prior)
+MOST_STRENGTH = 1.0
+"""Cap of λ on canonical scores; a larger strength subtracts more than the prior."""
+SWAPPED = "swapped"
+CANONICAL_VIEWS = tuple(
+    f"{kind}-{order}" for kind in ("canonical-image", "canonical-text", "options-text") for order in ("first", "second")
+)
+_YES_NO = ("yes", "no")
+
+
+@dataclass(frozen=True, slots=True)
+class StableRows:
+    """Rows with the scores that a calibrator works on."""
+
+    table: ScoreTable
+    """With the stable scores in place of the asked ones, and in strict mode the answers that follow from them."""
+    claims: BoolArray | None = None
+    """Rows with stable scores; None if the prior is plain."""
+    trusted: BoolArray | None = None
+    """Rows whose prior may be subtracted; None if all may be."""
+
+    def take(self, rows: BoolArray) -> StableRows:
+        """Some of the rows."""
+        claims, trusted = (None if each is None else each[rows] for each in (self.claims, self.trusted))
+        return StableRows(self.table.take(rows), claims, trusted)
+
+    def limits(self, rows: IntArray) -> FloatArray | None:
+        """The cap of the strength of some rows; None without one of their own."""
+        return (
+            None if self.trusted is None or self.claims is None else np.where(self.claims[rows], MOST_STRENGTH, np.inf)
+        )
+
+    def may_revise(self, rows: IntArray) -> BoolArray | None:
+        """Which of some rows may be revised."""
+        return None if self.trusted is None else self.trusted[rows]
+
+
+def stabilise(table: ScoreTable, prior: Prior, *, strict: bool = False, complete: bool = False) -> StableRows:
+    """The scores of a table as a calibrator with this prior works on them.
+
+    Parameters
+    ----------
+    table
+        Rows whose ``views`` hold what the prior needs, see `unprior score --prior`.
+    prior
+        ``plain``, ``symmetric`` or ``canonical``.
+    strict
+        With ``canonical``: start from the answer that the image supports in the canonical form, not from the one to the
+        question as it was asked.
+    complete
+        Refuse yes/no rows without what the prior needs; otherwise they are never revised.
+    """
+    if prior == "plain":
+        return StableRows(table)
+    needed = (SWAPPED,) if prior == "symmetric" else CANONICAL_VIEWS
+    views = [dict(entry or ()) for entry in table.column("views")]
+    asked = [tuple(candidates) in (_YES_NO, _YES_NO[::-1]) for candidates in table.candidate_lists.to_pylist()]
+    has = np.array(
+        [yes_no and all(name in entry for name in needed) for yes_no, entry in zip(asked, views, strict=True)]
+    )
+    lacking = np.array(asked) & ~has
+    if complete and lacking.any():
+        raise UnpriorError(
+            f"{int(lacking.sum()):,} of {sum(asked):,} yes/no rows were not scored for "
+            f"{format_option('prior', prior)}; score questions that name their two claims with "
+            f"`unprior score --prior {prior}`"
+        )
+    scored = {name: _log_odds(views, has, name) for name in needed}
+    image, weight = table.image_scores.copy(), table.prior_scores.copy()
+    cells = table.offsets[:-1][has]
+    # Candidates may stand in either order; +1 where yes comes first.
+    sign = np.array([1.0 if candidates[0] == "yes" else -1.0 for candidates in table.candidate_lists.to_pylist()])[has]
+    own = sign * (weight[cells] - weight[cells + 1])
+    if prior == "symmetric":
+        _place(weight, cells, sign * (own - scored[SWAPPED]) / 2)
+        return StableRows(table.with_prior_scores(weight), has)
+    evidence, preference, options = (
+        (scored[f"{kind}-first"] - scored[f"{kind}-second"]) / 2
+        for kind in ("canonical-image", "canonical-text", "options-text")
+    )
+    _place(image, cells, sign * evidence)
+    _place(weight, cells, sign * preference)
+    trusted = ~lacking
+    trusted[has] = np.sign(preference) * np.sign(options) > 0
+    stable = table.with_image_scores(image).with_prior_scores(weight)
+    if strict:
+        answers = list(table.original)
+        for row, yes in zip(np.flatnonzero(has).tolist(), (evidence > 0).tolist(), strict=True):
+            answers[row] = "yes" if yes else "no"
+        stable = stable.with_original(answers)
+    return StableRows(stable, has, trusted)
+
+
+def _log_odds(views: Sequence[Mapping[str, Sequence[float]]], rows: BoolArray, name: str) -> FloatArray:
+    """First minus second score of a view: yes against no, or option A against B."""
+    chosen = [views[row][name] for row in np.flatnonzero(rows).tolist()]
+    return np.array([first - second for first, second in chosen], dtype=np.float64)
+
+
+def _place(scores: FloatArray, cells: IntArray, difference: FloatArray) -> None:
+    """Put ±difference/2 where the two scores of some rows stand."""
+    scores[cells], scores[cells + 1] = difference / 2, -difference / 2
+
+
+def check_prior(prior: Any, strict: Any) -> None:
+    """Refuse a prior that there is not.
+
+    >>> check_prior("plain", True)
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: strict=True (command line: --strict) goes with prior='canonical' (command line: ...
+    """
+    if prior not in PRIORS:
+        raise UnpriorError(f"{format_option('prior', prior)}: it must be {', '.join(PRIORS)}")
+    if not isinstance(strict, bool | np.bool_):
+        raise UnpriorError(f"strict is {strict!r}, it must be True or False")
+    if strict and prior != "canonical":
+        raise UnpriorError(f"{format_option('strict', True)} goes with {format_option('prior', 'canonical')}")
