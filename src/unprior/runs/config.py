@@ -138,6 +138,13 @@ class MethodConfig:
         float, Flag("Largest loss of commonsense accuracy to accept on a development task.", min=0, max=1)
     ] = 0.04
     uncertainty: Annotated[bool, Flag("Fit the uncertainty-aware version.")] = False
+    prior: Annotated[
+        str,
+        Flag(
+            "What else is asked about yes/no questions with two claims: plain (nothing), symmetric (claims exchanged, "
+            "without the image), canonical (one form in both orders).",
+        ),
+    ] = "plain"
     baselines: Annotated[
         tuple[str, ...], Flag("Also let these methods answer, separated by commas, or all; see `unprior baseline`.")
     ] = ()
@@ -210,6 +217,10 @@ class RunConfig:
         """
         for option in OPTIONS.values():
             option.check(self.get(option.name))
+        if self.method.prior != "plain":
+            from unprior.scoring.claims import check_prior
+
+            check_prior(self.method.prior)
         if self.method.baselines:
             from unprior.baselines.names import choose_methods
 
