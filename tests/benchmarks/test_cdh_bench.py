@@ -145,7 +145,7 @@ READ = {
     101, 102, 103, 104, 105, 106, 107, 110, 113, 114, 117, 120, 122, 126, 131, 133, 134, 135, 158, 168, 185, 198, 260,
     261, 287, 292,
 }  # fmt: skip
-"""Pairs whose claims have the same words in another order or grammar; all were read, and have the claim of yes first."""
+"""Pairs whose claims have the same words in another order or grammar; all were read: yes stands for the first."""
 
 
 def test_yes_stands_for_the_first_claim(real: Benchmark) -> None:
