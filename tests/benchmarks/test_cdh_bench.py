@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,41 @@ def test_exactly_the_named_pairs_have_exchanged_yes_no_labels(real: Benchmark) -
     ]
     assert tuple(exchanged) == cdh_bench.INVERTED
     assert sum(named(real, f"{pair}-cf-qa").split == "test" for pair in exchanged) == 12
+
+
+READ = {
+    101, 102, 103, 104, 105, 106, 107, 110, 113, 114, 117, 120, 122, 126, 131, 133, 134, 135, 158, 168, 185, 198, 260,
+    261, 287, 292,
+}  # fmt: skip
+"""Pairs whose claims have the same words in another order or grammar; all were read: yes stands for the first."""
+
+
+def test_yes_stands_for_the_first_claim(real: Benchmark) -> None:
+    def words(text: str) -> set[str]:
+        return set(re.findall(r"[a-z0-9']+", text.lower()))
+
+    asked = {example.pair_id: example for example in real if (example.task, example.side) == ("qa", "cs")}
+    assert {pair for pair, example in asked.items() if example.claims is None} == set(cdh_bench.UNMATCHED)
+    undecided = set()
+    for pair, example in asked.items():
+        if example.claims is None:
+            continue
+        assert example.open_question == named(real, f"{pair}-cs-mc").question
+        affirmed, denied = map(words, re.split(r"\band not\b", example.question))
+        first, second = map(words, example.claims)
+        first, second = first - second, second - first
+        for_first = len(first & affirmed) + len(second & denied)
+        for_second = len(second & affirmed) + len(first & denied)
+        undecided |= {pair} if for_first <= for_second else set()
+    assert undecided == READ
+
+
+def test_claims_that_labels_do_not_tell(real: Benchmark) -> None:
+    assert named(real, "222-cf-qa").claims == ("green", "purple")
+    assert named(real, "280-cf-qa").claims == ("Flexible and drooping", "Rigid and self-supporting")
+    ice = named(real, "236-cf-qa")  # its labels are exchanged, its claims are not
+    assert (ice.question, ice.claims, ice.answer) == ("Is the ice cold and not hot?", ("Cold", "Hot"), "yes")
+    assert named(real, "236-cf-mc").claims is None
 
 
 def test_all_images_open(real: Benchmark) -> None:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from unprior import UnpriorError
-from unprior.benchmarks.user_file import read_questions
+from unprior.benchmarks.schema import Benchmark, Example
+from unprior.benchmarks.user_file import read_questions, write_questions
 
 MINIMAL = {"image": "a.png", "question": "Is it red?"}
 CHOICE = {"image": "b.png", "question": "How many?", "options": ["five", "six"], "answer": "six"}
@@ -34,6 +36,48 @@ def test_questions_about_one_image_share_its_path(tmp_path: Path) -> None:
     first, other, second = read_questions(write(tmp_path, MINIMAL, CHOICE, MINIMAL))
     assert first.image is second.image
     assert (first.image, other.image) == (tmp_path / "a.png", tmp_path / "b.png")
+
+
+CLAIMS = MINIMAL | {"claims": ["red", "blue"]}
+
+
+def test_claims_of_yes_no_questions(tmp_path: Path) -> None:
+    given = [MINIMAL, CLAIMS, CLAIMS | {"open_question": "What color is it?"}, MINIMAL | {"claims": [5, 6]}]
+    benchmark = read_questions(write(tmp_path, *given))
+    assert [example.claims for example in benchmark] == [None, ("red", "blue"), ("red", "blue"), ("5", "6")]
+    assert [example.open_question for example in benchmark] == [None, None, "What color is it?", None]
+    write_questions(tmp_path / "again.jsonl", benchmark)
+    again = read_questions(tmp_path / "again.jsonl")
+    assert list(again) == list(benchmark)
+    assert again.digest() == benchmark.digest() == read_questions(write(tmp_path, *[MINIMAL] * 4)).digest()
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (MINIMAL | {"claims": ["red"]}, "claims has 1 answers: give two that exclude each other"),
+        (MINIMAL | {"claims": ["red", "blue", "green"]}, "claims has 3 answers"),
+        (MINIMAL | {"claims": ["red", " "]}, "a claim is empty"),
+        (MINIMAL | {"claims": ["red", "red "]}, "both claims are 'red'"),
+        (MINIMAL | {"claims": "red"}, "claims: must be a list"),
+        (CHOICE | {"claims": ["five", "six"]}, "claims are for yes/no questions"),
+        (MINIMAL | {"letters": ["A", "B"], "claims": ["five", "six"]}, "claims are for yes/no questions"),
+        (MINIMAL | {"open_question": "What color is it?"}, "open_question is what the claims answer"),
+        (CLAIMS | {"open_question": " "}, "open_question must not be empty"),
+    ],
+)
+def test_wrong_claims_are_named(tmp_path: Path, row: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UnpriorError, match=f"line 2: {reason}"):
+        read_questions(write(tmp_path, MINIMAL, row))
+
+
+def test_claims_of_examples_made_in_python_are_checked() -> None:
+    example = Example("1", Path("a.png"), "Is it red?", "qa", ("yes", "no"), claims=("red", "blue"))
+    assert len(Benchmark("mine", [example])) == 1
+    letters = {"task": "mc", "labels": ("A", "B"), "texts": ("red", "blue")}
+    for changes in ({"claims": ("red", "red")}, {"claims": ("red", "")}, letters):
+        with pytest.raises(UnpriorError, match=r"benchmark mine: example 1 has the claims .* give two different texts"):
+            Benchmark("mine", [replace(example, **changes)])
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,11 @@ def test_the_right_text_stays_right_in_every_order(real: Benchmark) -> None:
         assert len(moved) == 600
 
 
+def shown(example: Example) -> str:
+    """What the image of an example of `pair(1, "B", "A")` shows."""
+    return "Yellow" if example.side == "cf" else "Green"
+
+
 def test_claims_and_their_labels() -> None:
     asked = {e.example_id: e for e in ask_claims(Benchmark("mine", pair(1, "B", "A")))}
     assert len(asked) == 2 * 4 * 2
@@ -71,6 +76,9 @@ def test_claims_and_their_labels() -> None:
     )
     assert (first.labels, first.texts, first.task, first.answer) == (YES_NO, None, "qa", "no")
     assert (first.form, first.claim_order) == ("contrastive", "ordinary-first")
+    assert (first.claims, first.open_question) == (("Green", "Yellow"), "What color?")
+    assert asked["1-cf-choice-atypical-first"].claims == ("Yellow", "Green")
+    assert all((example.answer == "yes") == (example.claims[0] == shown(example)) for example in asked.values())
     assert asked["1-cs-contrastive-ordinary-first"].answer == "yes"
     assert asked["1-cf-contrastive-atypical-first"].answer == "yes"
     assert asked["1-cs-contrastive-atypical-first"].answer == "no"
@@ -89,7 +97,8 @@ def test_claims_and_their_labels() -> None:
 def test_form_and_order_name_no_other_question() -> None:
     asked = ask_claims(Benchmark("mine", pair(1, "B", "A")))
     assert all(e.example_id == f"1-{e.side}-{e.form}-{e.claim_order}" for e in asked)
-    unnamed = asked.with_examples([replace(e, form=None, claim_order=None) for e in asked])
+    nothing = {"form": None, "claim_order": None, "claims": None, "open_question": None}
+    unnamed = asked.with_examples([replace(e, **nothing) for e in asked])
     assert unnamed.digest() == asked.digest(), "stores and tables of 0.1.0 are recognised"
 
 

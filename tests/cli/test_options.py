@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import tiny_models
 from hand_questions import write_benchmark
 from unprior.runs.config import RunConfig
+from unprior.scores import read_scores
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +30,24 @@ def test_scoring_keeps_the_method_and_the_batch_size_of_a_run(run: Callable, mod
     assert RunConfig.read("out") == before
     assert run(*command, "--batch-size", 1).code == 0
     assert RunConfig.read("out") == before.with_options(batch_size=1)
+
+
+def test_scoring_keeps_and_notes_what_is_asked_about_claims(run: Callable, model: Path, tmp_path: Path) -> None:
+    questions = write_benchmark(tmp_path)
+    lines = [json.loads(line) for line in questions.read_text().splitlines()]
+    asked = [line | {"claims": ["red", "blue"]} if "options" not in line else line for line in lines]
+    questions.write_text("\n".join(map(json.dumps, asked)))
+    command = ("score", "--model", model, "--benchmark", questions, "--out", "out", "--limit", 4)
+    first = run(*command, "--prior", "canonical")
+    assert first.code == 0
+    assert "Passes per question (canonical prior): 2.0 with the image, 3.0 without" in first.out
+    assert RunConfig.read("out").method.prior == "canonical"
+    again = run(*command, "--json").json
+    assert (again["computed"], again["image_passes"], again["text_passes"]) == (0, 2.0, 3.0)
+    assert len(dict(read_scores("out/scores.parquet").column("views")[1])) == 6
+    plain = run(*command, "--prior", "plain", "--json").json
+    assert (plain["computed"], plain["image_passes"], RunConfig.read("out").method.prior) == (0, 1.0, "plain")
+    run(*command, "--prior", "canonic").refused("--prior canonic: choose plain, symmetric or canonical")
 
 
 def test_other_methods_keep_the_limit_and_the_version_of_a_run(

@@ -93,6 +93,7 @@ def test_a_folder_of_anything_else_is_refused(tmp_path: Path) -> None:
         ({"data_dir": "a\0b"}, "data_dir: no path has the character NUL"),
         ({"baselines": "vdc"}, r"no method 'vdc' \(did you mean vcd\?\)"),
         ({"tensor_parallel": 2}, r"\(command line: --tensor-parallel 2\) goes with the engine vllm"),
+        ({"prior": "canonicle"}, r"--prior canonicle\): choose plain, symmetric or canonical \("),
         ({"engine": "vlm"}, r"--engine vlm\): no such engine \(did you mean vllm\?\)"),
     ],
 )

@@ -42,6 +42,18 @@ INVALID: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "original": ({"original": "maybe"}, "original 'maybe' is not one of the candidates", None),
     "side": ({"side": "Left"}, "side: must be 'cf' or 'cs'", "side is 'Left', expected cf or cs"),
     "task": ({"task": "vqa"}, "task: must be 'mc' or 'qa'", "task is 'vqa', expected mc or qa"),
+    "three claims": ({"claims": ["a", "b", "c"]}, "claims has 3 texts, two are needed", None),
+    "no claims": ({"claims": []}, "claims has 0 texts, two are needed", None),
+    "empty claim": ({"claims": ["a", " "]}, "a claim is empty", None),
+    "null claim": ({"claims": [None, "a"]}, "claims.0: ", "a claim is empty"),
+    "same claims": ({"claims": ["a", "a"]}, "both claims are 'a'", None),
+    "claims of letters": (
+        {"claims": ["a", "b"], "candidates": ["A", "B"], "original": "A", "answer": "B"},
+        "claims are for the candidates yes and no, in this order, not ['A', 'B']", None,
+    ),
+    "claims of no and yes": (
+        {"claims": ["a", "b"], "candidates": ["no", "yes"]}, "claims are for the candidates yes and no", None,
+    ),
     "null pair": ({"pair_id": None}, "pair_id: ", "pair_id is missing"),
     "null candidates": ({"candidates": None}, "candidates: ", "candidates is missing"),
     "null scores": ({"prior_scores": None}, "prior_scores: ", "prior_scores is missing"),

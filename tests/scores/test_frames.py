@@ -21,7 +21,13 @@ ROW: dict[str, Any] = {
 
 def tables() -> list[ScoreTable]:
     rows = [
-        ROW | {"views": {"white": [0.1, 0.2], "black": [0.0, -1.0]}, "token_counts": [1, 2], "censored": [True, False]},
+        ROW
+        | {
+            "views": {"white": [0.1, 0.2], "black": [0.0, -1.0]},
+            "token_counts": [1, 2],
+            "censored": [True, False],
+            "claims": ["five", "six"],
+        },
         ROW | {"side": "cs", "original": "yes", "answer": "yes", "original_text": "Yes, it is.", "example_id": "a"},
     ]
     return [
@@ -29,7 +35,7 @@ def tables() -> list[ScoreTable]:
         ScoreTable.from_rows(random_rows(seed=2, pairs=6)),
         ScoreTable.from_rows(rows, provenance=[Provenance(model="m", precision="float32")]),
         ScoreTable.from_rows([row | {"pair_id": f"p{row['pair_id']}"} for row in rows]),
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("table", tables(), ids=["synthetic", "random", "every column", "text ids"])

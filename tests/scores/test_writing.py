@@ -31,6 +31,18 @@ def test_round_trip_keeps_everything(tmp_path: Path, first: str, second: str, te
     assert back.column("pair_id") == [row["pair_id"] for row in rows]
     assert back.column("original") == ["yes", None, "x"]
     assert dict(back.column("views")[0]) == FULL[0]["views"]
+    assert back.column("claims")[0] == FULL[0]["claims"]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_file_without_claims_is_read_as_before(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"old.{kind}"
+    old = ScoreTable.from_rows(FULL).arrow.drop_columns(["claims"])
+    write_records(path, old, [{**row, "views": dict(row["views"] or ())} for row in old.to_pylist()])
+    back = read_scores(path)
+    assert back.arrow.column_names == SCHEMA.names
+    assert back.column("claims") == [None] * len(FULL)
+    assert back.column("image_scores") == old.column("image_scores").to_pylist()
 
 
 def test_jsonl_is_readable_and_leaves_out_what_is_not_there(tmp_path: Path) -> None:

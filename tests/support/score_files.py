@@ -50,7 +50,7 @@ FULL: list[dict[str, Any]] = [
     ROW | {
         "model": "modèle", "benchmark": "基准", "category": "c", "subcategory": "d", "split": "dev",
         "original_text": 'Oui — "sì"\n\t\u2028', "token_counts": [1, 3], "example_id": "e1",
-        "views": {"white": [-1.0, -2.5], "схема": [0.1, 1e-300]},
+        "views": {"white": [-1.0, -2.5], "схема": [0.1, 1e-300]}, "claims": ["五 fingers", "six fingers"],
     },
     ROW | {
         "pair_id": 2, "task": "mc", "candidates": ["五", "🦊", "", "a"], "image_scores": [-1e6, -0.0, 0.1 + 0.2, 5.0],

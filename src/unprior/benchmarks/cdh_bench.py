@@ -25,6 +25,12 @@ PACKED = (56, 59, 62, 65, 66, 262)
 BROKEN = (171, 176, 243, 244, 245, 290, 293)
 INVERTED = (169, 172, 180, 232, 234, 236, 243, 268, 274, 277, 282, 286, 287, 296, 300)
 """Pairs whose yes/no labels say that the ordinary claim holds on the counterfactual image only."""
+EXCHANGED = (280,)
+"""Pairs whose choice labels are exchanged: “yes” stands for the option that is labelled as counterfactual."""
+UNMATCHED = (54, 58, 77)
+"""Pairs whose choice and yes/no question are about different things or numbers, so that no claims are known."""
+NAMED: dict[int | str, Claims] = {222: Claims(ordinary="green", atypical="purple")}
+"""Claims of pairs whose choice labels do not tell them apart."""
 
 CARD = Card(
     name="cdh-bench",
@@ -42,7 +48,21 @@ CARD = Card(
             "kept as published; claims use the pair's name: green (ordinary) and purple",
             (222,),
         ),
-        Flaw("the choice question asks about blades, its options are wheels", "kept as published", (77,)),
+        Flaw(
+            "the choice question asks about blades (77) or a cactus (54), its options are wheels or petals",
+            "kept as published; the yes/no question has no claims",
+            (54, 77),
+        ),
+        Flaw(
+            "the choice labels say one stem and three, the yes/no question asks about one and two",
+            "kept as published; the yes/no question has no claims",
+            (58,),
+        ),
+        Flaw(
+            "the choice labels are exchanged: “rigid” on the commonsense image of a rope",
+            "kept as published; “yes” stands for the flexible rope, as the yes/no question says",
+            EXCHANGED,
+        ),
         Flaw("options C and D are the same text", "kept as published; only C counts as right", (9,)),
         Flaw("options A and D are the same text", "kept as published; only D counts as right", (51,)),
         Flaw("the question starts with “MC:”", "repaired: left out", (56,)),
@@ -120,11 +140,26 @@ def _pair(record: Mapping[str, Any], images: Path, where: str) -> Iterator[Examp
         raise UnpriorError(f"{where}: not a pair of CDH-Bench ({error!r}); get the file again") from None
     if any(letter not in LETTERS or answer not in YES_NO for _, letter, answer in labels):
         raise UnpriorError(f"{where}: pair {number} has the labels {labels}; A–D, and yes or no, needed")
+    claims = _claims(number, *(texts[LETTERS.index(letter)] for _, letter, _ in reversed(labels)))
     for side, letter, answer in labels:
         placed = {**common, "image": _image(folder, _SIDES[side]), "side": side}
         yield Example(f"{number}-{side}-mc", question=questions[0], task="mc", labels=LETTERS, texts=texts,
                       answer=letter, **placed)  # fmt: skip
-        yield Example(f"{number}-{side}-qa", question=questions[1], task="qa", labels=YES_NO, answer=answer, **placed)
+        yield Example(f"{number}-{side}-qa", question=questions[1], task="qa", labels=YES_NO, answer=answer,
+                      claims=claims, open_question=None if claims is None else questions[0], **placed)  # fmt: skip
+
+
+def _claims(number: int, ordinary: str, atypical: str) -> tuple[str, str] | None:
+    """The two claims of a yes/no question, the one of “yes” first, in the words of the options.
+
+    The wording decides, not the labels: “Is the ice cold and not hot?” is about the ordinary claim whatever its labels
+    say.
+    """
+    if number in NAMED:
+        return NAMED[number]
+    if number in UNMATCHED or ordinary == atypical:
+        return None
+    return (atypical, ordinary) if number in EXCHANGED else (ordinary, atypical)
 
 
 def _image(folder: Path, name: str) -> Path:
@@ -137,7 +172,7 @@ ENTRY = Entry(
     CARD,
     load,
     variants={
-        **constructed({222: Claims(ordinary="green", atypical="purple")}),
+        **constructed(NAMED),
         "qa-relabelled": relabelled(INVERTED),
     },
     sources=(HubDataset("cks19999/CDH-Bench"),),

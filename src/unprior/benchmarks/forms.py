@@ -27,4 +27,13 @@ def ask_claim(form: str, question: str, ordinary: str, atypical: str, order: str
     'Between "blue" and "yellow," does the image support "blue" as the answer to "What color is it?"?'
     """
     first, second = (ordinary, atypical) if order == "ordinary-first" else (atypical, ordinary)
+    return ask_first(form, question, first, second)
+
+
+def ask_first(form: str, question: str, first: str, second: str) -> str:
+    """The yes/no question of a form whether the first claim is right.
+
+    >>> ask_first("contrastive", "What color is it?", "blue", "yellow")
+    'For the visual question "What color is it?," is the correct answer "blue" rather than "yellow"?'
+    """
     return FORMS[form].format(question=question, first=first, second=second)

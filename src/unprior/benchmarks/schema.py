@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from unprior._files import is_file
 from unprior.benchmarks.card import Card
 from unprior.errors import UnpriorError
+from unprior.prompts import YES_NO
 
 if TYPE_CHECKING:
     from unprior.prompts import PromptLayout
@@ -50,6 +51,10 @@ class Example:
     """The question form, a key of ``unprior.benchmarks.forms.FORMS``; None for a benchmark's own wording."""
     claim_order: str | None = None
     """Which claim comes first, one of ``unprior.benchmarks.forms.CLAIM_ORDERS``; None without two claims."""
+    claims: tuple[str, str] | None = None
+    """The two answers that exclude each other, the one that “yes” stands for first."""
+    open_question: str | None = None
+    """The question that the claims answer, without a claim in it; None takes the question itself."""
     line: int | None = field(default=None, compare=False)
     """Where it stands in a file of questions."""
 
@@ -87,13 +92,21 @@ class Benchmark:
     """The file of questions it was read from."""
 
     def __post_init__(self) -> None:
-        """Refuse two examples of one name, and units in two splits: results are joined by name, and nothing leaks."""
+        """Refuse two examples of one name, units in two splits, and claims that are none.
+
+        Results are joined by name, nothing leaks from one split to another, and claims are asked about.
+        """
         seen: set[str] = set()
         splits: dict[int | str, str | None] = {}
         for example in self.examples:
             if example.example_id in seen:
                 raise UnpriorError(f"{self._place(example)}: two examples are called {example.example_id!r}")
             seen.add(example.example_id)
+            if example.claims is not None and not _are_claims(example):
+                raise UnpriorError(
+                    f"{self._place(example)}: example {example.example_id} has the claims {example.claims!r}; give two "
+                    f"different texts, and only to questions that are answered by yes or no"
+                )
             if splits.setdefault(example.unit, example.split) != example.split:
                 kind = "pair" if example.pair_id is not None else "image" if example.group is None else "group"
                 raise UnpriorError(
@@ -119,7 +132,7 @@ class Benchmark:
         return replace(self, examples=tuple(examples), name=name or self.name)
 
     def digest(self) -> str:
-        """Digest of what is asked: questions, options, answers, pairs and splits; not of the images.
+        """Digest of what is asked: questions, options, answers, pairs and splits; not of images and claims.
 
         >>> Benchmark("mine", [Example("1", Path("a.png"), "Is it red?", "qa", ("yes", "no"))]).digest()[:12]
         '1c11624edff5'
@@ -153,3 +166,9 @@ class Benchmark:
     def missing_images(self) -> list[Path]:
         """Images that are not where they should be."""
         return [image for image in self.images() if not is_file(image)]
+
+
+def _are_claims(example: Example) -> bool:
+    """Whether the claims of an example are two answers, of which yes and no choose one."""
+    texts = [each.strip() for each in example.claims or ()]
+    return len(texts) == 2 and all(texts) and texts[0] != texts[1] and example.labels == YES_NO

@@ -51,6 +51,10 @@ class UserQuestion(BaseModel):
     """Last line of the prompt, instead of the usual request for a letter or for yes or no."""
     group: Name | None = None
     """Shared by questions that must stay in one split although their images differ."""
+    claims: list[Name] | None = None
+    """Two answers that exclude each other, of a yes/no question; the one that “yes” stands for first."""
+    open_question: Name | None = None
+    """The question that the claims answer, without a claim in it; by default the question itself."""
 
     @model_validator(mode="after")
     def _check(self) -> UserQuestion:
@@ -75,7 +79,27 @@ class UserQuestion(BaseModel):
             )
         if (self.pair is None) != (self.side is None):
             raise ValueError("pair and side belong together: give both or neither")
+        self._check_claims()
         return self
+
+    def _check_claims(self) -> None:
+        if self.open_question is not None and self.claims is None:
+            raise ValueError("open_question is what the claims answer: give claims, too, or leave it out")
+        if self.claims is None:
+            return
+        if self.task != "qa":
+            raise ValueError("claims are for yes/no questions: leave them out where there are options or letters")
+        if len(self.claims) != 2:
+            raise ValueError(
+                f"claims has {len(self.claims)} answers: give two that exclude each other, the one of “yes” first"
+            )
+        first, second = map(seen, self.claims)
+        if not first or not second:
+            raise ValueError("a claim is empty")
+        if first == second:
+            raise ValueError(f"both claims are {self.claims[0]!r}: give two answers that exclude each other")
+        if self.open_question is not None and not seen(self.open_question):
+            raise ValueError("open_question must not be empty")
 
     @property
     def task(self) -> str:
@@ -160,6 +184,8 @@ def write_questions(path: Path, benchmark: Benchmark) -> None:
                 split=example.split,
                 instruction=example.instruction,
                 group=example.group,
+                claims=None if example.claims is None else list(example.claims),
+                open_question=example.open_question,
             )
             stream.write(question.model_dump_json(exclude_none=True) + "\n")
 
@@ -187,5 +213,7 @@ def _example(question: UserQuestion, image: Path, number: int) -> Example:
         split=question.split,
         instruction=question.instruction,
         group=question.group,
+        claims=None if question.claims is None else (question.claims[0], question.claims[1]),
+        open_question=question.open_question,
         line=number,
     )

@@ -75,6 +75,7 @@ def ask_claims(
             raise UnpriorError(
                 f"benchmark {benchmark.name}: example {example.example_id} has no pair to make claims of"
             )
+        ordinary, atypical = found[example.pair_id]
         for form in forms:
             for order in orders:
                 supported = (example.side == "cs") == (order == "ordinary-first")
@@ -82,7 +83,7 @@ def ask_claims(
                     replace(
                         example,
                         example_id=f"{example.pair_id}-{example.side}-{form}-{order}",
-                        question=ask_claim(form, example.question, *found[example.pair_id], order),
+                        question=ask_claim(form, example.question, ordinary, atypical, order),
                         task="qa",
                         labels=YES_NO,
                         texts=None,
@@ -90,6 +91,8 @@ def ask_claims(
                         instruction=None,
                         form=form,
                         claim_order=order,
+                        claims=(ordinary, atypical) if order == "ordinary-first" else (atypical, ordinary),
+                        open_question=example.question,
                     )
                 )
     return benchmark.with_examples(examples)

@@ -14,7 +14,7 @@ from unprior.calibration.features import ALL_FEATURES
 from unprior.calibration.gate import CONDITIONS, Condition
 from unprior.calibration.ladder import DELTA, check_delta
 from unprior.calibration.selection import TIES, Grid, Ties
-from unprior.calibration.stable import Prior, check_prior
+from unprior.calibration.stable import Prior, check_prior, check_strict
 from unprior.calibration.strength_rules import Constant, Learned, Split, StrengthRule
 from unprior.errors import UnpriorError, did_you_mean
 
@@ -58,7 +58,8 @@ class Parameters:
                 f"strength is {self.strength!r}, it must be Learned(), Constant(), Fixed(value) or Split(); "
                 f"import them from unprior.calibration"
             )
-        check_prior(self.prior, self.strict)
+        check_prior(self.prior)
+        check_strict(self.strict, self.prior)
         self.rule.check()
         self._check_retention()
         _check_names("features", self.features, ALL_FEATURES)

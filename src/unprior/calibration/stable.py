@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
-from unprior.errors import UnpriorError, format_option
+from unprior.errors import UnpriorError, did_you_mean, format_option
 from unprior.scores import ScoreTable
 from unprior.scores.schema import BoolArray, IntArray
 from unprior.scores.table import FloatArray
@@ -131,16 +131,29 @@ def _place(scores: FloatArray, cells: IntArray, difference: FloatArray) -> None:
     scores[cells], scores[cells + 1] = difference / 2, -difference / 2
 
 
-def check_prior(prior: Any, strict: Any) -> None:
-    """Refuse a prior that there is not.
+def check_prior(prior: object) -> str:
+    """Refuse a prior that is none.
 
-    >>> check_prior("plain", True)
+    >>> check_prior("median")
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: prior='median' (command line: --prior median): choose plain, symmetric or canonical
+    """
+    if not isinstance(prior, str) or prior not in PRIORS:
+        like = did_you_mean(str(prior), PRIORS)
+        known = f"{', '.join(PRIORS[:-1])} or {PRIORS[-1]}"
+        raise UnpriorError(f"{format_option('prior', prior)}: choose {known}{like}")
+    return prior
+
+
+def check_strict(strict: object, prior: str) -> None:
+    """Refuse to be strict without canonical scores.
+
+    >>> check_strict(True, "plain")
     Traceback (most recent call last):
         ...
     unprior.errors.UnpriorError: strict=True (command line: --strict) goes with prior='canonical' (command line: ...
     """
-    if prior not in PRIORS:
-        raise UnpriorError(f"{format_option('prior', prior)}: it must be {', '.join(PRIORS)}")
     if not isinstance(strict, bool | np.bool_):
         raise UnpriorError(f"strict is {strict!r}, it must be True or False")
     if strict and prior != "canonical":

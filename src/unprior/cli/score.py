@@ -55,9 +55,9 @@ class RayCommand(GroupedCommand):
     "--out run --dry-run",
 )
 @takes_config(
-    "model", "engine", "prompt", "benchmark", "output",
+    "model", "engine", "prompt", "benchmark", "prior", "output",
     needed=("model", "benchmark", "out"),
-    keeps=("batch_size",),
+    keeps=("batch_size", "prior"),
     texts={"out": "Folder for the store and the score table."},
 )  # fmt: skip
 def score(
@@ -101,6 +101,11 @@ def score(
         where = written or "no score table"
         work = f"{summary.computed:,} results computed now, {summary.reused:,} stored before"
         output.print(f"{done:,} of {summary.examples:,} examples scored ({work}) → {where}", soft_wrap=True)
+        if config.method.prior != "plain":
+            passes = f"{summary.image_passes:.1f} with the image, {summary.text_passes:.1f} without"
+            output.print(
+                f"Passes per question ({config.method.prior} prior): {passes}, before any are shared", soft_wrap=True
+            )
         if summary.censored:
             verdict = "taken as bounds" if config.engine.allow_censored else "refused"
             output.print(f"{summary.censored:,} examples with censored candidates: {verdict}", soft_wrap=True)

@@ -159,6 +159,17 @@ class MethodConfig:
             "mixed as the development pairs are."
         ),
     ] = None
+    prior: Annotated[
+        str,
+        Flag(
+            "What else is asked about yes/no questions with two claims: plain (nothing), symmetric (claims exchanged, "
+            "without the image), canonical (one form in both orders).",
+        ),
+    ] = "plain"
+    strict: Annotated[
+        bool,
+        Flag("With the canonical prior: the same answer however such a question is asked, not from the one given."),
+    ] = False
     baselines: Annotated[
         tuple[str, ...], Flag("Also let these methods answer, separated by commas, or all; see `unprior baseline`.")
     ] = ()
@@ -182,6 +193,8 @@ class MethodConfig:
             delta=self.delta,
             strength=parse_strength(self.strength),
             target_mixture=None if self.target_mixture is None else read_mixture(self.target_mixture),
+            prior=self.prior,  # type: ignore[arg-type]
+            strict=self.strict,
         )
 
 

@@ -131,7 +131,7 @@ class Preparation:
         score_benchmark(
             self.engine, benchmark, self.run, views=views, resize=self._side(benchmark), path=path,
             batch_size=self.config.engine.batch_size, report=self.report,
-            allow_censored=self.config.engine.allow_censored or self._has_bounds(),
+            allow_censored=self.config.engine.allow_censored or self._has_bounds(), prior=self.config.method.prior,
         )  # fmt: skip
 
     def _has_bounds(self) -> bool:

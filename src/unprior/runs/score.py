@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unprior.progress import Report, silent
 from unprior.runs.config import RunConfig
@@ -36,7 +36,8 @@ def score_run(
 
     config.check()
     check_folder(config)
-    noted = keeping_method(config)
+    prior = config.method.prior
+    noted = keeping_method(config).with_options(prior=prior)
     benchmark, out = load_questions(config, report), config.output.folder
     refuse_unsound_questions(benchmark)
     questions = part_of(benchmark, limit, shard)
@@ -49,7 +50,7 @@ def score_run(
         noted.write(early=True)
         scored = score_on_cluster(
             loading, ray, benchmark, out, questions=questions, views=views, resize=config.benchmark.resize,
-            batch_size=batch_size, allow_censored=allow_censored, report=report,
+            batch_size=batch_size, allow_censored=allow_censored, prior=prior, report=report,
         )  # fmt: skip
         noted.write()
         return scored
@@ -58,7 +59,7 @@ def score_run(
     side = image_side(benchmark, engine.model_type, config.benchmark.resize)
     scored = score_benchmark(
         engine, benchmark, out, questions=questions, views=views, resize=side, batch_size=batch_size,
-        allow_censored=allow_censored, report=report,
+        allow_censored=allow_censored, prior=prior, report=report,
     )  # fmt: skip
     noted.write()
     return scored
@@ -71,7 +72,7 @@ def score_all(config: RunConfig, engine: Engine, benchmark: Benchmark, report: R
     side = image_side(benchmark, engine.model_type, config.benchmark.resize)
     scored = score_benchmark(
         engine, benchmark, config.output.folder, resize=side, batch_size=config.engine.batch_size,
-        allow_censored=config.engine.allow_censored, report=report,
+        allow_censored=config.engine.allow_censored, prior=config.method.prior, report=report,
     )  # fmt: skip
     return scored, side
 
@@ -120,6 +121,7 @@ def plan_run(
     check_images(questions)
     engine = load_engine(**config.loading, report=report)
     side = image_side(benchmark, engine.model_type, config.benchmark.resize)
-    left = not_stored(engine, benchmark, path, questions=questions, views=views, resize=side)
-    cost = estimate(engine, left, views=views, resize=side, servers=len(config.engine.base_urls))
+    asked: dict[str, Any] = {"views": views, "resize": side, "prior": config.method.prior}
+    left = not_stored(engine, benchmark, path, questions=questions, **asked)
+    cost = estimate(engine, left, servers=len(config.engine.base_urls), full_benchmark=benchmark, **asked)
     return RunPlan(stored, len(questions) - len(left), cost)

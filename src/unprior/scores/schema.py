@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from unprior.prompts import YES_NO
+
 SIDES = ("cf", "cs")
 TASKS = ("mc", "qa")
 
@@ -81,7 +83,7 @@ class ScoreRow(BaseModel):
     answer: Name | None = None
     """The visually correct candidate; may be missing only where it is not needed (``apply``)."""
     views: dict[Text, list[float]] | None = None
-    """Other estimates of the prior scores, by name."""
+    """Other estimates of the prior scores, and scores of the same claims asked in another way, by name."""
     original_text: Text | None = None
     """What the model wrote before parsing."""
     token_counts: list[Annotated[int, Field(ge=0, lt=_INT64)]] | None = None
@@ -94,6 +96,8 @@ class ScoreRow(BaseModel):
     """Question form of a constructed question about two claims, such as ``contrastive``."""
     claim_order: Text | None = None
     """Which of its two claims comes first: ``ordinary-first`` or ``atypical-first``."""
+    claims: list[Text] | None = None
+    """The two answers that exclude each other, of a yes/no question; the one that “yes” stands for first."""
 
 
 SCHEMA = pa.schema(
@@ -118,6 +122,7 @@ SCHEMA = pa.schema(
         ("censored", pa.list_(pa.bool_())),
         ("form", pa.string()),
         ("claim_order", pa.string()),
+        ("claims", pa.list_(pa.string())),
     ]
 )
 """Arrow types of the columns; ``pair_id`` may also be int64 and then stays a number."""
@@ -202,6 +207,7 @@ def find_problems(table: pa.Table, *, require_answers: bool) -> dict[int, str]:
     checks += [_unequal(columns["censored"], "censored", counts), _unmarked(columns["censored"])]
     checks += [_unusable(columns[name], name) for name in ("image_scores", "prior_scores")]
     checks += [_view_problems(columns["views"], counts)]
+    checks += _claim_checks(columns["claims"], columns["candidates"])
     checks += [_stranger(columns[name], name, columns["candidates"]) for name in ("original", "answer")]
     if require_answers:
         checks.append(_missing(columns["answer"], "answer", " (fitting and evaluation need it)"))
@@ -294,6 +300,33 @@ def _view_problems(views: pa.MapArray, counts: IntArray) -> Check:
     wrong = np.zeros(len(views), dtype=np.bool_)
     wrong[list(reasons)] = True
     return wrong, reasons.__getitem__
+
+
+def _claim_checks(claims: pa.ListArray, candidates: pa.ListArray) -> list[Check]:
+    counts, texts = _lengths(claims), claims.flatten()
+    blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(texts), ""), True).to_numpy(zero_copy_only=False)
+    return [
+        (~_is_null(claims) & (counts != 2), lambda row: f"claims has {counts[row]} texts, two are needed"),
+        (_any_in_row(blank, list_offsets(claims)), lambda _: "a claim is empty"),
+        (_in_two(claims, pc.equal), lambda row: f"both claims are {claims[row][0].as_py()!r}"),
+        (
+            ~_is_null(claims) & ~_in_two(candidates, _are_yes_no),
+            lambda row: f"claims are for the candidates yes and no, in this order, not {candidates[row].as_py()}",
+        ),
+    ]
+
+
+def _are_yes_no(first: pa.Array, second: pa.Array) -> pa.Array:
+    return pc.and_(pc.equal(first, YES_NO[0]), pc.equal(second, YES_NO[1]))
+
+
+def _in_two(column: pa.ListArray, holds: Callable[[pa.Array, pa.Array], pa.Array]) -> BoolArray:
+    """Which rows have two values of which something holds."""
+    texts, starts, two = column.flatten(), list_offsets(column)[:-1], _lengths(column) == 2
+    first, second = (texts.take(pa.array(starts[two] + place)) for place in (0, 1))
+    found = np.zeros(len(column), dtype=np.bool_)
+    found[two] = pc.fill_null(holds(first, second), False).to_numpy(zero_copy_only=False)
+    return found
 
 
 def _is_null(column: pa.Array) -> BoolArray:

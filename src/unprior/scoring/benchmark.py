@@ -13,6 +13,7 @@ import numpy as np
 
 from unprior._files import as_path
 from unprior.benchmarks.schema import Benchmark
+from unprior.calibration.stable import check_prior
 from unprior.engines.load import BATCH_SIZE, MAX_SIDE
 from unprior.engines.protocol import MIN_MASS, Engine, require_engine
 from unprior.errors import FailedExamplesWarning, UnpriorError, UnpriorNote, format_option, require_type, warn
@@ -58,6 +59,7 @@ def score(
     allow_censored: bool = False,
     limit: int | None = None,
     shard: str | None = None,
+    prior: str = "plain",
     report: Report = silent,
 ) -> ScoreTable:
     """Ask a model every question of a benchmark; score its candidate answers with and without the image.
@@ -84,6 +86,9 @@ def score(
     limit, shard
         Only the first examples, and of these only part i of n, written as ``"i/n"``. The table has everything that is
         stored for the benchmark.
+    prior
+        What else is asked about yes/no questions with two claims: ``plain`` (nothing), ``symmetric`` (without the
+        image, claims exchanged) or ``canonical`` (in the form that SPC is fitted on, in both claim orders).
     report
         Told how far it is.
 
@@ -101,11 +106,12 @@ def score(
     check_side(resize)
     require_type("batch_size", batch_size, Integral, "a whole number")
     require_type("allow_censored", allow_censored, bool, "True or False")
+    check_prior(prior)
     check_report(report)
     scored = score_benchmark(
         engine, benchmark, as_path("out", out), questions=part_of(benchmark, limit, shard), views=views,
         resize=image_side(benchmark, engine.model_type, resize), batch_size=batch_size, allow_censored=allow_censored,
-        report=report,
+        prior=prior, report=report,
     )  # fmt: skip
     return scored.table()
 
@@ -121,6 +127,7 @@ def score_benchmark(
     batch_size: int = BATCH_SIZE,
     path: Path | None = None,
     allow_censored: bool = False,
+    prior: str = "plain",
     report: Report = silent,
 ) -> Scored:
     """Score a benchmark, or ``questions``, a part of it; write the table of all that is stored by now.
@@ -131,7 +138,7 @@ def score_benchmark(
     with ScoreStore(out / STORE) as store:
         run = ScoringRun(
             engine, benchmark if questions is None else questions, store, views=views, resize_to=resize,
-            batch_size=batch_size, full_benchmark=benchmark, allow_censored=allow_censored,
+            batch_size=batch_size, full_benchmark=benchmark, allow_censored=allow_censored, prior=prior,
         )  # fmt: skip
         ShardFolder(Path(store.info().get(SHARDS, out / SHARDS))).merge_leftovers(store)  # of a job that was killed
         store.set_info(engine.identity)

@@ -1,7 +1,8 @@
 """What scoring a benchmark through a server takes: requests, tokens, bytes, before anything is asked.
 
 Per example: one request for the original answer and one for every branch of its candidates. Per question and view: one
-for every branch, shared by all images of the question. Candidates are tokenised once for all prompts that end alike.
+for every branch, shared by all images of the question. Whatever else is asked about its claims
+(``unprior.scoring.claims``) is one for every branch, too. Candidates are tokenised once for all prompts that end alike.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from operator import add, attrgetter
+from pathlib import Path
 
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.engines.openai.replies import MAX_NAMED_TOKENS
 from unprior.engines.openai.sizes import ANSWER_HEAD, REQUEST_HEAD, SAME_END, CandidateTree, Sizes
 from unprior.prompts import PromptLayout
+from unprior.scoring.claims import asked_in_fitted_form, claim_views
 
 _TOKENIZE, _TOKENIZED = 150, 50  # JSON around the text or the tokens
 # Seen in stores of 100,000 results: a key in the table and in its index; the JSON of a result, a candidate, a text.
@@ -71,13 +74,18 @@ def predict(
     views: Sequence[str] = (),
     resized: bool = False,
     servers: int = 1,
+    prior: str = "plain",
+    full_benchmark: Benchmark | None = None,
 ) -> RunCost:
     """What scoring a benchmark takes when nothing is stored yet; images are told apart by their paths.
 
     ``resized``: images are brought to one size, so blank ones are the same for all. Of several ``servers`` only the one
-    that has read a image has it in its cache.
+    that has read an image has it in its cache. ``prior`` and ``full_benchmark`` are as in
+    :class:`~unprior.scoring.plan.ScoringPlan`.
     """
     layout, total = layout or PromptLayout(), RunCost()
+    answered = asked_in_fitted_form(full_benchmark or benchmark, prior, layout)
+    image = sizes.lead_tokens + sizes.image_tokens
     seen: set[object] = set()
 
     def new(*what: object) -> bool:
@@ -85,29 +93,47 @@ def predict(
         seen.add(what)
         return len(seen) > before
 
-    for example in benchmark:
-        text, candidates = example.user_text(layout), layout.continuations(example.labels)
+    def with_image(text: str, candidates: tuple[str, ...], path: Path, *, answer: bool) -> RunCost:
+        if not new("image" if answer else "scores", text, candidates, path):
+            return RunCost()
+        known = 0.0 if new(path) else sizes.cached(image) / servers
+        known = max(known, sizes.cached(sizes.lead_tokens))
+        scoring, tree = text + layout.scoring_suffix, sizes.tree(candidates)
+        if not answer:
+            return _scores(sizes, scoring, tree, sizes.image_bytes, known) + _stored(len(candidates))
+        read = sizes.tokens(text, image=True) - sizes.tail_tokens
+        scored = _scores(sizes, scoring, tree, sizes.image_bytes, read)
+        return _original(sizes, text, known) + scored + _stored(len(candidates), _TEXT + sizes.answer_characters)
+
+    def with_view(view: str, text: str, candidates: tuple[str, ...], path: Path) -> RunCost:
+        own = path if view in {"white", "black"} and not resized else None
+        if not new("view", view, text, candidates, own):
+            return RunCost()
         scoring = text + layout.scoring_suffix
-        tree = sizes.tree(candidates)
-        if new(scoring[-SAME_END:], candidates):
-            total += _encoding(sizes, scoring, tree)
-        image = sizes.lead_tokens + sizes.image_tokens
-        if new("image", text, candidates, example.image):
-            known = 0.0 if new(example.image) else sizes.cached(image) / servers
-            total += _original(sizes, text, max(known, sizes.cached(sizes.lead_tokens)))
-            read = sizes.tokens(text, image=True) - sizes.tail_tokens
-            total += _scores(sizes, scoring, tree, sizes.image_bytes, read)
-            total += _stored(len(candidates), _TEXT + sizes.answer_characters)
+        shown = {"text": 0.0, "mean": sizes.image_bytes}.get(view, sizes.blank_bytes)
+        known = sizes.lead_tokens if view == "text" else image
+        if not new(view, text, candidates):  # the same blank image again
+            known = sizes.tokens(scoring, image=True)
+        return _scores(sizes, scoring, sizes.tree(candidates), shown, known) + _stored(len(candidates))
+
+    def encoded(text: str, candidates: tuple[str, ...]) -> RunCost:
+        scoring = text + layout.scoring_suffix
+        fresh = new(scoring[-SAME_END:], candidates)
+        return _encoding(sizes, scoring, sizes.tree(candidates)) if fresh else RunCost()
+
+    for example in benchmark:
+        text, candidates, path = example.user_text(layout), layout.continuations(example.labels), example.image
+        total += encoded(text, candidates)
+        total += with_image(text, candidates, path, answer=True)
         for view in ("text", *views):
-            own = example.image if view in {"white", "black"} and not resized else None
-            if not new("view", view, text, candidates, own):
-                continue
-            shown = {"text": 0.0, "mean": sizes.image_bytes}.get(view, sizes.blank_bytes)
-            known = sizes.lead_tokens if view == "text" else image
-            if not new(view, text, candidates):  # the same blank image again
-                known = sizes.tokens(scoring, image=True)
-            total += _scores(sizes, scoring, tree, shown, known)
-            total += _stored(len(candidates))
+            total += with_view(view, text, candidates, path)
+        for claim in claim_views(example, prior, layout):
+            candidates = layout.continuations(claim.labels)
+            total += encoded(claim.text, candidates)
+            if claim.with_image:
+                total += with_image(claim.text, candidates, path, answer=(path, claim.text) in answered)
+            else:
+                total += with_view("text", claim.text, candidates, path)
     return replace(total, examples=len(benchmark))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from unprior.engines.protocol import Engine, EngineInfo, Query
 from unprior.errors import UnpriorError, format_option
 from unprior.images import open_image
 from unprior.images import resize as to_square
+from unprior.scoring.claims import claim_views
 from unprior.scoring.cost import RunCost, predict, sample
 from unprior.scoring.plan import ScoringPlan
 from unprior.scoring.store import ScoreStore
@@ -26,8 +27,10 @@ def estimate(
     views: Sequence[str] = (),
     resize: int | None = None,
     servers: int = 1,
+    prior: str = "plain",
+    full_benchmark: Benchmark | None = None,
 ) -> RunCost:
-    """Predict the cost of scoring questions, from a few of them."""
+    """Predict the cost of scoring questions, from a few of them; see :func:`~unprior.scoring.cost.predict`."""
     if not isinstance(engine, HttpEngine):
         raise UnpriorError(f"only requests to a server can be counted before; use {format_option('engine', 'openai')}")
     if not len(questions):
@@ -37,9 +40,26 @@ def estimate(
         with suppress(UnpriorError):  # an image that cannot be read fails by itself later
             image = to_square(open_image(example.image), resize)
             queries.append(Query(image, example.user_text(engine.layout), engine.layout.continuations(example.labels)))
+    queries += _other_candidates(engine, queries, questions, prior)
     texts = [example.user_text(engine.layout) for example in sample(questions, _TEXTS)]
     sizes = engine.sizes(queries, texts)
-    return predict(questions, sizes, layout=engine.layout, views=views, resized=resize is not None, servers=servers)
+    return predict(
+        questions, sizes, layout=engine.layout, views=views, resized=resize is not None, servers=servers, prior=prior,
+        full_benchmark=full_benchmark,
+    )  # fmt: skip
+
+
+def _other_candidates(
+    engine: EngineInfo, queries: Sequence[Query], questions: Benchmark, prior: str
+) -> Iterator[Query]:
+    """A query for candidates that only questions about claims have, so that their tokens are known, too."""
+    known = {query.candidates for query in queries}
+    example = next((example for example in questions if example.claims is not None), None)
+    for view in () if example is None or not queries else claim_views(example, prior, engine.layout):
+        candidates = engine.layout.continuations(view.labels)
+        if candidates not in known:
+            known.add(candidates)
+            yield Query(queries[0].image, view.text, candidates)
 
 
 def not_stored(
@@ -50,10 +70,11 @@ def not_stored(
     questions: Benchmark | None = None,
     views: Sequence[str] = (),
     resize: int | None = None,
+    prior: str = "plain",
 ) -> Benchmark:
     """The questions that lack a result; what one of them has already is counted as if it had nothing."""
     questions = benchmark if questions is None else questions
-    plan = ScoringPlan(engine, questions, views=views, resize_to=resize, full_benchmark=benchmark)
+    plan = ScoringPlan(engine, questions, views=views, resize_to=resize, full_benchmark=benchmark, prior=prior)
     if not store.exists():
         return questions
     with ScoreStore(store) as opened:

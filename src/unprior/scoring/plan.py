@@ -1,8 +1,9 @@
 """The plan of a scoring run: what has to be asked, chunk by chunk, and under which keys the results are stored.
 
 Image scores are asked for once per example. Prior scores do not depend on the image, so they are asked for once per
-question and view and shared by all its images. A plan goes through a benchmark in chunks and forgets each one, so that
-memory does not grow with the number of examples.
+question and view and shared by all its images; so are those of the same claims asked in another way
+(``unprior.scoring.claims``). A plan goes through a benchmark in chunks and forgets each one, so that memory does not
+grow with the number of examples.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from pathlib import Path
 from PIL import Image
 
 from unprior.benchmarks.schema import Benchmark, Example
+from unprior.calibration.stable import check_prior
 from unprior.engines.protocol import EngineInfo
 from unprior.errors import UnpriorError, did_you_mean
 from unprior.images import ImageError, mean_image, open_image, read_image_file
 from unprior.prompts import PromptLayout
 from unprior.scores.priors import VIEWS
 from unprior.scores.provenance import Provenance
+from unprior.scoring.claims import asked_in_fitted_form, claim_views, passes_per_question
 from unprior.scoring.store import SeenKeys
 
 CHUNK = 4096
@@ -45,12 +48,12 @@ class Job:
     image: Path
     """The image to show, or the one that gives the size of a blank one."""
     view: str | None
-    """None for the image itself."""
+    """None for the image itself and an answer, ``image`` for the image and scores only."""
 
     @property
     def kind(self) -> str:
-        """What a batch must not mix: the example's image, a blank image, no image."""
-        return "image" if self.view is None else "text" if self.view == "text" else "blank"
+        """What a batch must not mix: answers, scores with the image, with a blank image, and without any."""
+        return "answer" if self.view is None else self.view if self.view in ("image", "text") else "blank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ class ScoringPlan:
         Side of the square that images are brought to before the model's own processing; None leaves them.
     full_benchmark
         The benchmark that the examples are a part of: the mean image is made of its development images.
+    prior
+        What else is asked about two claims: ``plain`` (nothing), ``symmetric`` or ``canonical``.
     """
 
     def __init__(
@@ -104,6 +109,7 @@ class ScoringPlan:
         views: Sequence[str] = (),
         resize_to: int | None = None,
         full_benchmark: Benchmark | None = None,
+        prior: str = "plain",
     ) -> None:
         """Check the request."""
         unknown = sorted(set(views) - set(VIEWS))
@@ -115,6 +121,9 @@ class ScoringPlan:
         self.engine, self.benchmark, self.resize_to = engine, benchmark, resize_to
         self._fingerprint = engine.fingerprint
         self.questions_digest = (full_benchmark or benchmark).digest()
+        self.prior = check_prior(prior)
+        # Of the full benchmark, so that a part of it has the same keys.
+        self._answered = asked_in_fitted_form(full_benchmark or benchmark, prior, engine.layout)
         self.views = tuple(view for view in VIEWS if view == "text" or view in views)
         self.mean, self._mean_digest = None, ""
         if "mean" in self.views:
@@ -135,6 +144,10 @@ class ScoringPlan:
             "questions": self.questions_digest,
         }
         return engine_provenance(self.engine, self.resize_to).model_copy(update=asked)
+
+    def passes(self) -> tuple[float, float]:
+        """Mean number of passes of a question with its image and without, before results are shared."""
+        return passes_per_question(self.benchmark, self.prior, self.layout)
 
     def for_benchmark(self, benchmark: Benchmark) -> ScoringPlan:
         """The same plan for other examples, with the same mean image."""
@@ -158,17 +171,29 @@ class ScoringPlan:
             if example.image in unreadable:
                 planned.append(PlannedExample(example, unreadable=unreadable[example.image]))
                 continue
-            text, digest = example.user_text(self.layout), digests[example.image]
-            keys = {view: self._key(view, text, example.labels, digest) for view in (None, *self.views)}
-            for view, key in keys.items():
-                jobs.setdefault(key, Job(key, text, example.labels, example.image, view))
-            planned.append(PlannedExample(example, keys[None], {view: keys[view] for view in self.views}))
+            keys: dict[str, str] = {}
+            for name, view, text, labels in self._asked(example):
+                key = keys[name] = self._key(view, text, labels, digests[example.image])
+                jobs.setdefault(key, Job(key, text, labels, example.image, view))
+            planned.append(PlannedExample(example, keys.pop("image"), keys))
         return Chunk(planned, jobs)
+
+    def _asked(self, example: Example) -> Iterator[tuple[str, str | None, str, tuple[str, ...]]]:
+        """Everything that is asked for an example: what it is called, what is shown, the text, the candidates."""
+        own = example.user_text(self.layout)
+        yield "image", None, own, example.labels
+        for view in self.views:
+            yield view, view, own, example.labels
+        for claim in claim_views(example, self.prior, self.layout):
+            # An answer is asked for where some example needs it anyway, so that one pass serves both.
+            with_image = None if (example.image, claim.text) in self._answered else "image"
+            yield claim.name, with_image if claim.with_image else "text", claim.text, claim.labels
 
     def _key(self, view: str | None, text: str, labels: tuple[str, ...], digest: str) -> str:
         """Everything that may change a result: engine, prompt, candidates, image bytes and their resizing."""
         # Blank images have the size of the image they stand for, unless all are brought to one size.
-        shown = {None: digest, "text": "", "mean": self._mean_digest}.get(view, "" if self.resize_to else digest)
+        known = {None: digest, "image": digest, "text": "", "mean": self._mean_digest}
+        shown = known.get(view, "" if self.resize_to else digest)
         candidates = self.layout.continuations(labels)
         resized = None if view == "text" else self.resize_to
         kind = "image" if view is None else f"view:{view}"
@@ -212,7 +237,7 @@ def _versions(identity: Mapping[str, str]) -> dict[str, str]:
 def batches(jobs: Iterable[Job], size: int) -> Iterator[list[Job]]:
     """Jobs of one kind and of similar length together, so that little is padded."""
     known = list(jobs)
-    for kind in ("image", "blank", "text"):
+    for kind in ("answer", "image", "blank", "text"):
         group = sorted((job for job in known if job.kind == kind), key=lambda job: len(job.text))
         for start in range(0, len(group), size):
             yield group[start : start + size]

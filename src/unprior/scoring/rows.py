@@ -143,6 +143,7 @@ class StoredRows:
             "example_id": example.example_id,
             "form": example.form,
             "claim_order": example.claim_order,
+            "claims": None if example.claims is None else list(example.claims),
         }
 
 

@@ -34,7 +34,7 @@ class Summary:
 
     examples: int
     computed: int
-    """Results that were computed now: one per example and one per question and view."""
+    """Results that were computed now: one per example and one per question and view, also of claims asked otherwise."""
     reused: int
     """Results that were stored already."""
     failures: tuple[Failure, ...]
@@ -42,6 +42,10 @@ class Summary:
     """Examples with a candidate whose score is only a bound; failures unless they were allowed."""
     cut_off: int = 0
     """Answers that were cut off while the model was thinking; they are not read, and count as wrong."""
+    image_passes: float = 1.0
+    """Mean number of passes of a question with its image, before results are shared; blank images do not count."""
+    text_passes: float = 1.0
+    """The same without an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +109,10 @@ class JobWorker:
                 raise UnpriorError("no development image could be read for the mean image")
             return self.mean
         level = 255 if job.view == "white" else 0
-        if job.view is not None and self.resize_to:  # all images have one size, so this one need not be readable
+        if job.kind == "blank" and self.resize_to:  # all images have one size, so this one need not be readable
             return blank((self.resize_to, self.resize_to), level)
         image = resize(open_image(job.image), self.resize_to)
-        return image if job.view is None else blank(image.size, level)
+        return blank(image.size, level) if job.kind == "blank" else image
 
 
 class AnyRun(Protocol):
@@ -151,6 +155,8 @@ class ScoringRun:
         The benchmark that the examples are a part of: the mean image is made of its development images.
     allow_censored
         Also take examples with candidates outside the tokens that a server shows; their scores are upper bounds.
+    prior
+        What else is asked about two claims: ``plain`` (nothing), ``symmetric`` or ``canonical``.
     """
 
     def __init__(
@@ -164,11 +170,14 @@ class ScoringRun:
         batch_size: int = BATCH_SIZE,
         full_benchmark: Benchmark | None = None,
         allow_censored: bool = False,
+        prior: str = "plain",
     ) -> None:
         """Check the request."""
         if batch_size < 1:
             raise UnpriorError(f"the batch size is {batch_size}, it must be at least 1")
-        self.plan = ScoringPlan(engine, benchmark, views=views, resize_to=resize_to, full_benchmark=full_benchmark)
+        self.plan = ScoringPlan(
+            engine, benchmark, views=views, resize_to=resize_to, full_benchmark=full_benchmark, prior=prior
+        )
         self.rows = StoredRows(self.plan, store, allow_censored=allow_censored)
         self.store, self.batch_size = store, max(batch_size, engine.capabilities.batch_size)
         self._worker = JobWorker(engine, resize_to, self.plan.mean)
@@ -203,7 +212,7 @@ class ScoringRun:
             cut_off += rows.cut_off
             if keep and (table := rows.table()):
                 keep(table)
-        return Summary(where.done, computed, reused, tuple(failures), censored, cut_off)
+        return Summary(where.done, computed, reused, tuple(failures), censored, cut_off, *self.plan.passes())
 
     def table(self) -> ScoreTable:
         """The score table of every example that has all its scores."""

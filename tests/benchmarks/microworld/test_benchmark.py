@@ -130,3 +130,14 @@ def test_captions_say_what_is_shown() -> None:
 
 def _named(benchmark: Benchmark, name: str) -> Example:
     return next(example for example in benchmark if example.example_id == name)
+
+
+def test_yes_stands_for_the_first_claim(world: Benchmark, folder: Path) -> None:
+    by_name = {example.example_id: example for example in world}
+    for pair in pairs(3):
+        choice, asked = (by_name[f"{pair.number}-cs-{task}"] for task in ("mc", "qa"))
+        assert asked.claims == (pair.concept.ordinary, pair.atypical)
+        assert (asked.open_question, asked.answer, choice.claims) == (choice.question, "yes", None)
+        assert choice.text(choice.answer).endswith(asked.claims[0])
+        assert asked.question == pair.concept.claim.format(first=asked.claims[0], second=asked.claims[1])
+    assert all(example.claims is None for example in microworld(folder, 3, variant="presence"))

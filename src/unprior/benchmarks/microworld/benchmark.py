@@ -118,7 +118,7 @@ def _standard(pair: Pair, place: int, common: dict[str, Any]) -> Iterator[Exampl
     )  # fmt: skip
     yield Example(
         example_id=f"{pair.number}-{side}-qa", question=pair.claim(), task="qa", labels=YES_NO,
-        answer="no" if side == "cf" else "yes", **common,
+        answer="no" if side == "cf" else "yes", claims=pair.claims, open_question=pair.concept.question, **common,
     )  # fmt: skip
 
 

@@ -42,7 +42,13 @@ class Pair:
 
     def claim(self) -> str:
         """The yes/no question, the ordinary claim first: yes on the commonsense side."""
-        return self.concept.claim.format(first=self.concept.ordinary, second=self.atypical)
+        first, second = self.claims
+        return self.concept.claim.format(first=first, second=second)
+
+    @property
+    def claims(self) -> tuple[str, str]:
+        """The ordinary state, which “yes” stands for in the yes/no question, and the atypical one."""
+        return self.concept.ordinary, self.atypical
 
     def caption(self, side: str) -> str:
         """What a person would write under the image."""

@@ -39,7 +39,7 @@ class DistributedRun:
         Where workers put their shards; all machines reach it under this path, and the images under theirs.
     pool
         The workers.
-    views, resize_to, batch_size, full_benchmark, allow_censored
+    views, resize_to, batch_size, full_benchmark, allow_censored, prior
         As for a scoring run on one machine.
     """
 
@@ -57,9 +57,12 @@ class DistributedRun:
         batch_size: int = BATCH_SIZE,
         full_benchmark: Benchmark | None = None,
         allow_censored: bool = False,
+        prior: str = "plain",
     ) -> None:
         """Check the request."""
-        self.plan = ScoringPlan(engine, benchmark, views=views, resize_to=resize_to, full_benchmark=full_benchmark)
+        self.plan = ScoringPlan(
+            engine, benchmark, views=views, resize_to=resize_to, full_benchmark=full_benchmark, prior=prior
+        )
         self.rows = StoredRows(self.plan, store, allow_censored=allow_censored)
         self.store, self.shards, self.pool = store, ShardFolder(folder), pool
         self.batch_size = max(batch_size, engine.capabilities.batch_size)
@@ -87,7 +90,8 @@ class DistributedRun:
             if keep and (table := rows.table()):
                 keep(table)
         reused = self._total - self._missing
-        return Summary(len(self.plan.benchmark), self._missing, reused, tuple(failures), censored, cut_off)
+        counts = (len(self.plan.benchmark), self._missing, reused)
+        return Summary(*counts, tuple(failures), censored, cut_off, *self.plan.passes())
 
     def _queue(self) -> Iterator[list[Job]]:
         self._total = self._missing = 0

@@ -70,6 +70,7 @@ def score_on_cluster(
     resize: int | None = None,
     batch_size: int = BATCH_SIZE,
     allow_censored: bool = False,
+    prior: str = "plain",
     report: Report = silent,
 ) -> Scored:
     """Score a benchmark, or a part of it, on a cluster; see :func:`~unprior.scoring.benchmark.score_benchmark`.
@@ -93,6 +94,7 @@ def score_on_cluster(
         run = DistributedRun(
             load, engine, benchmark if questions is None else questions, store, shards, pool, views=views,
             resize_to=side, batch_size=batch_size, full_benchmark=benchmark, allow_censored=allow_censored,
+            prior=prior,
         )  # fmt: skip
         return write_run(run, benchmark, out / TABLE, report)
 
