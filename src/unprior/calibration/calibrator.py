@@ -379,7 +379,8 @@ class SelectivePriorCalibrator:
     def promise_parameters(self) -> dict[str, Any]:
         """Parameters that only matter for a promise about new pairs; those of the paper's rule have no part in it."""
         strength = None if self.retention == "paper" else self.strength
-        return {"delta": self.delta, "strength": strength, "target_mixture": self.target_mixture}
+        own = {"delta": self.delta, "strength": strength, "target_mixture": self.target_mixture}
+        return own | {"prior": self.prior, "strict": self.strict}
 
     def check_parameters(self) -> None:
         """Refuse parameters that cannot be fitted with; :meth:`fit` does this, too."""

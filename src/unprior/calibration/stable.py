@@ -116,7 +116,7 @@ def stabilise(table: ScoreTable, prior: Prior, *, strict: bool = False, complete
         answers = list(table.original)
         for row, yes in zip(np.flatnonzero(has).tolist(), (evidence > 0).tolist(), strict=True):
             answers[row] = "yes" if yes else "no"
-        stable = stable.with_original(answers)
+        stable = stable.with_column("original", answers)
     return StableRows(stable, has, trusted)
 
 

@@ -34,13 +34,20 @@ def ask(
     options: Annotated[
         str | None, flag("Benchmark", "Answers to choose from, separated by | (or commas); without: yes or no.")
     ] = None,
+    claims: Annotated[
+        str | None,
+        flag("Benchmark", "The two answers that a yes/no question is about, that of yes first, separated by |."),
+    ] = None,
+    open_question: Annotated[
+        str | None, flag("Benchmark", "With --claims: the question without a claim in it, such as “How many fingers?”.")
+    ] = None,
     calibrator: Annotated[Path | None, flag("Method", "Calibrator of this model, made by `unprior fit`.")] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask one question about one image, and show how the candidates score with and without it."""
     from unprior.engines.load import load_engine
-    from unprior.scoring.ask import ask_about, check_options, read_image
+    from unprior.scoring.ask import ask_about, check_claims, check_options, read_image
 
     config.check()
     fitted = None
@@ -52,12 +59,17 @@ def ask(
     if options is not None:
         parts = options.split("|" if "|" in options else ",")
         texts = check_options([text.strip() for text in parts if text.strip()])
+    pair = None
+    if claims is not None:
+        pair = [text.strip() for text in claims.split("|")]
+        check_claims(pair, texts)
     shown, side = read_image(image, fitted, config.benchmark.resize)
     with reporting() as report:
         engine = load_engine(**config.loading, few_threads=True, report=report)
         answer = ask_about(
-            engine, shown, question, options=texts, calibrator=fitted, side=side, force=force,
-            allow_censored=config.engine.allow_censored, name=str(image), calibrator_name=str(calibrator),
+            engine, shown, question, options=texts, claims=pair, open_question=open_question, calibrator=fitted,
+            side=side, force=force, allow_censored=config.engine.allow_censored, name=str(image),
+            calibrator_name=str(calibrator),
         )  # fmt: skip
     if as_json:
         print_json(answer.record())

@@ -41,6 +41,8 @@ def fit(
     delta: Annotated[float, option("delta")] = 0.1,
     strength: Annotated[str | None, option("strength")] = None,
     target_mixture: Annotated[str | None, option("target_mixture")] = None,
+    prior: Annotated[str, option("prior", "Prior of two-claim questions: plain, symmetric, canonical.")] = "plain",
+    strict: Annotated[bool, option("strict")] = False,
     model: Model = None,
     allow_censored: Annotated[bool, option("allow_censored")] = False,
     force: Force = False,
@@ -53,7 +55,7 @@ def fit(
 
     method = MethodConfig(
         epsilon_cs=epsilon_cs, uncertainty=uncertainty, retention=retention, delta=delta, strength=strength,
-        target_mixture=target_mixture,
+        target_mixture=target_mixture, prior=prior, strict=strict,
     )  # fmt: skip
     fitted = fit_file(
         scores, out, method.calibrator, split=_split(split), model=model, allow_censored=allow_censored, force=force,

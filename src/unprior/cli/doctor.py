@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unprior.cli.console import AsJson, in_commands, output, print_json
+from unprior.cli.console import AsJson, in_commands, output, print_json, print_tables
 from unprior.cli.lazy import examples
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
@@ -23,6 +23,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": 
 @examples(
     "unprior doctor --model Qwen/Qwen3-VL-8B-Instruct",
     "unprior doctor --model my-model --engine openai --base-url http://localhost:8000 --against folder/my-model",
+    "unprior doctor --prior microworld",
 )
 @takes_config(
     "model", "engine", "prompt",
@@ -40,6 +41,14 @@ def doctor(
             metavar="DIR",
         ),
     ] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead: is the prior trustworthy for the questions of this benchmark or file? Asked without images.",
+            metavar="BENCHMARK",
+        ),
+    ] = None,
+    questions: Annotated[int, typer.Option(help="Questions that --prior asks about at most.", min=1)] = 70,
     as_json: AsJson = False,
 ) -> None:
     """Probe whether a model's scores can be trusted, and say what to do where they cannot.
@@ -51,6 +60,9 @@ def doctor(
     from unprior.images import open_image
 
     config.check()
+    if prior is not None:
+        _examine_prior(config, prior, questions, as_json=as_json)
+        return
     shown = None if image is None else open_image(image)
     with reporting() as report:
         engine = load_engine(**config.loading, few_threads=True, permissive=True, report=report)
@@ -73,6 +85,19 @@ def doctor(
         _print(examination)
     if examination.failed:
         raise typer.Exit(1)
+
+
+def _examine_prior(config: RunConfig, benchmark: str, questions: int, *, as_json: bool) -> None:
+    from unprior.runs.prior_trust import examine_prior
+
+    with reporting() as report:
+        trust = examine_prior(config, benchmark, questions=questions, report=report)
+    if as_json:
+        print_json(trust.record())
+        return
+    print_tables(trust.table)
+    for sentence in trust.words:
+        output.print(in_commands(sentence))
 
 
 def _print(examination: Examination) -> None:

@@ -66,7 +66,10 @@ class Preparation:
 
     def prepare(self, needs: dict[str, tuple[str, ...]]) -> None:
         """Meet the needs, the cheapest first."""
-        for variant in (*needs.get("orders", ()), *needs.get("forms", ())):
+        from unprior.studies.inputs import FORMS
+
+        forms = [FORMS] if {"forms", "canonical"} & set(needs) else []
+        for variant in (*needs.get("orders", ()), *forms):
             try:
                 self._variant(variant)
             except UnpriorError as error:  # a benchmark need not have what the variant is made of
@@ -82,11 +85,13 @@ class Preparation:
     def _variant(self, variant: str) -> None:
         """Test examples, and of the question forms also the development examples of the one that SPC is fitted on."""
         from unprior.benchmarks.forms import FITTED_FORM
-        from unprior.studies.inputs import VARIANTS
+        from unprior.studies.inputs import FORMS, VARIANTS
 
         questions = load_questions(self.config, self.report, variant=variant)
         asked = [each for each in questions if each.split == "test" or each.form == FITTED_FORM]
-        self._score(questions.with_examples(asked), self.run / VARIANTS / f"{variant}.parquet")
+        # The canonical questions are among the forms, so that their scores cost little more.
+        prior = "canonical" if variant == FORMS else None
+        self._score(questions.with_examples(asked), self.run / VARIANTS / f"{variant}.parquet", prior=prior)
 
     def _external(self, name: str) -> None:
         from unprior.baselines.suite import ANSWERS
@@ -125,13 +130,16 @@ class Preparation:
 
         return image_side(benchmark, self.engine.model_type, self.config.benchmark.resize)
 
-    def _score(self, benchmark: Benchmark, path: Path | None, *, views: tuple[str, ...] = ()) -> None:
+    def _score(
+        self, benchmark: Benchmark, path: Path | None, *, views: tuple[str, ...] = (), prior: str | None = None
+    ) -> None:
         from unprior.scoring.benchmark import score_benchmark
 
         score_benchmark(
             self.engine, benchmark, self.run, views=views, resize=self._side(benchmark), path=path,
             batch_size=self.config.engine.batch_size, report=self.report,
-            allow_censored=self.config.engine.allow_censored or self._has_bounds(), prior=self.config.method.prior,
+            allow_censored=self.config.engine.allow_censored or self._has_bounds(),
+            prior=prior or self.config.method.prior,
         )  # fmt: skip
 
     def _has_bounds(self) -> bool:

@@ -79,8 +79,8 @@ class RunResult:
         table
             Scores of one model on one benchmark, with both splits and both sides of every pair.
         calibrator
-            What to fit, with its parameters; by default the paper's. Studies of the paper use the paper's rule with the
-            same ε, whatever the rule of retention.
+            What to fit, with its parameters; by default the paper's. Studies of the paper use the paper's rule and
+            prior with the same ε, whatever is asked for here.
         baselines
             A file of answers of other methods to the test rows, which are then compared with SPC.
         left_out
@@ -108,7 +108,8 @@ class RunResult:
             promise=given.promise_parameters,
             folder=folder,
         )
-        calibrator = inputs.fitted() if given.retention == "paper" else inputs.certified(given.retention)
+        is_papers = given.retention == "paper" and given.prior == "plain"
+        calibrator = inputs.fitted() if is_papers else given.clone().fit(inputs.development, split=None)
         decisions = calibrator.predict(test)
         studies = run_studies([STUDIES[name] for name in PRESETS["run"]], [inputs], report=report)
         cautions = inputs.cautions
@@ -116,7 +117,7 @@ class RunResult:
             cautions = (f"{check.total:,} pairs are left out, the first because of {check.problems[0]}", *cautions)
         cautions += tuple(f"{_LEFT_OUT}{name} ({reason})" for name, reason in (left_out or {}).items())
         main = [each.result.evaluation for each in studies if isinstance(each.result, MainComparison)]
-        evaluation = main[0] if main and given.retention == "paper" else evaluate(test, decisions)
+        evaluation = main[0] if main and is_papers else evaluate(test, decisions)
         return cls(table, calibrator, decisions, evaluation, tuple(studies), cautions)
 
     def study(self, name: str) -> StudyResult:

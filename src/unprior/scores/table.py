@@ -294,15 +294,12 @@ class ScoreTable:
         renamed = {name: value for name, value in values.items() if name in ("model", "benchmark")}
         return self._changed(arrow, renamed)
 
-    def with_pairs(self, pairs: IntArray) -> ScoreTable:
-        """Number the pair of every row anew, e.g. where one pair was drawn twice."""
-        column = pa.array(pairs.astype(np.int64))
-        return self._changed(self.arrow.set_column(self.arrow.column_names.index("pair_id"), "pair_id", column), {})
-
-    def with_original(self, answers: Sequence[str | None]) -> ScoreTable:
-        """Replace the original answers by others among the candidates, or by None."""
-        column = pa.array(answers, pa.string())
-        return self._changed(self.arrow.set_column(self.arrow.column_names.index("original"), "original", column), {})
+    def with_column(self, name: str, values: Sequence[Any]) -> ScoreTable:
+        """Replace a column by other valid values, such as the pair ids of pairs that were drawn twice."""
+        entries = [list(value.items()) if isinstance(value, Mapping) else value for value in values]
+        kind = None if name == "pair_id" else self.arrow.schema.field(name).type
+        column = pa.array(entries, kind)
+        return self._changed(self.arrow.set_column(self.arrow.column_names.index(name), name, column), {})
 
     def with_prior_scores(self, prior: FloatArray) -> ScoreTable:
         """Replace the prior scores, given flattened like :attr:`prior_scores`."""

@@ -91,6 +91,8 @@ def ask(
     question: str,
     *,
     options: Sequence[str] | None = None,
+    claims: Sequence[str] | None = None,
+    open_question: str | None = None,
     calibrator: SelectivePriorCalibrator | str | PathLike[str] | None = None,
     resize: int | None = None,
     force: bool = False,
@@ -106,6 +108,9 @@ def ask(
         The file of the image, and what to ask.
     options
         Answers to choose from; without, yes or no.
+    claims, open_question
+        The two answers that a yes/no question is about, the one that yes stands for first, and the question without a
+        claim in it; a calibrator with a stable prior asks about them in its own form.
     calibrator
         A calibrator of this model, or its file; without one the answer stays as it is.
     resize
@@ -125,8 +130,8 @@ def ask(
     require_type("calibrator", calibrator, SelectivePriorCalibrator | None, "a calibrator, or the path of its file")
     shown, side = read_image(Path(image), calibrator, resize)
     return ask_about(
-        engine, shown, question, options=options, calibrator=calibrator, side=side, force=force,
-        allow_censored=allow_censored, name=str(image),
+        engine, shown, question, options=options, claims=claims, open_question=open_question, calibrator=calibrator,
+        side=side, force=force, allow_censored=allow_censored, name=str(image),
     )  # fmt: skip
 
 
@@ -136,6 +141,8 @@ def ask_about(
     question: str,
     *,
     options: Sequence[str] | None = None,
+    claims: Sequence[str] | None = None,
+    open_question: str | None = None,
     calibrator: SelectivePriorCalibrator | None = None,
     side: int | None = None,
     force: bool = False,
@@ -148,6 +155,8 @@ def ask_about(
     if not isinstance(question, str) or not seen(question):
         raise wrong_type("question", question, "a text")
     labels = YES_NO if options is None else tuple(_LETTERS[: len(check_options(options))])
+    if claims is not None:
+        check_claims(claims, options)
     if calibrator is not None:
         from unprior.scoring.plan import engine_provenance
 
@@ -180,13 +189,57 @@ def ask_about(
         # Options by their own words, so that the explanation needs no key.
         names = list(labels) if options is None else [f"{a}. {b}" for a, b in zip(labels, options, strict=True)]
         named = None if original is None else names[labels.index(original)]
-        decision = calibrator.decide(names, answered.scored.scores, prior.scores, named)
+        views = _claim_scores(engine, image, question, claims, open_question, calibrator)
+        decision = calibrator.decide(names, answered.scored.scores, prior.scores, named, views=views)
         final = None if decision.final is None else labels[names.index(decision.final)]
     texts: Sequence[str | None] = options or [None] * len(labels)
     corrected = [None] * len(labels) if decision is None else decision.corrected_scores
     scores = (answered.scored.scores, prior.scores, corrected)
     candidates = tuple(AskedCandidate(*each) for each in zip(labels, texts, *scores, strict=True))
     return Answer(final, original, answered.text, candidates, decision, answered.scored.mass)
+
+
+def check_claims(claims: Sequence[str], options: Sequence[str] | None = None) -> None:
+    """Refuse claims that are not two different answers to a yes/no question."""
+    texts = isinstance(claims, list | tuple) and all(isinstance(each, str) for each in claims)
+    if not texts or len(claims) != 2 or len({seen(each) for each in claims} - {""}) < 2 or options is not None:
+        shown = "|".join(claims) if texts else ""
+        raise UnpriorError(
+            f"claims={claims!r} (command line: --claims {shown!r}): give two different answers, the one that yes "
+            f"stands for first, and only without options (on the command line separated by |)"
+        )
+
+
+def _claim_scores(
+    engine: Engine,
+    image: Image.Image,
+    question: str,
+    claims: Sequence[str] | None,
+    open_question: str | None,
+    calibrator: SelectivePriorCalibrator,
+) -> dict[str, tuple[float, ...]] | None:
+    """What the calibrator's prior needs to know about the claims; None where it needs nothing or there are none."""
+    if calibrator.prior == "plain" or claims is None:
+        return None
+    from unprior.benchmarks.schema import Example
+    from unprior.scoring.claims import claim_views
+
+    first, second = claims
+    example = Example(
+        "asked", Path("image"), question, "qa", YES_NO, claims=(first, second), open_question=open_question
+    )
+    views = claim_views(example, calibrator.prior, engine.layout)
+    found = {}
+    for with_image in (True, False):  # queries with and without an image are not mixed in a batch
+        chosen = [view for view in views if view.with_image == with_image]
+        queries = [
+            Query(image if with_image else None, view.text, engine.layout.continuations(view.labels)) for view in chosen
+        ]
+        for view, scored in zip(chosen, engine.score_batch(queries) if queries else [], strict=True):
+            if isinstance(scored, QueryFailure):
+                raise UnpriorError(f"{view.name}: {scored.reason}")
+            found[view.name] = scored.scores
+    return found or None
 
 
 def check_options(options: Sequence[str]) -> Sequence[str]:

@@ -14,6 +14,7 @@ from unprior.baselines.answers import Cost, MethodAnswers, read_answers, read_re
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.calibration.certificate import Retention
 from unprior.calibration.selection import Ties
+from unprior.calibration.stable import CANONICAL_VIEWS
 from unprior.errors import UnpriorError, format_option
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable, read_scores
@@ -230,6 +231,13 @@ def _views(inputs: StudyInputs) -> tuple[str, ...]:
     return tuple(view for view in ("white", "black", "mean") if not all(view in entry for entry in stored))
 
 
+def _has_canonical(inputs: StudyInputs) -> bool:
+    if FORMS not in inputs.variants:
+        return False
+    stored = [dict(entry or ()) for entry in inputs.variants[FORMS].column("views")]
+    return all(view in entry for entry in stored for view in CANONICAL_VIEWS)
+
+
 NEEDS: dict[str, Need] = {
     "scores": Need("scores with development and test pairs", _splits),
     "views": Need("prior scores from white, black and mean images", _views),
@@ -240,6 +248,10 @@ NEEDS: dict[str, Need] = {
     "forms": Need(
         "yes/no questions in four forms and both claim orders",
         lambda inputs: () if FORMS in inputs.variants else (FORMS,),
+    ),
+    "canonical": Need(
+        "these questions scored for the canonical prior",
+        lambda inputs: () if _has_canonical(inputs) else ("canonical",),
     ),
     "baselines": Need("answers of other methods", lambda inputs: () if inputs.baselines else ("baselines",)),
     "revis": Need(

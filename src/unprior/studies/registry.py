@@ -46,6 +46,8 @@ _FILES = (
     "rq5.image_free_policies",
     "beyond.promises",
     "beyond.certified_retention",
+    "beyond.prior_trust",
+    "beyond.stable_prior",
 )
 
 

@@ -64,7 +64,7 @@ class Pool:
         """So many pairs, each a pair of its own even when it was drawn before."""
         rows = [self._rows_of_pair[index] for index in rng.integers(self.pairs, size=pairs)]
         names = np.repeat(np.arange(pairs), [len(each) for each in rows])
-        return self.table.take(np.concatenate(rows)).with_pairs(names)
+        return self.table.take(np.concatenate(rows)).with_column("pair_id", names.tolist())
 
     @cached_property
     def _blocks(self) -> list[tuple[Block, Observation]]:
