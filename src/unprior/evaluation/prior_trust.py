@@ -106,7 +106,7 @@ class PriorTrust:
                 "The prior follows the claims in every form. Text alone cannot tell how weak the evidence of images is "
                 "in a form; the study stable-prior can.",
             )
-        told.append("Take prior='canonical' (command line: --prior canonical), which cancels such a preference.")
+        told.append("The canonical prior (`unprior score --prior canonical`) cancels such a preference.")
         return tuple(told)
 
     def record(self) -> dict[str, Any]:

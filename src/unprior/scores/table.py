@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from unprior._validation import describe_validation_error
-from unprior.errors import InvalidScoresError, RowProblem, UnpriorError, did_you_mean
+from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
 from unprior.scores.conform import conform
+from unprior.scores.messages import no_such_row
 from unprior.scores.provenance import Provenance, from_metadata, merge_provenance
 from unprior.scores.schema import (
     SCHEMA,
@@ -278,7 +279,7 @@ class ScoreTable:
             except pa.ArrowException:  # a value of another type, as text for numeric pair ids
                 mask[:] = False
             if not mask.any():
-                raise UnpriorError(_no_such_row(self, values, name))
+                raise UnpriorError(no_such_row(self.column(name), values, name))
         return mask
 
     def where(self, **values: Any) -> ScoreTable:
@@ -297,9 +298,8 @@ class ScoreTable:
     def with_column(self, name: str, values: Sequence[Any]) -> ScoreTable:
         """Replace a column by other valid values, such as the pair ids of pairs that were drawn twice."""
         entries = [list(value.items()) if isinstance(value, Mapping) else value for value in values]
-        kind = None if name == "pair_id" else self.arrow.schema.field(name).type
-        column = pa.array(entries, kind)
-        return self._changed(self.arrow.set_column(self.arrow.column_names.index(name), name, column), {})
+        column = pa.array(entries, None if name == "pair_id" else self.arrow.schema.field(name).type)
+        return self._set(name, column)
 
     def with_prior_scores(self, prior: FloatArray) -> ScoreTable:
         """Replace the prior scores, given flattened like :attr:`prior_scores`."""
@@ -404,7 +404,10 @@ class ScoreTable:
 
     def _with_scores(self, name: str, values: FloatArray) -> ScoreTable:
         lists = pa.ListArray.from_arrays(pa.array(self.offsets.astype(np.int32)), pa.array(values))
-        return self._changed(self.arrow.set_column(self.arrow.column_names.index(name), name, lists), {})
+        return self._set(name, lists)
+
+    def _set(self, name: str, column: pa.Array) -> ScoreTable:
+        return self._changed(self.arrow.set_column(self.arrow.column_names.index(name), name, column), {})
 
     def with_provenance(self, **changes: Any) -> ScoreTable:
         """Change what is noted about how the scores were made, e.g. ``table.with_provenance(prior="white")``."""
@@ -441,13 +444,3 @@ def concatenate(tables: Sequence[ScoreTable]) -> ScoreTable:
     skipped = tuple(problem for table in tables for problem in table.skipped)
     records = merge_provenance(table.provenance for table in tables)
     return ScoreTable(pa.concat_tables(arrows), skipped=skipped, provenance=records)
-
-
-def _no_such_row(table: ScoreTable, values: Mapping[str, Any], name: str) -> str:
-    wanted = " and ".join(f"{key} {value!r}" for key, value in values.items() if value is not None)
-    known = sorted({str(entry) for entry in table.column(name) if entry is not None})
-    shown = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
-    like = did_you_mean(str(values[name]), known)
-    has = f"{name} is one of: {shown}{like}" if known else f"{name} is not set in any row"
-    everything = " For all rows: split=None (command line: --split all)." if name == "split" else ""
-    return f"no row has {wanted}; in this table {has}.{everything}"

@@ -47,7 +47,9 @@ def probe_prior(
             f"benchmark {benchmark.name} has no question that names its two claims; give a benchmark of pairs, "
             f'or a file of questions with "claims": ["five fingers", "six fingers"]'
         )
-    chosen = list(asked.items())[:questions]
+    # Spread over the benchmark, whose neighbours are alike.
+    step = max(1.0, len(asked) / questions)
+    chosen = [list(asked.items())[int(place * step)] for place in range(min(questions, len(asked)))]
     layout = engine.layout
     queries = []
     for (question, _), (first, second, _) in chosen:

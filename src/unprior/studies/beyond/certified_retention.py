@@ -100,8 +100,7 @@ class CertifiedRetention(StudyResult):
                                 f"{cell.exceeded:.2f} ± {cell.error:.2f}",
                                 f"{100 * cell.delta_cf:+.1f}",
                                 "–" if cell.rule == "paper" or math.isnan(cell.share) else f"{cell.share:.2f}",
-                                f"{cell.harm:.3f}",
-                                f"{cell.high_harm:.3f}",
+                                f"{cell.harm:.3f} / {cell.high_harm:.3f}",
                             ),
                             bold=cell.rule == "split",
                         )
@@ -110,7 +109,7 @@ class CertifiedRetention(StudyResult):
         named = format_list([f"{name} ({pairs:,} pairs)" for name, pairs in self.population.items()])
         return Table(
             "Harm on new pairs over draws of the development pairs",
-            ("ε", "Rule", "P(harm > ε)", "ΔCF", "share", "median harm", "90 % harm"),
+            ("ε", "Rule", "P(harm > ε)", "ΔCF", "share", "median / 90 % harm"),
             tuple(sections),
             f"{self.cells[0].draws} draws of n pairs, with replacement, from {named}, whose own rates are the truth. "
             f"P: share of draws after which the worst task's harm exceeds ε (± standard error; certified promises at "
