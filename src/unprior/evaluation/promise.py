@@ -12,7 +12,7 @@ from unprior.calibration.certificate import Certificate, mixture_weight
 from unprior.calibration.ladder import DELTA
 from unprior.scores import ScoreTable
 from unprior.scores.schema import IntArray
-from unprior.tables.format import format_limit
+from unprior.tables.format import format_limit, format_list
 from unprior.tables.model import Table
 
 Verdict = Literal["held", "chance", "broken", "not covered"]
@@ -73,28 +73,45 @@ class PromiseCheck:
     @property
     def words(self) -> tuple[str, ...]:
         """The promise, and what happened, in sentences."""
-        sentences = [self.certificate.sentence]
+        return (self.certificate.sentence, *filter(None, (self.mixture_words, self.outcome_words)))
+
+    @property
+    def mixture_words(self) -> str:
+        """What it means that the tested pairs are mixed otherwise than those it covers; empty if they are not."""
         if self.weight == float("inf"):
-            sentences.append("The tested pairs have subcategories that it does not cover.")
-        elif self.weight > _SAME_MIXTURE:
-            sentences.append(
-                f"The tested pairs are mixed otherwise than those it covers: a subcategory is {self.weight:.2f} times "
-                f"as frequent, so for them the limit is that much higher. A target mixture would cover them."
-            )
+            return "The tested pairs have subcategories that the promise does not cover."
+        if self.weight <= _SAME_MIXTURE:
+            return ""
+        return (
+            f"The tested pairs are mixed otherwise than those that the promise covers: a subcategory is "
+            f"{self.weight:.2f} times as frequent, so for them the limit is that much higher. A target mixture would "
+            f"cover them."
+        )
+
+    @property
+    def outcome_words(self) -> str:
+        """What the tested pairs show."""
+        told = []
+        by_verdict: dict[str, list[TaskPromise]] = {}
         for each in self.tasks:
-            shown = f"{each.harms} of {each.pairs} on {each.task.upper()} ({100 * each.rate:.1f} %)"
-            limit = f"{100 * each.limit:.3g} %"
-            sentences.append(
+            by_verdict.setdefault(each.verdict, []).append(each)
+        for verdict, tasks in by_verdict.items():
+            named = format_list([each.task.upper() for each in tasks])
+            shown = format_list([f"{each.harms} of {each.pairs} on {each.task.upper()}" for each in tasks])
+            rates = format_list([f"{100 * each.rate:.1f} %" for each in tasks])
+            limit, most = f"{100 * tasks[0].limit:.3g} %", format_list([str(each.most) for each in tasks])
+            told.append(
                 {
-                    "held": f"It held on the tested pairs: {shown}, promised at most {limit}.",
-                    "chance": f"The tested pairs show {shown}, more than {limit}; so few pairs may show up to "
-                    f"{each.most} harms while the promise holds.",
-                    "broken": f"It did not hold: {shown}, promised at most {limit}, and {each.most} harms would be the "
-                    f"most that so few pairs may show. Are these pairs drawn like the development pairs?",
-                    "not covered": f"It does not cover {each.task.upper()}, where nothing was changed.",
-                }[each.verdict]
+                    "held": f"It held on the tested pairs: harmed were {shown} ({rates}), at most {limit} permitted.",
+                    "chance": f"Harmed were {shown} ({rates}), more than {limit}; so few tested pairs may show up to "
+                    f"{most} harms while it holds.",
+                    "broken": f"It did not hold: harmed were {shown} ({rates}), at most {limit} permitted, and {most} "
+                    f"harms are the most that so few tested pairs may show while it holds. Are these pairs drawn like "
+                    f"the development pairs?",
+                    "not covered": f"It does not cover {named}, where nothing was changed.",
+                }[verdict]
             )
-        return tuple(sentences)
+        return " ".join(told)
 
     @property
     def table(self) -> Table:

@@ -107,7 +107,8 @@ class Promises(StudyResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The promise of every rule, and whether it held."""
-        return tuple(sentence for rule in self.rules for sentence in _words(rule))
+        mixed = [rule.check.mixture_words for rule in self.rules if rule.check is not None]
+        return (*map(_words, self.rules), *filter(None, mixed[:1]))
 
     def records(self) -> list[dict[str, Any]]:
         """One record per rule and task."""
@@ -153,18 +154,19 @@ class Promises(StudyResult):
 
 
 _PROMISED = {
-    "paper": "ΔCS ≥ −{epsilon} on the development pairs",
-    "certified": "harm ≤ {epsilon} on new pairs",
+    "paper": "dev. ΔCS ≥ −{epsilon}",
+    "certified": "new harm ≤ {epsilon}",
     "expected": "mean harm ≤ {epsilon}",
 }
 
 
-def _words(rule: RuleOutcome) -> list[str]:
+def _words(rule: RuleOutcome) -> str:
     seen = format_list([f"{each.harms} of {each.pairs} on {each.change.task.upper()}" for each in rule.tasks])
-    if rule.check is None:
-        happened = "It changes nothing." if rule.abstains else f"On the test pairs it harmed {seen}."
-        return [f"{rule.method}: {rule.promise} {happened}"]
-    return [f"{rule.method}: {' '.join(rule.check.words)}"]
+    if rule.check is not None:
+        happened = rule.check.outcome_words
+    else:
+        happened = "It changes nothing." if rule.abstains else f"On the test pairs harmed were {seen}."
+    return f"{rule.method}: {rule.promise} {happened}"
 
 
 def study_promises(inputs: StudyInputs) -> Promises:
