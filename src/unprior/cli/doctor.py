@@ -23,11 +23,12 @@ _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": 
 @examples(
     "unprior doctor --model Qwen/Qwen3-VL-8B-Instruct",
     "unprior doctor --model my-model --engine openai --base-url http://localhost:8000 --against folder/my-model",
-    "unprior doctor --prior microworld",
+    "unprior doctor --prior --benchmark questions.jsonl",
 )
 @takes_config(
-    "model", "engine", "prompt",
-    leave_out=("concurrency", "batch_size", "max_new_tokens", "allow_censored"),
+    "model", "engine", "prompt", "benchmark",
+    leave_out=("concurrency", "batch_size", "max_new_tokens", "allow_censored", "variant", "resize"),
+    texts={"benchmark": "With --prior: a benchmark of `unprior data list`, or a file of questions (JSON lines)."},
 )  # fmt: skip
 def doctor(
     *,
@@ -42,12 +43,11 @@ def doctor(
         ),
     ] = None,
     prior: Annotated[
-        str | None,
+        bool,
         typer.Option(
-            help="Instead: is the prior trustworthy for the questions of this benchmark or file? Asked without images.",
-            metavar="BENCHMARK",
+            "--prior", help="Instead: is the prior trustworthy for the questions of --benchmark? Asked without images."
         ),
-    ] = None,
+    ] = False,
     questions: Annotated[int, typer.Option(help="Questions that --prior asks about at most.", min=1)] = 70,
     as_json: AsJson = False,
 ) -> None:
@@ -60,8 +60,8 @@ def doctor(
     from unprior.images import open_image
 
     config.check()
-    if prior is not None:
-        _examine_prior(config, prior, questions, as_json=as_json)
+    if prior:
+        _examine_prior(config, questions, as_json=as_json)
         return
     shown = None if image is None else open_image(image)
     with reporting() as report:
@@ -87,11 +87,11 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _examine_prior(config: RunConfig, benchmark: str, questions: int, *, as_json: bool) -> None:
+def _examine_prior(config: RunConfig, questions: int, *, as_json: bool) -> None:
     from unprior.runs.prior_trust import examine_prior
 
     with reporting() as report:
-        trust = examine_prior(config, benchmark, questions=questions, report=report)
+        trust = examine_prior(config, questions=questions, report=report)
     if as_json:
         print_json(trust.record())
         return

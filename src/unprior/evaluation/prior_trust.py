@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unprior.scores.table import FloatArray
-from unprior.tables.format import format_percent
+from unprior.tables.format import format_count, format_percent
 from unprior.tables.model import Table
 
 _TRUSTED = 0.9
@@ -80,7 +80,7 @@ class PriorTrust:
             rows,
             "flips: exchanging the claims turns the answer round; agrees: the prior has the sign of the prior between "
             "the claims as options A and B; aligned: it favours the ordinary claim, where that is known. yes-bias and "
-            f"strength in nats. Trusted: flips and agrees on at least 90 %. {self.forms[0].questions} questions.",
+            f"strength in nats. Trusted: flips and agrees on at least 90 %. {format_count(self.forms[0].questions, 'question')}.",
         )
 
     @property

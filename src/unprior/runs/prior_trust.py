@@ -12,13 +12,12 @@ from unprior.scoring.prior_trust import QUESTIONS, probe_prior
 _VARIANT = "claim-order"
 
 
-def examine_prior(
-    config: RunConfig, benchmark: str, *, questions: int = QUESTIONS, report: Report = silent
-) -> PriorTrust:
-    """Ask the model of a configuration about the claims of a benchmark, or of a file of questions, without images."""
+def examine_prior(config: RunConfig, *, questions: int = QUESTIONS, report: Report = silent) -> PriorTrust:
+    """Ask the model of a configuration about the claims of its benchmark, without images."""
     from unprior.benchmarks.registry import BENCHMARKS, load_benchmark
     from unprior.engines.load import load_engine
 
+    benchmark = config.benchmark.name
     entry = BENCHMARKS.get(benchmark)
     variant = _VARIANT if entry is not None and _VARIANT in entry.variants else None
     with TemporaryDirectory() as folder:  # a drawn benchmark draws its images, which nobody looks at here
