@@ -73,6 +73,7 @@ class PriorTrust:
             )
             for each in self.forms
         ]
+        asked = format_count(self.forms[0].questions, "question")
         columns = ("Form", "flips %", "agrees %", "aligned %", "yes-bias", "strength", "Trusted")
         return Table.plain(
             "The prior of questions about two claims, without any image",
@@ -80,7 +81,7 @@ class PriorTrust:
             rows,
             "flips: exchanging the claims turns the answer round; agrees: the prior has the sign of the prior between "
             "the claims as options A and B; aligned: it favours the ordinary claim, where that is known. yes-bias and "
-            f"strength in nats. Trusted: flips and agrees on at least 90 %. {format_count(self.forms[0].questions, 'question')}.",
+            f"strength in nats. Trusted: flips and agrees on at least 90 %. {asked}.",
         )
 
     @property

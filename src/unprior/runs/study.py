@@ -195,7 +195,9 @@ def _settings(
     config.check()
     epsilon = config.method.epsilon_cs
     wide = wide_limit(epsilon) if wide_epsilon_cs is None else OPTIONS["epsilon_cs"].convert(wide_epsilon_cs)
-    return {"epsilon": epsilon, "wide_epsilon": wide, "uncertainty": config.method.uncertainty}
+    promises = [run.method.calibrator.promise_parameters for folder in folders if (run := find_config(folder))]
+    promise = promises[0] if promises and all(each == promises[0] for each in promises) else {}
+    return {"epsilon": epsilon, "wide_epsilon": wide, "uncertainty": config.method.uncertainty, "promise": promise}
 
 
 def _open(folder: Path, settings: Mapping[str, Any]) -> StudyInputs:
