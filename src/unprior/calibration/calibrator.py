@@ -77,7 +77,7 @@ class SelectivePriorCalibrator:
         the two claims as options agrees; see :mod:`unprior.calibration.stable`.
     strict
         With ``canonical``: start from the answer that the image supports in the canonical form, so that the answer
-        does not depend on how the question was asked.
+        does not depend on how the question was asked. Nothing can be promised about new pairs then, see ``retention``.
 
     Attributes
     ----------
@@ -380,7 +380,7 @@ class SelectivePriorCalibrator:
         """Parameters that only matter for a promise about new pairs; those of the paper's rule have no part in it."""
         strength = None if self.retention == "paper" else self.strength
         own = {"delta": self.delta, "strength": strength, "target_mixture": self.target_mixture}
-        return own | {"prior": self.prior, "strict": self.strict}
+        return own | {"prior": self.prior}  # nothing is promised about strict answers
 
     def check_parameters(self) -> None:
         """Refuse parameters that cannot be fitted with; :meth:`fit` does this, too."""

@@ -88,6 +88,11 @@ class Parameters:
             raise UnpriorError(
                 f"uncertainty=True goes with retention='paper'; retention={self.retention!r} has a gate of its own"
             )
+        if self.strict:
+            raise UnpriorError(
+                f"strict=True goes with retention='paper'; retention={self.retention!r} counts harm against the "
+                f"answers to the questions as they were asked, and strict starts from others"
+            )
         for name in ("fit_on", "select_on"):
             if getattr(self, name) != "both":
                 raise UnpriorError(f"{name} must be 'both' with retention={self.retention!r}, which counts harm on CS")
