@@ -21,9 +21,8 @@ _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": 
 
 
 @examples(
-    "unprior doctor --model Qwen/Qwen3-VL-8B-Instruct",
     "unprior doctor --model my-model --engine openai --base-url http://localhost:8000 --against folder/my-model",
-    "unprior doctor --prior microworld",
+    "unprior doctor --model Qwen/Qwen3-VL-8B-Instruct --prior microworld",
 )
 @takes_config(
     "model", "engine", "prompt",
