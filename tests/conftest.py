@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -33,6 +33,14 @@ def table() -> ScoreTable:
 @pytest.fixture(scope="session")
 def development(table: ScoreTable) -> ScoreTable:
     return table.where(split="dev")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _few_draws() -> Iterator[None]:
+    """Two draws of development pairs from each population instead of 200, wherever a study is run as a whole."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("unprior.studies.beyond.certified_retention.DRAWS", 2)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -66,7 +66,7 @@ def test_a_command_without_arguments_does_its_work_or_says_what_it_lacks(
     result = run(*command.split())
     if command in ("run", "doctor"):
         result.refused("the model was loaded")
-    elif command in ("models", "data list"):
+    elif command in ("models", "plan", "data list"):
         assert (result.code, result.err) == (0, "")
     elif command == "data":
         assert "gallery" in result.out

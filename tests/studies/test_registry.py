@@ -19,6 +19,7 @@ from unprior.studies.finished import FinishedStudy
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.registry import STUDIES, choose_studies
 from unprior.studies.result import StudyResult
+from unprior.studies.study import QUESTIONS
 from unprior.tables.latex import as_latex
 
 ResultOf = Callable[[str], StudyResult]
@@ -82,6 +83,8 @@ FROM_SCORES = {
     "question-forms": r"changed|reverses|consistent.*",
     "prior-controls": r"mean_changed|abstaining|runs",
     "image-free-policies": r".*changed|feasible|selected",
+    "prior-trust": r".*",
+    "stable-prior": r"moved|same_.*|abstains",
 }
 """Fields that the right answers to test rows have no part in; in all other studies those below."""
 DECIDED = r".*changed|abstains|development_pairs"
@@ -89,6 +92,7 @@ EXEMPT = {
     "attraction": "nothing is fitted; every number is about right and wrong answers",
     "prior-direction": "nothing is fitted; every number is about right answers",
     "repairs": "nothing is fitted but what study main-comparison has too; every number of decisions is about repairs",
+    "certified-retention": "draws development pairs from all rows; its own test looks at what it draws",
     "repeated-splits": "draws development pairs from all rows; its own test changes the answers of what it draws",
     "prior-favours-ordinary": "groups pairs by their right answers; fitted as in question-forms",
 }
@@ -106,9 +110,8 @@ EXEMPT = {
 def test_right_answers_to_test_rows_decide_nothing(name: str, others: StudyInputs, study_result: ResultOf) -> None:
     fields = re.compile(FROM_SCORES.get(name, DECIDED))
     before, after = study_result(name).records(), STUDIES[name].run(others).records()
-    assert (before == after) == (name in ("cost", "prior-agreement", "settings", "strengths")), (
-        "other answers must be seen"
-    )
+    unseen = ("cost", "prior-agreement", "prior-trust", "settings", "strengths")
+    assert (before == after) == (name in unseen), "other answers must be seen"
 
     def kept(records: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
         return Counter(tuple(value for field, value in record.items() if fields.fullmatch(field)) for record in records)
@@ -122,8 +125,13 @@ def others(study_inputs: StudyInputs) -> StudyInputs:
     return with_other_test_answers(study_inputs)
 
 
-def test_a_question_without_studies_is_refused() -> None:
-    with pytest.raises(
-        UnpriorError, match=r"no study answers 'beyond' .* so far; choose all, rq1, rq2, rq3, rq4, rq5,"
-    ):
-        choose_studies(["beyond"])
+def test_a_question_without_studies_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(QUESTIONS, "rq6", "Why?")
+    told = r"no study answers 'rq6' \(Why\?\) so far; choose all, rq1, rq2, rq3, rq4, rq5, beyond,"
+    with pytest.raises(UnpriorError, match=told):
+        choose_studies(["rq6"])
+
+
+def test_every_study_beyond_the_paper_is_chosen_together() -> None:
+    names = [study.name for study in choose_studies(["beyond"])]
+    assert names == ["promises", "certified-retention", "prior-trust", "stable-prior"]

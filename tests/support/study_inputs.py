@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from claim_tables import with_claim_views
 from made_up_methods import COSTS, made_up
 from small_tables import with_other_answers
 from unprior import ScoreTable, synthesize
@@ -24,7 +25,8 @@ def every_input(table: ScoreTable) -> StudyInputs:
     others = {"pairs": synthesize(seed=8).where(split="test"), "loose": unpaired(synthesize(seed=9).where(split="dev"))}
     return StudyInputs(
         viewed,
-        variants={name: reordered(viewed, read_order(name)) for name in ORDERS} | {FORMS: synthesize_claims(seed=2)},
+        variants={name: reordered(viewed, read_order(name)) for name in ORDERS}
+        | {FORMS: with_claim_views(synthesize_claims(seed=2))},
         external={name: External(each, tuple(made_up(each))) for name, each in others.items()},
         baselines=(*made_up(test), _revis(test)),
         costs=COSTS,

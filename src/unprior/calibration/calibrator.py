@@ -77,7 +77,8 @@ class SelectivePriorCalibrator:
         the two claims as options agrees; see :mod:`unprior.calibration.stable`.
     strict
         With ``canonical``: start from the answer that the image supports in the canonical form, so that the answer
-        does not depend on how the question was asked.
+        does not depend on how the question was asked. A promise about new pairs counts what this change alone
+        harms.
 
     Attributes
     ----------

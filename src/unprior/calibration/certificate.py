@@ -76,6 +76,8 @@ class Certificate:
     """Pairs that set the thresholds."""
     strength_pairs: tuple[int | str, ...]
     """Pairs that the strength was fitted on; none of them sets a threshold."""
+    harmed_by_strict: bool = False
+    """Whether it abstains because asking in the canonical form alone harms more answers than ε permits."""
 
     @property
     def label(self) -> str:
@@ -84,7 +86,7 @@ class Certificate:
 
     @property
     def abstains(self) -> bool:
-        """Whether there are too few pairs for the promise, so that nothing is ever changed."""
+        """Whether nothing can be promised, so that nothing is ever changed."""
         return not self.steps
 
     @property
@@ -107,6 +109,11 @@ class Certificate:
     def sentence(self) -> str:
         """The promise in one sentence, or why there is none."""
         drawn = "mixed like the target" if self.has_target else "drawn like these"
+        if self.harmed_by_strict:
+            return (
+                f"Asking in the canonical form alone turns more commonsense answers wrong than ε = {self.epsilon:g} "
+                f"permits, so no answer is ever changed. A larger ε, or the canonical prior without strict, may do."
+            )
         if self.abstains:
             needed = self.pairs_needed
             more = "No number of pairs can promise it" if needed is None else f"It needs {needed:,} pairs"

@@ -87,11 +87,12 @@ def certify(parameters: Parameters, rows: CalibrationRows) -> tuple[Certificate,
         most_probable, loss = rows.fit_strength(~in_use[rows.pair])
         strength = _BEYOND_MOST_PROBABLE * most_probable
     harms = rows.leads_of_harms(strength, parameters.conditions, calibrating) if plan else []
+    levels = _levels(parameters, plan, harms)
+    if np.inf in levels:  # no threshold keeps the promise
+        plan, levels = None, []
     thresholds = tuple(
         TaskThreshold(task, len(members), int((leads > level).sum()), level)
-        for task, members, leads, level in zip(
-            rows.tasks, calibrating, harms, _levels(parameters, plan, harms), strict=plan is not None
-        )
+        for task, members, leads, level in zip(rows.tasks, calibrating, harms, levels, strict=plan is not None)
     )
     certified = parameters.retention == "certified"
     certificate = Certificate(
@@ -112,6 +113,7 @@ def certify(parameters: Parameters, rows: CalibrationRows) -> tuple[Certificate,
         seed=SEED,
         calibration_pairs=rows.names(in_use),
         strength_pairs=rows.names(~in_use) if fits_strength else (),
+        harmed_by_strict=bool(harms) and plan is None,
     )
     return certificate, loss
 
@@ -269,10 +271,13 @@ class CalibrationRows:
         lead, model = np.full(len(self.table), -np.inf), constant_strength(strength)
         for block, seen in zip(self.blocks, self.observations, strict=True):
             proposals = model.prepare(seen).propose(strength, conditions, leads=True)
-            right = (block.original == block.answer) & (proposals.candidate != block.answer)
-            harmed = right & (proposals.condition >= 0)
+            asked = block.original if self.stable.asked is None else self.stable.asked[block.rows]
+            right = asked == block.answer
+            harmed = right & (proposals.candidate != block.answer) & (proposals.condition >= 0)
             assert proposals.lead is not None  # asked for
             lead[block.rows[harmed]] = proposals.lead[harmed]
+            # What strict mode changes without the gate is changed at every threshold.
+            lead[block.rows[right & (block.original != block.answer)]] = np.inf
         found = []
         for task, members in enumerate(calibrating):
             largest = np.full(len(self.labels), -np.inf)

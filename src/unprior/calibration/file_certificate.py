@@ -57,6 +57,7 @@ class CertificatePart(StrictModel):
     seed: Count
     calibration_pairs: list[int | str] = Field(default_factory=list)
     strength_pairs: list[int | str] = Field(default_factory=list)
+    harmed_by_strict: bool = False
 
     def check(self, settings: SettingsPart | None) -> None:
         """Refuse counts that do not support the promise, or thresholds other than those that are applied."""

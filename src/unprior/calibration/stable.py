@@ -47,17 +47,22 @@ class StableRows:
     """Rows with stable scores; None if the prior is plain."""
     trusted: BoolArray | None = None
     """Rows whose prior may be subtracted; None if all may be."""
+    most_strength: float | None = None
+    """The cap of the strength of rows with stable scores; None without one of their own."""
+    asked: IntArray | None = None
+    """Positions of the answers to the questions as they were asked, where the table has others."""
 
     def take(self, rows: BoolArray) -> StableRows:
         """Some of the rows."""
         claims, trusted = (None if each is None else each[rows] for each in (self.claims, self.trusted))
-        return StableRows(self.table.take(rows), claims, trusted)
+        asked = None if self.asked is None else self.asked[rows]
+        return StableRows(self.table.take(rows), claims, trusted, self.most_strength, asked)
 
     def limits(self, rows: IntArray) -> FloatArray | None:
         """The cap of the strength of some rows; None without one of their own."""
-        return (
-            None if self.trusted is None or self.claims is None else np.where(self.claims[rows], MOST_STRENGTH, np.inf)
-        )
+        if self.claims is None or self.most_strength is None:
+            return None
+        return np.where(self.claims[rows], self.most_strength, np.inf)
 
     def may_revise(self, rows: IntArray) -> BoolArray | None:
         """Which of some rows may be revised."""
@@ -102,7 +107,7 @@ def stabilise(table: ScoreTable, prior: Prior, *, strict: bool = False, complete
     own = sign * (weight[cells] - weight[cells + 1])
     if prior == "symmetric":
         _place(weight, cells, sign * (own - scored[SWAPPED]) / 2)
-        return StableRows(table.with_prior_scores(weight), has)
+        return StableRows(table.with_prior_scores(weight), has, ~lacking)
     evidence, preference, options = (
         (scored[f"{kind}-first"] - scored[f"{kind}-second"]) / 2
         for kind in ("canonical-image", "canonical-text", "options-text")
@@ -117,7 +122,7 @@ def stabilise(table: ScoreTable, prior: Prior, *, strict: bool = False, complete
         for row, yes in zip(np.flatnonzero(has).tolist(), (evidence > 0).tolist(), strict=True):
             answers[row] = "yes" if yes else "no"
         stable = stable.with_column("original", answers)
-    return StableRows(stable, has, trusted)
+    return StableRows(stable, has, trusted, MOST_STRENGTH, table.original_positions if strict else None)
 
 
 def _log_odds(views: Sequence[Mapping[str, Sequence[float]]], rows: BoolArray, name: str) -> FloatArray:

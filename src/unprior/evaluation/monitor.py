@@ -113,8 +113,8 @@ class Monitor:
             for each in self.tasks
         ]
         columns = ("Task", "Labelled", "Harms", "Rate", "At least", "Evidence", "Promise")
-        left = f" {self.unlabelled:,} decisions have no answer." if self.unlabelled else ""
-        left += f" {self.counterfactual:,} are about counterfactual images." if self.counterfactual else ""
+        left = f" Decisions without an answer: {self.unlabelled:,}." if self.unlabelled else ""
+        left += f" About counterfactual images: {self.counterfactual:,}." if self.counterfactual else ""
         return Table.plain(
             f"The promise over time (ε = {self.epsilon:g})",
             columns,

@@ -12,7 +12,8 @@ from unprior.tables.model import Row, Table
 _COMMANDS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "|": r"$|$",
-    "Δ": r"$\Delta$", "ε": r"$\epsilon$", "λ": r"$\lambda$", "α": r"$\alpha$", "β": r"$\beta$", "γ": r"$\gamma$",
+    "Δ": r"$\Delta$", "δ": r"$\delta$",
+    "ε": r"$\epsilon$", "λ": r"$\lambda$", "α": r"$\alpha$", "β": r"$\beta$", "γ": r"$\gamma$",
     "ρ": r"$\rho$", "τ": r"$\tau$", "±": r"$\pm$", "×": r"$\times$", "→": r"$\rightarrow$", "↓": r"$\downarrow$",
     "≥": r"$\geq$", "≤": r"$\leq$", "−": r"$-$", "–": "--", "“": "``", "”": "''", "’": "'", "…": r"\dots{}",
     "†": r"$\dagger$", "‡": r"$\ddagger$", "§": r"\S{}", "¶": r"\P{}", "½": r"$\frac12$", "·": r"$\cdot$",

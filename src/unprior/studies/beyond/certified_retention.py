@@ -270,7 +270,7 @@ def _run(inputs: StudyInputs) -> CertifiedRetention:
     synthetic = synthesize(_SYNTHETIC_SEED, repeats=_SYNTHETIC_COPIES)
     name = inputs.model or "this model"
     sources = {name: inputs.table, "synthetic" if name != "synthetic" else "synthetic, another seed": synthetic}
-    return study_certified_retention(sources, delta=inputs.promise.get("delta", DELTA))
+    return study_certified_retention(sources, draws=DRAWS, delta=inputs.promise.get("delta", DELTA))
 
 
 STUDY = Study(
