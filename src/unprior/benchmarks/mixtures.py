@@ -43,4 +43,4 @@ def read_mixture(name: str) -> dict[str, float]:
 
 
 def _is_share(share: object) -> bool:
-    return isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share < float("inf")
+    return isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1e12

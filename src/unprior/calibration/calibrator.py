@@ -325,10 +325,11 @@ class SelectivePriorCalibrator:
         'six'
         """
         require_type("candidates", candidates, (list, tuple, np.ndarray), "a list of possible answers")
+        require_type("views", views, Mapping | None, "scores by the name of a view")
         row = {
             "pair_id": 0,
             "task": task or ("qa" if {"yes", "no"} == set(candidates) else "mc"),
-            "views": None if views is None else {name: list(scores) for name, scores in views.items()},
+            "views": None if views is None else {name: np.asarray(each).tolist() for name, each in views.items()},
             "candidates": list(candidates),
             "image_scores": np.asarray(image_scores).tolist(),
             "prior_scores": np.asarray(prior_scores).tolist(),
@@ -388,7 +389,9 @@ class SelectivePriorCalibrator:
         self._parameters().check()
 
     def _parameters(self) -> Parameters:
-        return Parameters(**{field.name: getattr(self, field.name) for field in fields(Parameters)})
+        values = {field.name: getattr(self, field.name) for field in fields(Parameters)}
+        plain = {name: value.item() for name, value in values.items() if isinstance(value, np.generic)}
+        return Parameters(**values | plain)
 
     def _repr_html_(self) -> str:
         """Parameters, chosen settings and development outcome, for notebooks."""

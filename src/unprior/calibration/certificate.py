@@ -12,6 +12,7 @@ from unprior.errors import UnpriorError, format_names
 
 Retention = Literal["paper", "certified", "expected"]
 """What keeps commonsense answers: the paper's limit on the development pairs, or a promise about new pairs."""
+_MOST_SHARE = 1e12
 RETENTIONS: tuple[Retention, ...] = get_args(Retention)
 SEED = 20260712
 """Of the order in which pairs are drawn for the thresholds. It is no parameter: choosing it would break the promise."""
@@ -28,6 +29,8 @@ class TaskThreshold:
     """Of these, pairs whose right commonsense answer the calibrator changes."""
     threshold: float
     """A revision needs a larger lead of the proposal over the original answer, in log-odds."""
+    bound: float
+    """The smallest ε that is promised; the same for all tasks, which share one confidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +161,13 @@ def mixture_weight(target: Mapping[str, float], drawn: Mapping[str, float]) -> f
     )
 
 
-def refuse_missing(target: Mapping[str, float], drawn: Mapping[str, float]) -> None:
-    """Refuse a target with subcategories of which there is no development pair."""
+def refuse_missing(target: Mapping[str, float], drawn: Mapping[str, float], task: str) -> None:
+    """Refuse a target with subcategories of which a task has no development pair."""
     missing = sorted(name for name, share in target.items() if share > 0 and not drawn.get(name))
     if missing:
         raise UnpriorError(
-            f"target_mixture names {format_names(missing)}, of which there is no development pair, so nothing can be "
-            f"promised about them; add such pairs, or leave them out of the mixture"
+            f"target_mixture names {format_names(missing)}, of which there is no development pair of task {task}, so "
+            f"nothing can be promised about them; add such pairs, or leave them out of the mixture"
         )
 
 
@@ -174,7 +177,7 @@ def check_mixture(mixture: Any) -> None:
     >>> check_mixture({"Color": -1})
     Traceback (most recent call last):
         ...
-    unprior.errors.UnpriorError: target_mixture has 'Color': -1; give every subcategory a share of at least 0, ...
+    unprior.errors.UnpriorError: target_mixture has 'Color': -1; give every subcategory a share from 0 to 1e12, ...
     """
     if mixture is None:
         return
@@ -182,9 +185,10 @@ def check_mixture(mixture: Any) -> None:
         raise UnpriorError(f"target_mixture is {mixture!r}, it must give a share for every subcategory, by name")
     for name, share in mixture.items():
         number = isinstance(share, int | float) and not isinstance(share, bool)
-        if not isinstance(name, str) or not number or not 0 <= share < math.inf:
+        if not isinstance(name, str) or not number or not 0 <= share <= _MOST_SHARE:
             raise UnpriorError(
-                f"target_mixture has {name!r}: {share!r}; give every subcategory a share of at least 0, by name"
+                f"target_mixture has {name!r}: {str(share)[:20]}; give every subcategory a share from 0 to 1e12, "
+                f"by name"
             )
     if not sum(mixture.values()) > 0:
         raise UnpriorError("target_mixture gives no subcategory a share above 0")

@@ -72,11 +72,13 @@ def certified_settings(certificate: Certificate, rho: float) -> Settings | None:
 
 def certify(parameters: Parameters, rows: CalibrationRows) -> tuple[Certificate, float]:
     """The strength and the thresholds, with what is promised about them; and the loss of the strength."""
-    target, drawn = parameters.target_mixture, rows.subcategories
-    weight, covered = 1.0, drawn
+    target, covered, weight = parameters.target_mixture, rows.subcategories(), 1.0
     if target is not None:
-        refuse_missing(target, drawn)
-        weight, covered = mixture_weight(target, drawn), target
+        covered = target
+        for task, members in zip(rows.tasks, rows.pairs_of_task, strict=True):
+            drawn = rows.subcategories(members)
+            refuse_missing(target, drawn, task)
+            weight = max(weight, mixture_weight(target, drawn))
     plan, given = _plan(parameters, rows.pairs, len(rows.tasks), parameters.epsilon_cs / weight)
     calibrating = [members[: plan.pairs if plan else 0] for members in rows.pairs_of_task]
     in_use = np.zeros(len(rows.labels), dtype=np.bool_)
@@ -84,17 +86,18 @@ def certify(parameters: Parameters, rows: CalibrationRows) -> tuple[Certificate,
     fits_strength = plan is not None and given is None
     strength, loss = given or _WITHOUT_PAIRS, 0.0
     if fits_strength:
-        most_probable, loss = rows.fit_strength(~in_use[rows.pair])
+        most_probable, loss = rows.fit_strength(~in_use[rows.pair] & rows.to_learn_from)
         strength = _BEYOND_MOST_PROBABLE * most_probable
     harms = rows.leads_of_harms(strength, parameters.conditions, calibrating) if plan else []
     levels = _levels(parameters, plan, harms)
     if np.inf in levels:  # no threshold keeps the promise
         plan, levels = None, []
+    certified = parameters.retention == "certified"
+    bound = min(1.0, weight * smallest_kept(plan, parameters.delta if certified else None)) if plan else 1.0
     thresholds = tuple(
-        TaskThreshold(task, len(members), int((leads > level).sum()), level)
+        TaskThreshold(task, len(members), int((leads > level).sum()), level, bound)
         for task, members, leads, level in zip(rows.tasks, calibrating, harms, levels, strict=plan is not None)
     )
-    certified = parameters.retention == "certified"
     certificate = Certificate(
         retention="certified" if certified else "expected",
         epsilon=parameters.epsilon_cs,
@@ -104,7 +107,7 @@ def certify(parameters: Parameters, rows: CalibrationRows) -> tuple[Certificate,
         steps=plan.steps if plan else (),
         tasks=thresholds,
         chance=total_chance(plan.steps, plan.pairs, parameters.epsilon_cs / weight) if plan and certified else None,
-        bound=weight * smallest_kept(plan, parameters.delta if certified else None) if plan else None,
+        bound=bound if plan else None,
         weight=weight,
         mixture=tuple((name, share / sum(covered.values())) for name, share in covered.items()),
         has_target=target is not None,
@@ -206,11 +209,12 @@ class CalibrationRows:
         self.labels: list[int | str] = [labels[index] for index in drawn]
         self.tasks = groups.tasks
         self.group = groups.group
-        counts = self._in_target() & ~self.table.is_cf
+        # Where there is no original answer, none can be harmed, and nothing is learned about harm.
+        counts = self._in_target() & ~self.table.is_cf & (self.table.original_positions >= 0)
         self.pairs_of_task = [
             np.unique(self.pair[counts & (self.group // 2 == task)]) for task in range(len(self.tasks))
         ]
-        """Pairs with a commonsense row that the promise is about."""
+        """Pairs with a commonsense answer that the promise is about."""
         self.pairs = min(map(len, self.pairs_of_task))
         """Of the task that has the fewest."""
 
@@ -227,19 +231,23 @@ class CalibrationRows:
     def _in_target(self) -> BoolArray:
         if self.target is None:
             return np.ones(len(self.table), dtype=np.bool_)
-        return np.array([self.target.get(str(name), 0.0) > 0 for name in self.table.column("subcategory")])
+        return np.array([self.target.get(name, 0.0) > 0 for name in self.table.column("subcategory")])
+
+    @property
+    def to_learn_from(self) -> BoolArray:
+        """Rows that the strength may be fitted on."""
+        lacking = self.stable.lacking
+        return np.ones(len(self.table), dtype=np.bool_) if lacking is None else ~lacking
 
     def names(self, pairs: BoolArray) -> tuple[int | str, ...]:
         """Names of some pairs."""
         return tuple(self.labels[index] for index in np.flatnonzero(pairs))
 
-    @cached_property
-    def subcategories(self) -> Mapping[str, float]:
-        """Pairs of every subcategory, of those in the target if there is one; none where the rows name none."""
+    def subcategories(self, pairs: IntArray | None = None) -> Mapping[str, float]:
+        """How many of some pairs, or of all, each subcategory has; none where the rows name none."""
         named = dict(zip(self.pair.tolist(), self.table.column("subcategory"), strict=True))
-        if self.target is None and None in named.values():
-            return Counter()
-        return Counter(str(name) for name in named.values() if self.target is None or self.target.get(str(name)))
+        chosen = named.values() if pairs is None else [named[pair] for pair in pairs.tolist()]
+        return Counter() if None in chosen else Counter(map(str, chosen))
 
     def fit_strength(self, rows: BoolArray) -> tuple[float, float]:
         """The most probable strength of some rows, log λ being normal at first, and its loss."""

@@ -82,9 +82,9 @@ class Decision:
         """Stability radius: how far the strength may move before the proposal changes."""
         return min(self.strength - self.range_low, self.range_high - self.strength)
 
-    def explain(self) -> str:
-        """One sentence a person understands."""
-        return explain(self)
+    def explain(self, *, promise: bool = True) -> str:
+        """One sentence a person understands; of a revision with a certificate, one more with the promise."""
+        return explain(self, promise=promise)
 
 
 def method_name(version: str, epsilon: float) -> str:
@@ -243,7 +243,7 @@ class Decisions:
         if self.distance is not None:
             columns["distance"] = pa.array(self.distance)
         if explanations:
-            columns["explanation"] = pa.array([decision.explain() for decision in self], pa.string())
+            columns["explanation"] = pa.array([each.explain(promise=False) for each in self], pa.string())
         return pa.table(columns)
 
     def to_pandas(self, *, explanations: bool = False) -> pd.DataFrame:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from unprior.calibration.decisions import Decision
 
 
-def explain(decision: Decision) -> str:
-    """Say what was decided and why.
+def explain(decision: Decision, *, promise: bool = True) -> str:
+    """Say what was decided and why, and what was promised about such revisions.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> calibrator = SelectivePriorCalibrator().fit(synthesize(seed=0))
@@ -21,8 +21,8 @@ def explain(decision: Decision) -> str:
     """
     original = "no answer" if decision.original is None else f"“{decision.original}”"
     if decision.revised:
-        promise = "" if decision.promise is None else f" {decision.promise}"
-        return f"Changed {original} to “{decision.final}”: {_why_revised(decision)}.{promise}"
+        promised = f" {decision.promise}" if promise and decision.promise is not None else ""
+        return f"Changed {original} to “{decision.final}”: {_why_revised(decision)}.{promised}"
     return f"Kept {original}: {_why_kept(decision)}."
 
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from unprior._validation import describe_validation_error
-from unprior.calibration.certificate import Certificate, TaskThreshold
+from unprior.calibration.certificate import SEED, Certificate, TaskThreshold
 from unprior.calibration.file_parts import Count, Positive, SettingsPart, StrictModel
-from unprior.calibration.ladder import Plan, smallest_kept, total_chance
+from unprior.calibration.ladder import Plan, smallest_kept
 from unprior.errors import UnpriorError
 
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -33,6 +33,7 @@ class _Threshold(StrictModel):
     pairs: Count
     harms: Count
     threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    bound: _Share
 
 
 class CertificatePart(StrictModel):
@@ -72,20 +73,42 @@ class CertificatePart(StrictModel):
         if settings.max_strength != self.strength:
             raise ValueError("the strength of the settings is not that of the certificate")
         self.check_counts()
+        self.check_pairs()
 
     def check_counts(self) -> None:
         """Refuse counts that do not support the promise."""
         if not self.steps:
+            self._check_abstaining()
             return
-        if len(self.steps) != len(self.tasks) or set(self.calibration_pairs) & set(self.strength_pairs):
-            raise ValueError("the certificate needs a step for every task, and other pairs for the strength")
+        names = [each.task for each in self.tasks]
+        if len(self.steps) != len(names) or len(set(names)) < len(names):
+            raise ValueError("the certificate needs a step for every task, and tasks of different names")
+        if self.steps[0] < 0 or self.steps != sorted(self.steps, reverse=True) or self.seed != SEED:
+            raise ValueError("the steps must start with at least 0 and never rise, and the seed is always the same")
+        if any(each.pairs != self.calibration or each.harms > self.steps[0] for each in self.tasks):
+            raise ValueError("a task has other pairs or more harms than its steps permit")
+        if not self.steps[0] < self.calibration <= self.pairs:
+            raise ValueError("thresholds must be set on some of the development pairs")
+        if self.mixture and abs(sum(self.mixture.values()) - 1.0) > _SAME:
+            raise ValueError("the shares of the mixture must add up to 1")
         plan, rate = Plan(tuple(self.steps), self.calibration), self.epsilon / self.weight
-        if self.retention == "certified":
-            kept = total_chance(plan.steps, plan.pairs, rate) <= self.delta + _SAME
-        else:
-            kept = smallest_kept(plan, None) <= rate + _SAME
-        if not kept:
+        kept = smallest_kept(plan, self.delta if self.retention == "certified" else None)
+        if kept > rate + _SAME:
             raise ValueError(f"the steps of the certificate do not keep its promise of ε = {self.epsilon:g}")
+        if {self.bound, *(each.bound for each in self.tasks)} - {min(1.0, self.weight * kept)}:
+            raise ValueError("the bound is not the one of the steps")
+
+    def _check_abstaining(self) -> None:
+        if self.tasks or self.bound is not None or self.chance is not None or self.calibration:
+            raise ValueError("a certificate without steps has no thresholds and no bound")
+
+    def check_pairs(self) -> None:
+        """Refuse pairs that set thresholds and fitted the strength, too, or too few of them."""
+        calibration, strength = set(map(str, self.calibration_pairs)), set(map(str, self.strength_pairs))
+        if calibration & strength:
+            raise ValueError("the certificate needs other pairs for the strength than for the thresholds")
+        if len(calibration) < max(self.calibration, len(self.calibration_pairs)):
+            raise ValueError("the certificate names fewer pairs than set its thresholds")
 
     def build(self) -> Certificate:
         """The certificate that was saved."""

@@ -33,7 +33,7 @@ def fit_state(parameters: Parameters, table: ScoreTable, split: str | None) -> F
     stable = stabilise(development, parameters.prior, strict=parameters.strict, complete=True)
     if parameters.retention != "paper":
         return fit_certified(parameters, stable).with_outcome(development)
-    fitted_on = _of_sides(stable, parameters.fit_on)
+    fitted_on = _of_sides(stable, parameters.fit_on).to_learn_from()
     selected_on = _of_sides(stable, parameters.select_on)
     grid, rule = parameters.searched_grid, parameters.rule
     assert not isinstance(rule, Split)  # refused above
@@ -56,7 +56,7 @@ def fit_state(parameters: Parameters, table: ScoreTable, split: str | None) -> F
         for fit in rule.fit(objective, grid.rho)
     )
     counts = tuple(sorted({block.candidate_count for block in blocks}))
-    if parameters.select_on != parameters.fit_on:
+    if len(selected_on.table) != len(fitted_on.table):
         blocks, observations = _observe(selected_on)
     outcomes = _count(parameters, [fit.model for fit in fits], selected_on, blocks, observations, limits)
     return FittedState(

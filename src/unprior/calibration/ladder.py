@@ -7,7 +7,6 @@ although no more than k were seen, and the chance of that is F(k, m), the binomi
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -24,7 +23,9 @@ _MANY_TASKS = 3  # beyond it, all tasks after the first share one step
 _TRIED = 12  # steps below the largest that is affordable; lower ones waste what is allowed
 _DRAWS, _SEED = 2000, 0
 _MANY_HARMS = 64  # beyond it, chance moves the root of the harm by less than a hundredth
-_MOST_PAIRS = 10_000_000
+MOST_PAIRS = 10_000_000
+"""Nobody labels more."""
+_LEAST_DELTA = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,9 @@ def pairs_needed(epsilon: float, delta: float = DELTA, harms: int = 0, weight: f
     (57, 96)
     """
     rate = epsilon / weight
-    if chance_of_breaking(harms, _MOST_PAIRS, rate) > delta:
+    if chance_of_breaking(harms, MOST_PAIRS, rate) > delta:
         return None
-    low, high = harms, _MOST_PAIRS
+    low, high = harms, MOST_PAIRS
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if chance_of_breaking(harms, middle, rate) <= delta + _ROUNDING else (middle, high)
@@ -113,20 +114,25 @@ def plan_steps(pairs: int, tasks: int, epsilon: float, delta: float = DELTA) -> 
 
 def _affordable(pairs: int, tasks: int, epsilon: float, delta: float) -> Iterator[tuple[int, ...]]:
     """Steps that never rise and together break the promise with a chance of at most δ."""
-    chances = [0.0]
-    while len(chances) <= pairs and (chance := chance_of_breaking(len(chances) - 1, pairs, epsilon)) <= delta:
-        chances.append(chance)
 
-    def extend(steps: tuple[int, ...], highest: int, left: float) -> Iterator[tuple[int, ...]]:
+    def largest(limit: float) -> int:
+        """The largest step with a chance of at most this."""
+        low, high = -1, pairs
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if chance_of_breaking(middle, pairs, epsilon) <= limit else (low, middle)
+        return low
+
+    def extend(steps: tuple[int, ...], left: float) -> Iterator[tuple[int, ...]]:
         if len(steps) == tasks:
             yield steps
             return
         alike = tasks - len(steps) if steps and tasks > _MANY_TASKS else 1
-        affordable = bisect_right(chances, (left + _ROUNDING) / alike) - 2
-        for step in range(min(highest, affordable), -2 if steps else -1, -1)[:_TRIED]:
-            yield from extend(steps + alike * (step,), step, left - alike * chances[step + 1])
+        highest = min(largest((left + _ROUNDING) / alike), *steps[-1:], pairs)
+        for step in range(highest, -2 if steps else -1, -1)[:_TRIED]:
+            yield from extend(steps + alike * (step,), left - alike * chance_of_breaking(step, pairs, epsilon))
 
-    return extend((), len(chances) - 2, delta)
+    return extend((), delta)
 
 
 def _fewest_pairs(steps: tuple[int, ...], pairs: int, epsilon: float, delta: float) -> int:
@@ -199,7 +205,7 @@ def check_delta(delta: float) -> None:
     unprior.errors.UnpriorError: delta=0.9 (command line: --delta 0.9): the chance that the promise breaks must be ...
     """
     number = isinstance(delta, int | float | np.integer | np.floating) and not isinstance(delta, bool)
-    if not number or not 0.0 < delta <= 0.5:
+    if not number or not _LEAST_DELTA <= delta <= 0.5:
         raise UnpriorError(
             f"{format_option('delta', delta)}: the chance that the promise breaks must be above 0 and at most 0.5 (0.1)"
         )

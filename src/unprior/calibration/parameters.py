@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
@@ -20,6 +19,7 @@ from unprior.errors import UnpriorError, did_you_mean
 
 Sides = Literal["both", "cf"]
 """Rows of both sides of the pairs, or of the counterfactual side alone."""
+_LARGEST = 1e300
 SIDE_CHOICES: tuple[Sides, ...] = get_args(Sides)
 
 
@@ -68,7 +68,7 @@ class Parameters:
         _check_grid(Grid() if self.grid is None else self.grid)
 
     def _check_retention(self) -> None:
-        if self.retention not in RETENTIONS:
+        if not isinstance(self.retention, str) or self.retention not in RETENTIONS:
             like = did_you_mean(str(self.retention), RETENTIONS)
             raise UnpriorError(f"retention is {self.retention!r}{like}, it must be {', '.join(RETENTIONS)}")
         check_delta(self.delta)
@@ -136,11 +136,8 @@ def _check_grid(grid: Any) -> None:
 
 
 def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and not math.isnan(value)
-    )
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return number and bool(-_LARGEST <= value <= _LARGEST)
 
 
 def _check_names(parameter: str, given: Any, known: tuple[str, ...]) -> None:

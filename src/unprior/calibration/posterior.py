@@ -64,7 +64,7 @@ def posterior_predictive(
     strengths = np.empty_like(mean)
     for start in range(0, len(mean), _COLUMNS_AT_ONCE):
         rows = slice(start, start + _COLUMNS_AT_ONCE)
-        cap = max_strength if isinstance(max_strength, float) else max_strength[rows]
+        cap = max_strength[rows] if isinstance(max_strength, np.ndarray) else max_strength
         strength = np.minimum(softplus(mean[rows] + _NODES[:, None] * deviation[rows]), cap)
         strengths[rows] = _WEIGHTS @ strength
         corrected = observation.image[:, None, rows] - strength * observation.prior[:, None, rows]

@@ -67,7 +67,7 @@ def settings_table(state: FittedState) -> Table:
 
 def _thresholds_table(certificate: Certificate) -> Table:
     rows = [
-        (each.task.upper(), f"{each.threshold:.4g}", f"{each.harms} of {each.pairs}", f"{certificate.epsilon:g}")
+        (each.task.upper(), f"{each.threshold:.4g}", f"{each.harms} of {each.pairs}", f"{each.bound:.4f}")
         for each in certificate.tasks
     ]
     rule = (
@@ -79,10 +79,10 @@ def _thresholds_table(certificate: Certificate) -> Table:
     spent = "" if chance is None else f" The promise breaks with a chance of at most {chance:.3f}."
     return Table.plain(
         f"Certificate ({certificate.label})",
-        ("Task", "Threshold", "harms seen", "promised rate"),
+        ("Task", "Threshold", "Harms seen", "Bound"),
         rows,
-        f"A revision needs log-odds above the threshold. Set on {certificate.calibration} pairs; strength "
-        f"{certificate.strength:.3g}, {rule}.{spent}",
+        f"A revision needs log-odds above the threshold. Bound: the smallest ε that is promised. Thresholds are set on "
+        f"{certificate.calibration} pairs; strength {certificate.strength:.3g}, {rule}.{spent}",
     )
 
 
@@ -120,7 +120,7 @@ def decisions_html(decisions: Decisions) -> str:
     """How often each reason occurs, and the first decisions with their explanations."""
     head = f"<p>{escape(decisions.method)}: {revised_in_words(decisions)}.</p>"
     rows = [
-        (decision.original or "–", decision.final or "–", decision.explain())
+        (decision.original or "–", decision.final or "–", decision.explain(promise=False))
         for decision, _ in zip(decisions, range(_FIRST_ROWS), strict=False)
     ]
     first = Table.plain("First decisions", ("Original", "Final", "Explanation"), rows, "", text_columns=3)

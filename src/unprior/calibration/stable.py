@@ -20,7 +20,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from unprior.errors import UnpriorError, did_you_mean, format_option
+from unprior.errors import UnpriorError, did_you_mean, format_option, warn
 from unprior.scores import ScoreTable
 from unprior.scores.schema import BoolArray, IntArray
 from unprior.scores.table import FloatArray
@@ -51,12 +51,19 @@ class StableRows:
     """The cap of the strength of rows with stable scores; None without one of their own."""
     asked: IntArray | None = None
     """Positions of the answers to the questions as they were asked, where the table has others."""
+    lacking: BoolArray | None = None
+    """Yes/no rows without what the prior needs: they are never revised, and nothing is learned from them."""
 
     def take(self, rows: BoolArray) -> StableRows:
         """Some of the rows."""
-        claims, trusted = (None if each is None else each[rows] for each in (self.claims, self.trusted))
+        marks = (None if each is None else each[rows] for each in (self.claims, self.trusted, self.lacking))
+        claims, trusted, lacking = marks
         asked = None if self.asked is None else self.asked[rows]
-        return StableRows(self.table.take(rows), claims, trusted, self.most_strength, asked)
+        return StableRows(self.table.take(rows), claims, trusted, self.most_strength, asked, lacking)
+
+    def to_learn_from(self) -> StableRows:
+        """The rows that a strength may be fitted on."""
+        return self if self.lacking is None or not self.lacking.any() else self.take(~self.lacking)
 
     def limits(self, rows: IntArray) -> FloatArray | None:
         """The cap of the strength of some rows; None without one of their own."""
@@ -82,7 +89,8 @@ def stabilise(table: ScoreTable, prior: Prior, *, strict: bool = False, complete
         With ``canonical``: start from the answer that the image supports in the canonical form, not from the one to the
         question as it was asked.
     complete
-        Refuse yes/no rows without what the prior needs; otherwise they are never revised.
+        Refuse a table whose yes/no rows all lack what the prior needs, and warn of some that do. Such rows are never
+        revised.
     """
     if prior == "plain":
         return StableRows(table)
@@ -94,11 +102,14 @@ def stabilise(table: ScoreTable, prior: Prior, *, strict: bool = False, complete
     )
     lacking = np.array(asked) & ~has
     if complete and lacking.any():
-        raise UnpriorError(
-            f"{int(lacking.sum()):,} of {sum(asked):,} yes/no rows were not scored for "
-            f"{format_option('prior', prior)}; score questions that name their two claims with "
-            f"`unprior score --prior {prior}`"
+        told = (
+            f"{int(lacking.sum()):,} of {sum(asked):,} yes/no rows were not scored for {format_option('prior', prior)}"
         )
+        if not has.any():
+            raise UnpriorError(
+                f"{told}; score questions that name their two claims with `unprior score --prior {prior}`"
+            )
+        warn(f"{told}, because they do not name two claims; nothing is learned from them, and they are never revised")
     scored = {name: _log_odds(views, has, name) for name in needed}
     image, weight = table.image_scores.copy(), table.prior_scores.copy()
     cells = table.offsets[:-1][has]
@@ -107,7 +118,7 @@ def stabilise(table: ScoreTable, prior: Prior, *, strict: bool = False, complete
     own = sign * (weight[cells] - weight[cells + 1])
     if prior == "symmetric":
         _place(weight, cells, sign * (own - scored[SWAPPED]) / 2)
-        return StableRows(table.with_prior_scores(weight), has, ~lacking)
+        return StableRows(table.with_prior_scores(weight), has, ~lacking, lacking=lacking)
     evidence, preference, options = (
         (scored[f"{kind}-first"] - scored[f"{kind}-second"]) / 2
         for kind in ("canonical-image", "canonical-text", "options-text")
@@ -122,7 +133,7 @@ def stabilise(table: ScoreTable, prior: Prior, *, strict: bool = False, complete
         for row, yes in zip(np.flatnonzero(has).tolist(), (evidence > 0).tolist(), strict=True):
             answers[row] = "yes" if yes else "no"
         stable = stable.with_column("original", answers)
-    return StableRows(stable, has, trusted, MOST_STRENGTH, table.original_positions if strict else None)
+    return StableRows(stable, has, trusted, MOST_STRENGTH, table.original_positions if strict else None, lacking)
 
 
 def _log_odds(views: Sequence[Mapping[str, Sequence[float]]], rows: BoolArray, name: str) -> FloatArray:

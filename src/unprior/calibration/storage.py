@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 from unprior._files import read_whole, replacing
 from unprior._validation import describe_validation_error
 from unprior.calibration.certificate import Retention
+from unprior.calibration.certified import constant_strength
 from unprior.calibration.features import FEATURE_NAMES
 from unprior.calibration.file_certificate import CertificatePart
 from unprior.calibration.file_parts import (
@@ -229,11 +230,22 @@ class CalibratorFile(StrictModel):
             raise ValueError("a certificate must be present exactly when retention is certified or expected")
         if self.certificate is not None:
             self.certificate.check(self.settings)
+            self._check_promise(self.certificate)
         if self.settings is not None:
             self.settings.check(uncertainty)
             if self.settings.rho not in [fit.rho for fit in self.fits]:
                 raise ValueError(f"there is no fit for the chosen rho {self.settings.rho}")
         return self
+
+    def _check_promise(self, certificate: CertificatePart) -> None:
+        """The certificate is about these parameters and this strength."""
+        own, given = certificate, self.parameters
+        if (own.epsilon, own.delta, own.retention) != (given.epsilon_cs, given.delta, given.retention):
+            raise ValueError("the certificate was made for another limit, chance or rule than the parameters have")
+        if own.has_target != (given.target_mixture is not None):
+            raise ValueError("the certificate was made for another mixture than the parameters have")
+        if self.fits[0].theta != constant_strength(own.strength).theta.tolist():
+            raise ValueError("the strength is not that of the certificate")
 
     def build(self) -> FittedState:
         """The state that was saved."""

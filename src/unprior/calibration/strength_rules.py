@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +15,7 @@ from unprior.scores.table import FloatArray
 
 # A given strength is the cap, and η lies above it by much more than the least deviation that η may have.
 _ABOVE_CAP = 0.01
+_MOST_STRENGTH = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,11 @@ class Fixed:
     def check(self) -> None:
         """Refuse a strength that is not a positive number."""
         number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
-        if not number or not 0.0 < self.value < math.inf:
-            raise UnpriorError(f"strength is {self}, its value must be positive (or use Constant() to fit it)")
+        if not number or not 0.0 < self.value <= _MOST_STRENGTH:
+            raise UnpriorError(
+                f"strength is {str(self)[:40]}, its value must be positive and at most {_MOST_STRENGTH:g} (or use "
+                f"Constant() to fit it)"
+            )
 
     def narrow(self, grid: Grid) -> Grid:
         """The strength is its own cap, and there is nothing to regularise."""

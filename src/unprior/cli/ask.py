@@ -12,6 +12,7 @@ from unprior.cli.console import AsJson, flag, output, print_json, warn
 from unprior.cli.lazy import examples
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
+from unprior.errors import UnpriorError
 from unprior.runs.config import RunConfig
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def ask(
     if claims is not None:
         pair = [text.strip() for text in claims.split("|")]
         check_claims(pair, texts)
+    elif open_question is not None:
+        raise UnpriorError("--open-question goes with --claims, which name what yes and no stand for")
     shown, side = read_image(image, fitted, config.benchmark.resize)
     with reporting() as report:
         engine = load_engine(**config.loading, few_threads=True, report=report)

@@ -50,9 +50,12 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Learn the correction strength and choose the gate on development rows."""
+    from unprior._files import refuse_overwriting
     from unprior.calibration.files import fit_file
     from unprior.runs.config import MethodConfig
 
+    if target_mixture is not None:
+        refuse_overwriting(out, Path(target_mixture))
     method = MethodConfig(
         epsilon_cs=epsilon_cs, uncertainty=uncertainty, retention=retention, delta=delta, strength=strength,
         target_mixture=target_mixture, prior=prior, strict=strict,

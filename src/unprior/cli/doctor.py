@@ -11,6 +11,7 @@ from unprior.cli.console import AsJson, in_commands, output, print_json, print_t
 from unprior.cli.lazy import examples
 from unprior.cli.options import takes_config
 from unprior.cli.progress import reporting
+from unprior.errors import UnpriorError
 from unprior.progress import Progress
 from unprior.runs.config import RunConfig
 
@@ -58,6 +59,8 @@ def doctor(
     from unprior.images import open_image
 
     config.check()
+    if prior and (image or question or against):
+        raise UnpriorError("--prior asks without images: leave out --image, --question and --against")
     if prior:
         _examine_prior(config, questions, as_json=as_json)
         return

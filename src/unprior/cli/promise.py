@@ -62,8 +62,11 @@ def monitor(
 
     Exit code 1 says that the promise was given up: calibrate again.
     """
+    from unprior._files import refuse_overwriting
     from unprior.evaluation.monitor import monitor_file
 
+    if figure is not None:
+        refuse_overwriting(figure, calibrator, decisions)
     watched = monitor_file(calibrator, decisions, alpha=alpha)
     if figure is not None:
         watched.save_figure(figure)

@@ -77,8 +77,14 @@ def read_origin(path: str | Path) -> Origin:
         from_values(note.get("scores", []), f"{path}: "),
         from_values(made_with.get("scores", []), f"{path}: "),
         method_name(version, epsilon) if isinstance(version, str) and isinstance(epsilon, float) else None,
-        certificate if isinstance(certificate := made_with.get("certificate"), dict) else None,
+        _certificate(made_with.get("certificate"), path),
     )
+
+
+def _certificate(noted: Any, path: Path) -> dict[str, Any] | None:
+    if not isinstance(noted, dict | None):
+        raise UnpriorError(f"{path}: its certificate is not valid. Make the decisions again with `unprior apply`.")
+    return noted
 
 
 def _json(raw: bytes) -> Any:

@@ -1,8 +1,8 @@
 """Does a promise still hold? A test of labelled decisions that may be looked at after every single one.
 
 For every task, the harms so far are weighed by a mixture of likelihood ratios against the promised rate ε. While the
-true rate is at most ε, the chance that this weight ever exceeds 1/α is at most α, however often one looks (Ville's
-inequality). With several tasks each gets an equal share of α.
+rate of this calibrator is at most ε, the chance that this weight ever exceeds 1/α is at most α, however often one looks
+(Ville's inequality). The tasks that the promise covers get equal shares of α.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unprior._files import as_path, is_parquet, open_to_read, parse_json, read_lines
-from unprior.calibration import SelectivePriorCalibrator
-from unprior.errors import UnpriorError
+from unprior.calibration import Certificate, SelectivePriorCalibrator
+from unprior.errors import UnpriorError, format_names, warn
+from unprior.evaluation.answers import read_origin
 from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores.files import read_parquet
 from unprior.scores.table import FloatArray
@@ -48,7 +49,7 @@ class TaskMonitor:
     line: int | None
     """Its line in the file."""
     lower: float
-    """Lower end of the confidence sequence of the rate of harm after the last decision."""
+    """Lower end of the confidence sequence of the rate of harm, where the promise was given up, or at the end."""
 
     @property
     def count(self) -> int:
@@ -74,6 +75,18 @@ class Monitor:
     """Decisions without an answer, which say nothing."""
     counterfactual: int
     """Labelled decisions about counterfactual images, which the promise is not about."""
+    repeated: int = 0
+    """Further labelled decisions about a pair, which counts once."""
+    uncovered: int = 0
+    """Labelled decisions of tasks that the promise does not cover."""
+
+    shares: int = 1
+    """Tasks that share α: all that the promise covers, whether they were seen or not."""
+
+    @property
+    def threshold(self) -> float:
+        """The evidence that gives the promise of a task up."""
+        return self.shares / self.alpha
 
     @property
     def stands(self) -> bool:
@@ -89,17 +102,18 @@ class Monitor:
             if each.alarm is None:
                 sentences.append(f"{seen} ({100 * each.rate:.1f} %): nothing contradicts it.")
             else:
+                then = int(each.harms[each.alarm - 1])
                 sentences.append(
-                    f"Recalibrate: {seen} ({100 * each.rate:.1f} %, at least {100 * each.lower:.1f} % with "
-                    f"{100 * (1 - self.alpha):g} % confidence). The promise was given up at decision {each.alarm:,}, "
-                    f"line {each.line:,}."
+                    f"Recalibrate: {seen} ({100 * each.rate:.1f} %). The promise was given up at decision "
+                    f"{each.alarm:,}, line {each.line:,}: with {then:,} harms by then, the rate is at least "
+                    f"{100 * each.lower:.1f} % with {100 * (1 - self.alpha):g} % confidence."
                 )
         return tuple(sentences)
 
     @property
     def table(self) -> Table:
         """Harms and evidence by task."""
-        threshold = len(self.tasks) / self.alpha
+        threshold = self.threshold
         rows = [
             (
                 each.task.upper(),
@@ -131,7 +145,8 @@ class Monitor:
             for each in self.tasks
         ]  # fmt: skip
         own = {"sentence": self.sentence, "epsilon": self.epsilon, "alpha": self.alpha, "stands": self.stands}
-        return own | {"unlabelled": self.unlabelled, "counterfactual": self.counterfactual, "tasks": tasks}
+        aside = {name: getattr(self, name) for name in ("unlabelled", "counterfactual", "repeated", "uncovered")}
+        return own | aside | {"tasks": tasks}
 
     def plot(self, ax: Axes | None = None, style: FigureStyle | None = None) -> Axes:
         """Draw the rate of harm of every task over its decisions, beside the promised rate; returns the axes."""
@@ -155,12 +170,12 @@ class Monitor:
         """Draw it into a file, whose ending names the format."""
         from unprior._files import replacing
 
-        if path.suffix not in _FORMATS:
+        if path.suffix.lower() not in _FORMATS:
             raise UnpriorError(f"{path}: a figure is written as {', '.join(_FORMATS)}; choose one of these endings")
         with replacing(path) as temporary:
             figure = self.plot().get_figure(root=True)
             assert figure is not None
-            figure.savefig(temporary, format=path.suffix[1:], bbox_inches="tight", dpi=200)
+            figure.savefig(temporary, format=path.suffix[1:].lower(), bbox_inches="tight", dpi=200)
 
 
 def monitor_file(calibrator: str | PathLike[str], decisions: str | PathLike[str], *, alpha: float = ALPHA) -> Monitor:
@@ -189,27 +204,73 @@ def monitor_file(calibrator: str | PathLike[str], decisions: str | PathLike[str]
     unprior.errors.UnpriorError: ...decisions.jsonl: no decision has an answer; add the right answer to every ...
     """
     path = as_path("decisions", decisions)
-    if not 0.0 < alpha < 1.0:
+    if not isinstance(alpha, int | float) or not 0.0 < alpha < 1.0:
         raise UnpriorError(f"alpha is {alpha!r}, it is a chance between 0 and 1 (0.05)")
     certificate = SelectivePriorCalibrator.load(as_path("calibrator", calibrator)).certificate_
     if certificate is None or certificate.abstains:
         told = "promises nothing about new pairs" if certificate is None else "abstains: it changes no answer"
         raise UnpriorError(f"{calibrator}: this calibrator {told}; fit one with `unprior fit --retention certified`")
-    seen: dict[str, list[tuple[int, bool]]] = {}
-    unlabelled = counterfactual = 0
+    made_with = read_origin(path)
+    if made_with.method is not None and made_with.certificate != certificate.record(pair_lists=False):
+        raise UnpriorError(f"{path}: these decisions were made by another calibrator than {calibrator}")
+    labels = _Labels(certificate)
     for line, record in _decisions(path):
-        if record.get("answer") is None:
-            unlabelled += 1
+        labels.add(line, record)
+    if not labels.seen:
+        raise UnpriorError(f"{path}: {labels.why_none}; {_REMEDY}")
+    for task, answers in sorted(labels.strange().items()):
+        warn(
+            f"{path}: the answers {format_names(answers)} of task {task} are never given or proposed there, so they "
+            f"can harm nothing; write them as they stand among the candidates"
+        )
+    share = alpha / len(certificate.tasks)
+    tasks = tuple(_watch(task, labels.seen[task], certificate.epsilon, share) for task in sorted(labels.seen))
+    return Monitor(
+        certificate.sentence, certificate.epsilon, alpha, tasks, labels.unlabelled, labels.counterfactual,
+        labels.repeated, labels.uncovered, len(certificate.tasks),
+    )  # fmt: skip
+
+
+class _Labels:
+    """Labelled decisions by task; each pair counts once, with the first of its decisions that has an answer."""
+
+    def __init__(self, certificate: Certificate) -> None:
+        self.covered = {each.task for each in certificate.tasks}
+        self.seen: dict[str, list[tuple[int, bool]]] = {}
+        self.unlabelled = self.counterfactual = self.repeated = self.uncovered = 0
+        self._pairs: set[tuple[Any, ...]] = set()
+        self._answers: dict[str, set[str]] = {}
+        self._given: dict[str, set[str]] = {}
+
+    def add(self, line: int, record: dict[str, Any]) -> None:
+        task, answer = record["task"], record.get("answer")
+        given = {record[name] for name in ("original", "final", "proposal") if record.get(name) is not None}
+        self._given.setdefault(task, set()).update(given)
+        pair = (record.get("model"), record.get("benchmark"), record.get("pair_id"), task)
+        if answer is None:
+            self.unlabelled += 1
         elif record.get("side") == "cf":
-            counterfactual += 1
+            self.counterfactual += 1
+        elif task not in self.covered:
+            self.uncovered += 1
+        elif record.get("pair_id") is not None and pair in self._pairs:
+            self.repeated += 1
         else:
-            harmed = record["original"] == record["answer"] != record["final"]
-            seen.setdefault(str(record["task"]), []).append((line, harmed))
-    if not seen:
-        raise UnpriorError(f"{path}: no decision has an answer; {_REMEDY}")
-    share = alpha / len(seen)
-    tasks = tuple(_watch(task, seen[task], certificate.epsilon, share) for task in sorted(seen))
-    return Monitor(certificate.sentence, certificate.epsilon, alpha, tasks, unlabelled, counterfactual)
+            self._pairs.add(pair)
+            self._answers.setdefault(task, set()).add(answer)
+            self.seen.setdefault(task, []).append((line, record["original"] == answer != record["final"]))
+
+    def strange(self) -> dict[str, list[str]]:
+        """Answers that no decision of the task names."""
+        found = {task: sorted(answers - self._given[task]) for task, answers in self._answers.items()}
+        return {task: answers for task, answers in found.items() if answers}
+
+    @property
+    def why_none(self) -> str:
+        """Why nothing can be tested."""
+        if self.counterfactual or self.uncovered:
+            return "all decisions with an answer are about counterfactual images, or of tasks that are not covered"
+        return "no decision has an answer"
 
 
 def _decisions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -233,8 +294,11 @@ def _checked(record: Any, path: Path, number: int) -> dict[str, Any]:
     for name in ("task", "original", "final"):
         if name not in record:
             raise UnpriorError(f"{path}, line {number}: no {name}; `unprior apply` writes decisions")
-    if not isinstance(record.get("answer"), str | None):
-        raise UnpriorError(f"{path}, line {number}: the answer must be a text, as it stands among the candidates")
+    for name in ("original", "final", "answer", "proposal"):
+        if not isinstance(record.get(name), str | None) or record.get(name) == "":
+            raise UnpriorError(f"{path}, line {number}: the {name} must be a text, as it stands among the candidates")
+    if not isinstance(record["task"], str) or record.get("side") not in ("cf", "cs", None):
+        raise UnpriorError(f"{path}, line {number}: the task must be a text, and the side cf, cs or null")
     return record
 
 
@@ -244,7 +308,8 @@ def _watch(task: str, seen: Sequence[tuple[int, bool]], epsilon: float, alpha: f
     beyond = np.flatnonzero(evidence >= -np.log(alpha))
     alarm = int(beyond[0]) + 1 if len(beyond) else None
     line = None if alarm is None else seen[alarm - 1][0]
-    return TaskMonitor(task, harms, evidence, alarm, line, _lower_end(harms, alpha))
+    at = alarm or len(harms)
+    return TaskMonitor(task, harms, evidence, alarm, line, _lower_end(float(harms[at - 1]), at, alpha))
 
 
 def log_evidence(harms: FloatArray, counts: FloatArray, rate: float) -> FloatArray:
@@ -269,12 +334,11 @@ def log_evidence(harms: FloatArray, counts: FloatArray, rate: float) -> FloatArr
     return np.asarray(mixed - prior - harms * np.log(rate) - (counts - harms) * np.log1p(-rate))
 
 
-def _lower_end(harms: FloatArray, alpha: float) -> float:
-    """The largest rate that was ever given up; all smaller ones are given up, too."""
-    counts = np.arange(1.0, len(harms) + 1)
+def _lower_end(harms: float, count: int, alpha: float) -> float:
+    """The largest rate that so many harms give up; all smaller ones are given up, too."""
     low, high = 0.0, 1.0
     for _ in range(30):
         middle = (low + high) / 2
-        given_up = float(log_evidence(harms, counts, middle).max()) >= -np.log(alpha)
+        given_up = float(log_evidence(np.array([harms]), np.array([float(count)]), middle)[0]) >= -np.log(alpha)
         low, high = (middle, high) if given_up else (low, middle)
     return low

@@ -107,7 +107,10 @@ class PriorTrust:
                 "The prior follows the claims in every form. Text alone cannot tell how weak the evidence of images is "
                 "in a form; the study stable-prior can.",
             )
-        told.append("The canonical prior (`unprior score --prior canonical`) cancels such a preference.")
+        told.append(
+            "The canonical prior (`unprior score --prior canonical`) asks one form in both orders: a preference for a "
+            "word cancels, and where the options contradict it nothing is changed."
+        )
         return tuple(told)
 
     def record(self) -> dict[str, Any]:
@@ -142,7 +145,7 @@ def measure_trust(
         The text-only preference between the claims as options: positive for the one that comes first in the first
         order.
     ordinary_first
-        Whether that claim is the ordinary one, as +1, or the atypical one, as −1.
+        Whether that claim is the ordinary one, as +1, or the atypical one, as −1; NaN where nobody knows.
     """
     found = []
     for form, (first, second) in forms.items():
@@ -153,12 +156,18 @@ def measure_trust(
                 len(first),
                 _share(np.sign(first) * np.sign(second) < 0),
                 math.nan if options is None else _share(np.sign(prior) * np.sign(options) > 0),
-                math.nan if ordinary_first is None else _share(np.sign(prior) * ordinary_first > 0),
+                math.nan if ordinary_first is None else _aligned(prior, ordinary_first),
                 float((first + second).mean() / 2) if len(first) else math.nan,
                 float(np.median(np.abs(prior))) if len(first) else math.nan,
             )
         )
     return PriorTrust(tuple(found))
+
+
+def _aligned(prior: FloatArray, ordinary_first: FloatArray) -> float:
+    """Where somebody knows which claim is the ordinary one."""
+    known = ~np.isnan(ordinary_first)
+    return _share(np.sign(prior[known]) * ordinary_first[known] > 0)
 
 
 def _share(which: Any) -> float:

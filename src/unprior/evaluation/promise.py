@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -11,13 +12,15 @@ import numpy as np
 from unprior.calibration.certificate import Certificate, mixture_weight
 from unprior.calibration.ladder import DELTA
 from unprior.scores import ScoreTable
-from unprior.scores.schema import IntArray
+from unprior.scores.schema import BoolArray, IntArray
+from unprior.scores.table import FloatArray
 from unprior.tables.format import format_limit, format_list
 from unprior.tables.model import Table
 
-Verdict = Literal["held", "chance", "broken", "not covered"]
+Verdict = Literal["held", "chance", "broken", "within", "above", "not covered"]
 _LEVEL = 0.95
 _SAME_MIXTURE = 1.001
+_MANY_HARMS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +36,13 @@ class TaskPromise:
     high: float
     """Exact 95 % interval of the rate of harm (Clopper and Pearson)."""
     limit: float
-    """The promised rate, for pairs mixed like the tested ones."""
+    """The promised rate ε."""
     most: int
-    """The most harms that so few tested pairs may show, with the confidence of the promise, while it holds."""
+    """The most harms that so few tested pairs, mixed as they are, may show while the promise holds."""
     verdict: Verdict
-    """``held``: the tested rate is within the limit; ``chance``: it is above, as it may be on so few pairs;
-    ``broken``: more harms than the promise allows; ``not covered``: a task without a threshold."""
+    """``held``: the tested rate is at most ε; ``chance``: it is above, as it may be on so few pairs, or on pairs mixed
+    otherwise; ``broken``: more harms than the promise allows; ``within`` and ``above``: a promise about a mean, which
+    one calibration cannot test; ``not covered``: a task, or subcategories, that it says nothing about."""
 
     @property
     def rate(self) -> float:
@@ -65,10 +69,13 @@ class PromiseCheck:
     """How much more frequent a subcategory is among the tested pairs than among those that the promise covers."""
     tasks: tuple[TaskPromise, ...]
 
+    uncovered: int = 0
+    """Tested pairs of subcategories that the promise says nothing about; they are not counted."""
+
     @property
     def held(self) -> bool:
         """Whether nothing contradicts the promise."""
-        return all(each.verdict in ("held", "chance", "not covered") for each in self.tasks)
+        return all(each.verdict != "broken" for each in self.tasks)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -78,15 +85,18 @@ class PromiseCheck:
     @property
     def mixture_words(self) -> str:
         """What it means that the tested pairs are mixed otherwise than those it covers; empty if they are not."""
-        if self.weight == float("inf"):
-            return "The tested pairs have subcategories that the promise does not cover."
-        if self.weight <= _SAME_MIXTURE:
-            return ""
-        return (
-            f"The tested pairs are mixed otherwise than those that the promise covers: a subcategory is "
-            f"{self.weight:.2f} times as frequent, so for them the limit is that much higher. A target mixture would "
-            f"cover them."
-        )
+        told = []
+        if self.uncovered:
+            told.append(
+                f"{self.uncovered:,} tested pairs have subcategories that the promise does not cover and do not count."
+            )
+        if self.weight > _SAME_MIXTURE:
+            told.append(
+                f"The tested pairs are mixed otherwise than those that the promise covers: a subcategory is "
+                f"{self.weight:.2f} times as frequent, so they may show that much more harm while it holds. A target "
+                f"mixture would cover them."
+            )
+        return " ".join(told)
 
     @property
     def outcome_words(self) -> str:
@@ -102,13 +112,16 @@ class PromiseCheck:
             limit, most = f"{100 * tasks[0].limit:.3g} %", format_list([str(each.most) for each in tasks])
             told.append(
                 {
-                    "held": f"It held on the tested pairs: harmed were {shown} ({rates}), at most {limit} permitted.",
+                    "held": f"It held on the tested pairs: harmed were {shown} ({rates}), at most {limit} promised.",
                     "chance": f"Harmed were {shown} ({rates}), more than {limit}; so few tested pairs may show up to "
                     f"{most} harms while it holds.",
-                    "broken": f"It did not hold: harmed were {shown} ({rates}), at most {limit} permitted, and {most} "
+                    "broken": f"It did not hold: harmed were {shown} ({rates}), at most {limit} promised, and {most} "
                     f"harms are the most that so few tested pairs may show while it holds. Are these pairs drawn like "
                     f"the development pairs?",
-                    "not covered": f"It does not cover {named}, where nothing was changed.",
+                    "within": f"Harmed were {shown} ({rates}); one calibration cannot test a promise about the mean.",
+                    "above": f"Harmed were {shown} ({rates}), more than {limit}; one calibration cannot test a promise "
+                    f"about the mean.",
+                    "not covered": f"It does not cover {named}.",
                 }[verdict]
             )
         return " ".join(told)
@@ -133,10 +146,15 @@ class PromiseCheck:
 
     def record(self) -> dict[str, Any]:
         """Plain values."""
-        weight = None if self.weight == float("inf") else self.weight
         tasks = [asdict(each) | {"rate": each.rate} for each in self.tasks]
         promised = self.certificate.record(pair_lists=False)
-        return {"certificate": promised, "held": self.held, "weight": weight, "tasks": tasks}
+        return {
+            "certificate": promised,
+            "held": self.held,
+            "weight": self.weight,
+            "uncovered": self.uncovered,
+            "tasks": tasks,
+        }
 
 
 def check_promise(certificate: Certificate, table: ScoreTable, final: IntArray) -> PromiseCheck | None:
@@ -151,25 +169,40 @@ def check_promise(certificate: Certificate, table: ScoreTable, final: IntArray) 
     """
     if certificate.abstains:
         return None
-    covered = {each.task for each in certificate.tasks}
-    mixture = _mixture(table)
-    weight = mixture_weight(mixture, dict(certificate.mixture)) if mixture and certificate.mixture else 1.0
-    limit = min(1.0, certificate.epsilon * max(1.0, weight))
-    tasks = []
+    covered, mixture = {each.task for each in certificate.tasks}, dict(certificate.mixture)
+    names = table.column("subcategory")
+    known = np.ones(len(table), dtype=np.bool_)
+    if mixture and None not in names:
+        known = np.array([mixture.get(name, 0.0) > 0 for name in names])
+    code, _ = table.codes("pair_id")
+    uncovered = len(set(code[~known].tolist()))
+    tasks, weight = [], 1.0
     for task in sorted(table.values_of("task")):
-        pairs, harms = harmed_pairs(table, final, task)
+        rows = known & table.mask(task=task) & ~table.is_cf
+        pairs, harms = harmed_pairs(table, final, task, known)
         low, high = exact_interval(harms, pairs)
-        most = _most_harms(certificate, pairs, limit)
-        verdict: Verdict = "held" if harms <= limit * pairs + 1e-9 else "chance" if harms <= most else "broken"
-        tasks.append(
-            TaskPromise(task, pairs, harms, low, high, limit, most, verdict if task in covered else "not covered")
-        )
-    return PromiseCheck(certificate, weight, tuple(tasks))
+        own = 1.0
+        if mixture and None not in names and pairs:
+            own = mixture_weight(
+                _mixture(code[rows], [name for name, row in zip(names, rows, strict=True) if row]), mixture
+            )
+        most = _most_harms(certificate, pairs, own)
+        weight = max(weight, own)
+        verdict = _verdict(certificate, harms, pairs, most) if task in covered and pairs else "not covered"
+        tasks.append(TaskPromise(task, pairs, harms, low, high, certificate.epsilon, most, verdict))
+    return PromiseCheck(certificate, weight, tuple(tasks), uncovered)
 
 
-def harmed_pairs(table: ScoreTable, final: IntArray, task: str) -> tuple[int, int]:
+def _verdict(certificate: Certificate, harms: int, pairs: int, most: int) -> Verdict:
+    within = harms <= certificate.epsilon * pairs + 1e-9
+    if certificate.retention == "expected":
+        return "within" if within else "above"
+    return "held" if within else "chance" if harms <= most else "broken"
+
+
+def harmed_pairs(table: ScoreTable, final: IntArray, task: str, known: BoolArray | None = None) -> tuple[int, int]:
     """Pairs with a commonsense question of a task, and those of them with a right answer that was changed."""
-    rows = table.mask(task=task) & ~table.is_cf
+    rows = table.mask(task=task) & ~table.is_cf & (True if known is None else known)
     harmed = rows & (table.original_positions == table.answer_positions) & (final != table.answer_positions)
     code, _ = table.codes("pair_id")
     return len(np.unique(code[rows])), len(np.unique(code[harmed]))
@@ -189,25 +222,29 @@ def exact_interval(count: int, total: int, level: float = _LEVEL) -> tuple[float
     return low, high
 
 
-def _mixture(table: ScoreTable) -> dict[str, float]:
-    code, _ = table.codes("pair_id")
-    named = dict(zip(code.tolist(), table.column("subcategory"), strict=True))
-    return {} if None in named.values() else dict(Counter(map(str, named.values())))
+def _mixture(pairs: IntArray, names: Sequence[str]) -> dict[str, float]:
+    return dict(Counter(dict(zip(pairs.tolist(), names, strict=True)).values()))
 
 
-def _most_harms(certificate: Certificate, tested: int, limit: float) -> int:
+def _most_harms(certificate: Certificate, tested: int, weight: float) -> int:
     """The most harms that a finite number of tested pairs may show while the promise holds for new pairs.
 
-    Under ``certified``, calibration and tested pairs are draws alike, so the harmed ones among them are split by
-    chance: more harms than these among the tested pairs, while the calibration pairs showed no more than allowed, have
-    a chance of at most δ. Under ``expected``, and for pairs mixed otherwise, it is the binomial quantile at the limit.
+    Calibration and tested pairs are draws alike, so the harmed ones among them are split by chance: more harms than
+    these among the tested pairs, while the calibration pairs showed no more than allowed, have a chance of at most δ.
+    Pairs that are mixed otherwise may show more, up to the quantile at their own limit.
     """
-    if certificate.retention == "certified" and limit <= certificate.epsilon and certificate.weight == 1.0:
-        return most_tested_harms(certificate.steps, certificate.calibration, tested, certificate.delta)
     from scipy.special import bdtr
 
+    if tested == 0:
+        return 0
+    most = 0
+    if certificate.retention == "certified":
+        most = most_tested_harms(certificate.steps, certificate.calibration, tested, certificate.delta)
+    limit = min(1.0, certificate.epsilon * weight)
     harms = np.arange(tested + 1)
-    return int(harms[bdtr(harms, tested, limit) >= 1.0 - certificate.delta][0])
+    quantile = int(harms[bdtr(harms, tested, limit) >= 1.0 - certificate.delta][0]) if limit < 1.0 else tested
+    many = certificate.steps[0] > _MANY_HARMS
+    return max(most, quantile) if weight > _SAME_MIXTURE or most == 0 or many else most
 
 
 def most_tested_harms(steps: tuple[int, ...], calibration: int, tested: int, delta: float = DELTA) -> int:
@@ -218,24 +255,28 @@ def most_tested_harms(steps: tuple[int, ...], calibration: int, tested: int, del
     """
     from scipy.special import gammaln
 
-    def log_choose(n: IntArray, k: IntArray) -> Any:
-        return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    def log_choose(n: FloatArray, k: FloatArray) -> FloatArray:
+        return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
     def chance(most: int, allowed: int) -> float:
         """That more than this many are harmed in the test although calibration shows no more than allowed."""
+        allowed = min(allowed, calibration)
         if allowed < 0 or most >= tested:
             return 0.0
-        totals = np.arange(most + 1, tested + calibration + 1)[:, None]
-        seen = np.arange(min(allowed, calibration) + 1)[None, :]
+        # With more harms in total than these, calibration shows more of them.
+        totals = np.arange(most + 1.0, min(most + 1 + allowed, tested + calibration) + 1)[:, None]
+        seen = np.arange(allowed + 1.0)[None, :]
         in_test = totals - seen
         possible = (in_test > most) & (in_test <= tested)
         logs = (
-            log_choose(np.array(calibration), seen)
-            + log_choose(np.array(tested), np.clip(in_test, 0, tested))
-            - log_choose(np.array(calibration + tested), totals)
+            log_choose(np.array(float(calibration)), seen)
+            + log_choose(np.array(float(tested)), np.clip(in_test, 0, tested))
+            - log_choose(np.array(float(calibration + tested)), totals)
         )
-        return float(np.where(possible, np.exp(logs), 0.0).sum(axis=1).max())
+        return float(np.exp(np.where(possible, logs, -np.inf)).sum(axis=1).max())
 
+    if steps[0] > _MANY_HARMS:  # so many are no longer split by chance to speak of
+        return 0
     low, high = -1, tested
     while high - low > 1:
         middle = (low + high) // 2

@@ -169,7 +169,7 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
         strength=named.strength,
         margin=named.margin,
         stable_range=range_text(named.range_low, named.range_high),
-        explanation=named.explain(),
+        explanation=named.explain(promise=False),
     )
 
 

@@ -7,6 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from unprior._files import as_path
 from unprior.calibration.file_certificate import read_certificate
 from unprior.errors import warn
@@ -80,7 +82,9 @@ def evaluate_file(
     evaluation = evaluate(judged, final, **statistics, by=by, method=origin.method or "SPC")
     promise = None
     if origin.certificate is not None:
-        promise = check_promise(read_certificate(origin.certificate, decisions), judged, final)
+        new = np.array([name != "dev" for name in judged.column("split")])  # its own pairs cannot test a promise
+        certificate = read_certificate(origin.certificate, decisions)
+        promise = check_promise(certificate, judged.take(new), final[new]) if new.any() else None
     methods = None
     if baselines is not None:
         from unprior.baselines.answers import read_answers, read_references

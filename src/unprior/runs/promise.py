@@ -8,14 +8,24 @@ from typing import Any
 
 from unprior.benchmarks.mixtures import read_mixture
 from unprior.calibration.certificate import mixture_weight
-from unprior.calibration.ladder import DELTA, Plan, check_delta, pairs_needed, plan_steps, reserve, smallest_epsilon
-from unprior.errors import UnpriorError, format_option
+from unprior.calibration.ladder import (
+    DELTA,
+    MOST_PAIRS,
+    Plan,
+    check_delta,
+    pairs_needed,
+    plan_steps,
+    reserve,
+    smallest_epsilon,
+)
+from unprior.errors import UnpriorError, format_option, require_type
 from unprior.tables.format import format_count
 from unprior.tables.model import Table
 
 _PAIRS = (35, 70, 140, 280, 560)
 _HARMS = (0, 1, 2, 3)
 _JUST_ABOVE = 1.15
+_MOST_TASKS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +134,7 @@ class PlannedPromise:
             "pairs": [
                 {
                     "pairs": pairs,
-                    "smallest_epsilon": list(self.ladder[pairs]),
+                    "smallest_epsilon": [smallest_epsilon(pairs, self.delta, harms, self.weight) for harms in _HARMS],
                     "steps": list(plan.steps) if plan else None,
                     "calibration": plan.pairs if plan else None,
                     "strength": None if plan is None else "split" if split else "fixed",
@@ -150,16 +160,23 @@ def plan_promise(
     target_mixture
         ``cdh-bench`` or a JSON file of shares, when the development pairs have equally many of every subcategory.
     """
-    if not isinstance(epsilon, int | float) or not 0.0 < epsilon <= 1.0:
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0.0 < epsilon <= 1.0:
         raise UnpriorError(f"{format_option('epsilon', epsilon)}: a rate of harm is above 0 and at most 1 (0.04)")
-    if pairs is not None and pairs < 1:
-        raise UnpriorError(f"{format_option('pairs', pairs)}: give at least one pair")
+    if pairs is not None and not _is_count(pairs, MOST_PAIRS):
+        raise UnpriorError(f"{format_option('pairs', pairs)}: give a whole number from 1 to {MOST_PAIRS:,}")
+    if not _is_count(tasks, _MOST_TASKS):
+        raise UnpriorError(f"{format_option('tasks', tasks)}: give a whole number from 1 to {_MOST_TASKS}")
+    require_type("target_mixture", target_mixture, str | None, "cdh-bench, or the path of a JSON file")
     check_delta(delta)
     weight = 1.0
     if target_mixture is not None:
         target = read_mixture(target_mixture)
         weight = mixture_weight(target, {name: 1.0 for name, share in target.items() if share > 0})
     return PlannedPromise(epsilon, delta, tasks, weight, _PAIRS if pairs is None else (pairs,))
+
+
+def _is_count(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
 
 
 def _described(plan: Plan | None, split: bool) -> str:

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from unprior.prompts import YES_NO
 
 SIDES = ("cf", "cs")
-TASKS = ("mc", "qa")
+_TASK = r"^[a-z][a-z0-9_-]{0,31}$"
 
 _INT64 = 2**63
 MAX_SCORE = 1e6
@@ -64,8 +64,8 @@ class ScoreRow(BaseModel):
     """The pair of a counterfactual and a commonsense image."""
     side: Literal["cf", "cs"] | None = None
     """Counterfactual (``cf``) or commonsense (``cs``) image; null where images are not paired."""
-    task: Literal["mc", "qa"]
-    """Multiple choice (``mc``) or yes/no (``qa``)."""
+    task: Annotated[str, Field(pattern=_TASK)]
+    """Multiple choice (``mc``), yes/no (``qa``), or a short name of your own; limits are kept in every task."""
     category: Text | None = None
     """Broad category of the pair; never seen by the method."""
     subcategory: Text | None = None
@@ -198,7 +198,7 @@ def find_problems(table: pa.Table, *, require_answers: bool) -> dict[int, str]:
     """
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     checks = [_missing(columns[name], name) for name in _NEVER_NULL]
-    checks += [_unknown(columns["side"], "side", SIDES), _unknown(columns["task"], "task", TASKS)]
+    checks += [_unknown(columns["side"], "side", SIDES), _unnamed(columns["task"])]
     checks += _candidate_checks(columns["candidates"])
     counts = _lengths(columns["candidates"])
     checks += [_unequal(columns[name], name, counts) for name in ("image_scores", "prior_scores")]
@@ -232,6 +232,16 @@ def _unknown(column: pa.Array, name: str, allowed: tuple[str, ...]) -> Check:
     return ~(
         known | _is_null(column)
     ), lambda row: f"{name} is {column[row].as_py()!r}, expected {' or '.join(allowed)}"
+
+
+def _unnamed(column: pa.Array) -> Check:
+    named = pc.fill_null(pc.match_substring_regex(column, _TASK), True).to_numpy(zero_copy_only=False)
+    return (
+        ~named,
+        lambda row: (
+            f"task is {column[row].as_py()!r}, expected mc, qa or another short name of small letters and digits"
+        ),
+    )
 
 
 def _unequal(column: pa.ListArray, name: str, counts: IntArray) -> Check:

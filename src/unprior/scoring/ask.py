@@ -157,6 +157,8 @@ def ask_about(
     labels = YES_NO if options is None else tuple(_LETTERS[: len(check_options(options))])
     if claims is not None:
         check_claims(claims, options)
+        if calibrator is None or calibrator.prior == "plain":
+            warn("claims are only used by a calibrator with a stable prior, see `unprior fit --prior canonical`")
     if calibrator is not None:
         from unprior.scoring.plan import engine_provenance
 
@@ -202,7 +204,12 @@ def ask_about(
 def check_claims(claims: Sequence[str], options: Sequence[str] | None = None) -> None:
     """Refuse claims that are not two different answers to a yes/no question."""
     texts = isinstance(claims, list | tuple) and all(isinstance(each, str) for each in claims)
-    if not texts or len(claims) != 2 or len({seen(each) for each in claims} - {""}) < 2 or options is not None:
+    if (
+        not texts
+        or len(claims) != 2
+        or len({seen(each).casefold() for each in claims} - {""}) < 2
+        or options is not None
+    ):
         shown = "|".join(claims) if texts else ""
         raise UnpriorError(
             f"claims={claims!r} (command line: --claims {shown!r}): give two different answers, the one that yes "

@@ -72,7 +72,7 @@ def probe_prior(
     return measure_trust(
         forms,
         options=(table[:, -2] - table[:, -1]) / 2,
-        ordinary_first=None if np.isnan(known).any() else known,
+        ordinary_first=known,
     )
 
 

@@ -124,8 +124,9 @@ class CertifiedRetention(StudyResult):
         certified = [cell for cell in self.cells if cell.rule in ("split", "fixed")]
         broken = [cell for cell in certified if not cell.keeps(self.delta)]
         verdict = (
-            f"The certified rule kept its promise in all {len(certified)} cells: ε was exceeded on at most "
-            f"{100 * max(cell.exceeded for cell in certified):.1f} % of draws (promised {100 * self.delta:g} %)."
+            f"The certified rule kept its promise in all {len(certified)} cells, within two standard errors: ε was "
+            f"exceeded on at most {100 * max(cell.exceeded for cell in certified):.1f} % of draws, and "
+            f"{100 * self.delta:g} % are promised."
         )
         if broken:
             named = format_list(
@@ -136,8 +137,8 @@ class CertifiedRetention(StudyResult):
         for (source, pairs), cells in grouped(self.cells, key=lambda cell: (cell.source, cell.pairs)).items():
             paper, split = ({cell.epsilon: cell for cell in cells if cell.rule == rule} for rule in ("paper", "split"))
             each = [
-                f"on {100 * paper[epsilon].exceeded:.0f} % of draws at ε = {format_limit(epsilon)} (certified: "
-                f"{100 * split[epsilon].exceeded:.0f} %, {_share(split[epsilon])} of the repair)"
+                f"on {100 * paper[epsilon].exceeded:.1f} % of draws at ε = {format_limit(epsilon)} (certified: "
+                f"{100 * split[epsilon].exceeded:.1f} %, {_share(split[epsilon])} of the repair)"
                 for epsilon in paper
             ]
             told.append(f"{source}, {pairs} pairs: the paper's rule exceeds ε {format_list(each)}.")

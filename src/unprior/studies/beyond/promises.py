@@ -52,12 +52,11 @@ class RuleOutcome:
     """None for the paper's rule, which promises nothing about new pairs."""
     tasks: tuple[HarmOfTask, ...]
 
-    @property
-    def verdict(self) -> str:
-        """What happened, in a word."""
+    def verdict(self, task: int) -> str:
+        """What happened on a task, by its place, in a word."""
         if self.abstains:
             return "abstains"
-        return "no promise" if self.check is None else "held" if self.check.held else "broken"
+        return "no promise" if self.check is None else self.check.tasks[task].verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,8 @@ class Promises(StudyResult):
 
     >>> from unprior import synthesize
     >>> result = study_promises(StudyInputs(synthesize(seed=0)))
-    >>> [(rule.rule, rule.verdict) for rule in result.rules]
-    [('paper', 'no promise'), ('certified', 'held'), ('expected', 'held')]
+    >>> [(rule.rule, rule.verdict(0)) for rule in result.rules]
+    [('paper', 'no promise'), ('certified', 'held'), ('expected', 'within')]
     """
 
     epsilon: float
@@ -90,7 +89,7 @@ class Promises(StudyResult):
                             format_changes(harm.change.cf.delta, harm.change.cs.delta),
                             f"{harm.harms}/{harm.pairs}",
                             f"{harm.rate:.3f} [{harm.low:.3f}, {harm.high:.3f}]",
-                            rule.verdict,
+                            rule.verdict(index),
                         )
                     )
                 )
@@ -119,7 +118,7 @@ class Promises(StudyResult):
                 "epsilon": self.epsilon,
                 "delta": self.delta,
                 "promise": rule.promise,
-                "outcome": rule.verdict,
+                "outcome": rule.verdict(place),
                 "harms": harm.harms,
                 "pairs": harm.pairs,
                 "rate": harm.rate,
@@ -128,7 +127,7 @@ class Promises(StudyResult):
             }
             | harm.change.record()
             for rule in self.rules
-            for harm in rule.tasks
+            for place, harm in enumerate(rule.tasks)
         ]
 
     def panels(self) -> Panels | None:
@@ -177,11 +176,13 @@ def study_promises(inputs: StudyInputs) -> Promises:
         f"nothing about new ones."
     )
     test, rules = inputs.test, []
-    for rule, calibrator in (
-        ("paper", paper),
-        ("certified", inputs.certified("certified")),
-        ("expected", inputs.certified("expected")),
-    ):
+    stable = {name: value for name, value in inputs.promise.items() if name in ("prior", "strict")}
+    fitted = [("paper", paper)]
+    if stable.get("prior", "plain") != "plain":
+        own = paper.clone(**stable).fit(inputs.development, split=None)
+        fitted.append(("paper", own))
+    fitted += [("certified", inputs.certified("certified")), ("expected", inputs.certified("expected"))]
+    for rule, calibrator in fitted:
         decisions = calibrator.predict(test)
         certificate = calibrator.certificate_
         check = None if certificate is None else check_promise(certificate, test, decisions.final_positions)

@@ -11,6 +11,7 @@ import numpy as np
 from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM
 from unprior.calibration import SelectivePriorCalibrator
 from unprior.calibration.stable import CANONICAL_VIEWS, SWAPPED
+from unprior.errors import UnpriorError
 from unprior.evaluation.metrics import correct
 from unprior.plots.panels import Panels
 from unprior.plots.style import FigureStyle
@@ -18,7 +19,7 @@ from unprior.scores import ScoreTable
 from unprior.scores.schema import SIDES, IntArray
 from unprior.studies.inputs import StudyInputs
 from unprior.studies.result import StudyResult
-from unprior.studies.rq5.claims import ClaimForm, claim_forms, form_label, in_fitted_form
+from unprior.studies.rq5.claims import ClaimForm, claim_forms, form_label, in_fitted_form, read_claim
 from unprior.studies.study import Study
 from unprior.tables.format import format_changes, format_limit, format_points
 from unprior.tables.model import Row, Section, Table
@@ -287,12 +288,18 @@ def _same(forms: dict[str, ClaimForm], answers: IntArray) -> tuple[float, float]
 
 def with_swapped(table: ScoreTable) -> ScoreTable:
     """The same table with the prior of the exchanged claims, which stands in another row of it."""
-    keys = zip(*(table.column(name) for name in ("pair_id", "side", "form", "claim_order")), strict=True)
-    rows = {key: row for row, key in enumerate(keys)}
+    asked = map(read_claim, *(table.column(name) for name in ("form", "claim_order", "example_id")))
+    keys = zip(*(table.column(name) for name in ("pair_id", "side")), asked, strict=True)
+    rows = {(pair, side, *claim): row for row, (pair, side, claim) in enumerate(keys)}
     offsets, prior = table.offsets, table.prior_scores
     changed = []
     for (pair, side, form, order), row in rows.items():
-        other = rows[pair, side, form, CLAIM_ORDERS[1 - CLAIM_ORDERS.index(order)]]
+        other = rows.get((pair, side, form, CLAIM_ORDERS[1 - CLAIM_ORDERS.index(order)]))
+        if other is None:
+            raise UnpriorError(
+                f"pair {pair} does not have both claim orders of the {form} form on side {side}; score the variant "
+                f"`forms` of all pairs"
+            )
         views = dict(table.arrow.column("views")[row].as_py() or ())
         changed.append(views | {SWAPPED: prior[offsets[other] : offsets[other + 1]].tolist()})
     return table.with_column("views", changed)
