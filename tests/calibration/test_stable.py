@@ -71,7 +71,7 @@ def as_table(rows: list[Row]) -> ScoreTable:
 
 
 def finals(calibrator: SelectivePriorCalibrator, rows: list[Row]) -> list[str | None]:
-    return calibrator.predict(as_table(rows)).final.tolist()
+    return list(calibrator.predict(as_table(rows)).final)
 
 
 def with_bias(row: Row, nats: float, *, image: bool = False) -> Row:
@@ -251,7 +251,7 @@ def test_other_tasks_keep_their_scores(claims: ScoreTable) -> None:
     mixed = ScoreTable.from_rows([row | {"views": row["views"] and dict(row["views"])} for row in rows])
     choices = mixed.mask(task="mc")
     for prior in ("symmetric", "canonical"):
-        stable = stabilise(mixed, prior, complete=True)  # type: ignore[arg-type]
+        stable = stabilise(mixed, prior, complete=True)
         before, after = mixed.take(choices), stable.table.take(choices)
         np.testing.assert_array_equal(before.image_scores, after.image_scores)
         np.testing.assert_array_equal(before.prior_scores, after.prior_scores)

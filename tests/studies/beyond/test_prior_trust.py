@@ -14,13 +14,13 @@ from unprior.studies.beyond.prior_trust import study_prior_trust
 
 
 @pytest.fixture(scope="module")
-def test_rows() -> ScoreTable:
+def tested() -> ScoreTable:
     return with_claim_views(twelve_claim_pairs()).where(split="test")
 
 
-def test_measures_equal_a_count_by_hand(test_rows: ScoreTable) -> None:
-    result = study_prior_trust(test_rows)
-    rows = [row for row in test_rows.arrow.to_pylist() if row["side"] == "cf"]
+def test_measures_equal_a_count_by_hand(tested: ScoreTable) -> None:
+    result = study_prior_trust(tested)
+    rows = [row for row in tested.arrow.to_pylist() if row["side"] == "cf"]
     for form in result.trust.forms:
         first, second = (
             np.array([row["prior_scores"][0] - row["prior_scores"][1] for row in rows
@@ -42,8 +42,8 @@ def test_measures_equal_a_count_by_hand(test_rows: ScoreTable) -> None:
     assert is_plain(result)
 
 
-def test_neither_images_nor_the_order_of_candidates_have_a_part_in_it(test_rows: ScoreTable) -> None:
-    rows = [row | {"views": dict(row["views"])} for row in test_rows.arrow.to_pylist()]
+def test_neither_images_nor_the_order_of_candidates_have_a_part_in_it(tested: ScoreTable) -> None:
+    rows = [row | {"views": dict(row["views"])} for row in tested.arrow.to_pylist()]
     turned = [
         row | {"image_scores": [-3.0, -1.0], "candidates": ["no", "yes"], "prior_scores": row["prior_scores"][::-1]}
         for row in rows
