@@ -120,7 +120,7 @@ def test_a_bias_of_both_claim_orders_changes_nothing(
     assert finals(fitted[kind], rows) == finals(fitted[kind], [with_bias(row, nats) for row in rows])
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(QUESTIONS, NATS)
 def test_strict_answers_survive_a_bias_of_the_image_scores_too(
     fitted: dict[str, SelectivePriorCalibrator], rows: list[Row], nats: float
@@ -138,7 +138,7 @@ def test_plain_answers_do_not_survive_a_bias(claims: ScoreTable) -> None:
     assert finals(plain, [row | {"views": None} for row in rows]) != finals(plain, biased)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(asked())
 def test_scores_are_those_of_the_definition(row: Row) -> None:
     evidence, prior, options = measures(row)
