@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from matplotlib.figure import Figure
 
 from unprior import SelectivePriorCalibrator, UnpriorError, synthesize
 from unprior.evaluation.monitor import Monitor, log_evidence, monitor_file
@@ -100,8 +100,8 @@ def test_the_decision_that_gave_the_promise_up_is_named(watch: Callable[..., Mon
     assert evidence[mc.alarm - 2] < np.log(40) <= evidence[mc.alarm - 1]
     assert not watched.stands
     assert watched.words[0] == watched.sentence
-    assert watched.words[1].startswith("Recalibrate: 30 of 50 answers to MC were harmed (60.0 %, at least ")
-    assert watched.words[1].endswith(f"The promise was given up at decision {mc.alarm}, line {mc.line}.")
+    assert watched.words[1].startswith("Recalibrate: 30 of 50 answers to MC were harmed (60.0 %). ")
+    assert f"The promise was given up at decision {mc.alarm}, line {mc.line}: " in watched.words[1]
     assert watched.words[2] == "0 of 5 answers to QA were harmed (0.0 %): nothing contradicts it."
     assert EPSILON < mc.lower < 0.6
     assert qa.lower == pytest.approx(0.0, abs=1e-6)
@@ -156,7 +156,7 @@ def test_files_of_both_kinds_say_the_same(calibrator: Path, tmp_path: Path) -> N
     ("lines", "reason"),
     [
         (['{"task": "mc", "original": "A", "final": "A"}'], "no decision has an answer; add the right answer"),
-        ([json.dumps(decision(side="cf"))], "no decision has an answer"),
+        ([json.dumps(decision(side="cf"))], "all decisions with an answer are about counterfactual images"),
         ([json.dumps(decision()), '{"task": "mc", "orig'], "line 2: not a JSON object; the file may be truncated"),
         ([json.dumps(decision()), "[1]"], "line 2: not a JSON object"),
         (['{"task": "mc", "original": "A", "answer": "A"}'], "line 1: no final; `unprior apply` writes decisions"),
@@ -203,7 +203,7 @@ def test_another_ending_is_refused(watch: Callable[..., Monitor], tmp_path: Path
 
 def test_it_is_drawn_on_given_axes(watch: Callable[..., Monitor]) -> None:
     watched = watch([decision(harmed=index % 2 == 0) for index in range(600)] + [decision(task="qa")])
-    figure, axes = plt.subplots()
+    axes = Figure().subplots()
     assert watched.plot(axes, DARK) is axes
     lines = {str(line.get_label()): line for line in axes.get_lines()}
     assert lines["promised at most"].get_ydata() == pytest.approx([100 * EPSILON] * 2)
@@ -211,4 +211,3 @@ def test_it_is_drawn_on_given_axes(watch: Callable[..., Monitor]) -> None:
     assert len(rates) <= 400
     assert (rates[0], rates[-1]) == (100.0, 50.0)
     assert [text.get_text() for text in axes.texts] == ["given up"]
-    plt.close(figure)

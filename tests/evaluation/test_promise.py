@@ -32,7 +32,7 @@ def certificate(fitted: SelectivePriorCalibrator) -> Certificate:
 
 
 @pytest.fixture(scope="module")
-def test_rows(synthetic: ScoreTable) -> ScoreTable:
+def tested(synthetic: ScoreTable) -> ScoreTable:
     """With right original answers on the commonsense side, so that any of them can be harmed."""
     rows = [row | {"original": row["answer"]} for row in synthetic.where(split="test").arrow.to_pylist()]
     return ScoreTable.from_rows(rows)
@@ -114,71 +114,77 @@ def test_the_most_harms_are_rarely_exceeded() -> None:
         assert broken.mean() <= 0.1 + 3 * np.sqrt(0.09 / 4000)
 
 
-def test_verdicts(certificate: Certificate, test_rows: ScoreTable) -> None:
+def test_verdicts(certificate: Certificate, tested: ScoreTable) -> None:
     allowed = int(0.06 * 230)
     # The test pairs are mixed otherwise than the development pairs, so that the limit is their weight higher.
     alike = replace(certificate, mixture=())
-    check = checked(alike, test_rows, mc=allowed, qa=allowed + 1)
+    check = checked(alike, tested, mc=allowed, qa=allowed + 1)
     mc, qa = check.tasks
     assert (mc.verdict, mc.harms, mc.pairs, mc.rate, mc.limit) == ("held", 13, 230, 13 / 230, 0.06)
     assert mc.most == most_tested_harms(certificate.steps, certificate.calibration, 230) > allowed
     assert (qa.verdict, check.held) == ("chance", True)
-    broken = checked(alike, test_rows, mc=mc.most, qa=mc.most + 1)
+    broken = checked(alike, tested, mc=mc.most, qa=mc.most + 1)
     assert [each.verdict for each in broken.tasks] == ["chance", "broken"]
     assert not broken.held
-    assert checked(alike, test_rows).words[1:] == (
+    assert checked(alike, tested).words[1:] == (
         "It held on the tested pairs: harmed were 0 of 230 on MC and 0 of 230 on QA (0.0 % and 0.0 %), at most 6 % "
-        "permitted.",
+        "promised.",
     )
     assert f"so few tested pairs may show up to {mc.most} harms while it holds." in check.outcome_words
     assert f"It did not hold: harmed were {mc.most + 1} of 230 on QA" in broken.outcome_words
     assert broken.outcome_words.endswith("Are these pairs drawn like the development pairs?")
 
 
-def test_a_task_without_a_threshold_is_not_covered(certificate: Certificate, test_rows: ScoreTable) -> None:
-    other = test_rows.with_column("task", ["other" if task == "qa" else task for task in test_rows.column("task")])
+def test_a_task_without_a_threshold_is_not_covered(certificate: Certificate, tested: ScoreTable) -> None:
+    other = tested.with_column("task", ["other" if task == "qa" else task for task in tested.column("task")])
     check = checked(certificate, other)
     assert [(each.task, each.verdict) for each in check.tasks] == [("mc", "held"), ("other", "not covered")]
     assert check.held
-    assert check.words[-1].endswith("It does not cover OTHER, where nothing was changed.")
+    assert check.words[-1].endswith("It does not cover OTHER.")
 
 
-def test_another_mixture_raises_the_limit(certificate: Certificate, test_rows: ScoreTable) -> None:
-    check = checked(certificate, test_rows, qa=14)
-    pairs = dict(zip(test_rows.column("pair_id"), test_rows.column("subcategory"), strict=True))
+def test_another_mixture_raises_the_limit(certificate: Certificate, tested: ScoreTable) -> None:
+    check = checked(certificate, tested, qa=14)
+    pairs = dict(zip(tested.column("pair_id"), tested.column("subcategory"), strict=True))
     names = list(pairs.values())
     # Five development pairs of each of the 14 subcategories.
     assert check.weight == pytest.approx(14 * max(names.count(name) for name in set(names)) / len(names))
-    assert check.tasks[0].limit == pytest.approx(0.06 * check.weight)
+    assert check.tasks[0].limit == 0.06
     assert f"a subcategory is {check.weight:.2f} times as frequent" in check.words[1]
-    one = test_rows.where(subcategory="Color")
-    limit = checked(certificate, one).tasks[0]
-    assert limit.limit == pytest.approx(0.06 * 14)
-    # Binomial: the smallest number whose excess has a chance of at most δ at the limit.
-    total = limit.pairs
-    exceeds = [binomtest(most + 1, total, limit.limit, alternative="greater").pvalue for most in range(total)]
-    assert limit.most == next(most for most, chance in enumerate(exceeds) if chance <= 0.1)
+    one = tested.where(subcategory="Color")
+    narrow = checked(certificate, one)
+    assert narrow.weight == pytest.approx(14)
+    task = narrow.tasks[0]
+    # Binomial at w ε: the smallest number whose excess has a chance of at most δ.
+    total = task.pairs
+    exceeds = [binomtest(most + 1, total, 0.06 * 14, alternative="greater").pvalue for most in range(total)]
+    assert task.most == next(most for most, chance in enumerate(exceeds) if chance <= 0.1)
 
 
-def test_subcategories_that_it_does_not_know_are_named(certificate: Certificate, test_rows: ScoreTable) -> None:
-    check = checked(certificate, test_rows.with_columns(subcategory="Smell"))
-    assert (check.weight, check.tasks[0].limit) == (np.inf, 1.0)
-    assert check.words[1] == "The tested pairs have subcategories that the promise does not cover."
-    assert check.record()["weight"] is None
-    unnamed = checked(certificate, test_rows.with_columns(subcategory=None))
+def test_subcategories_that_it_does_not_know_do_not_count(certificate: Certificate, tested: ScoreTable) -> None:
+    """A pair of another kind must neither be judged nor switch the check off."""
+    names = ["Smell" if pair == tested.column("pair_id")[0] else name
+             for pair, name in zip(tested.column("pair_id"), tested.column("subcategory"), strict=True)]  # fmt: skip
+    check = checked(certificate, tested.with_column("subcategory", names), mc=200, qa=0)
+    assert check.uncovered == 1
+    assert [(each.pairs, each.verdict) for each in check.tasks] == [(229, "broken"), (229, "held")]
+    assert check.words[1].startswith("1 tested pairs have subcategories that the promise does not cover")
+    elsewhere = checked(certificate, tested.with_columns(subcategory="Smell"))
+    assert {each.verdict for each in elsewhere.tasks} == {"not covered"}
+    unnamed = checked(certificate, tested.with_columns(subcategory=None))
     assert (unnamed.weight, unnamed.tasks[0].limit) == (1.0, 0.06)
 
 
-def test_the_expected_rule_has_a_binomial_limit(synthetic: ScoreTable, test_rows: ScoreTable) -> None:
+def test_the_expected_rule_has_a_binomial_limit(synthetic: ScoreTable, tested: ScoreTable) -> None:
     fitted = SelectivePriorCalibrator(retention="expected", epsilon_cs=0.06).fit(synthetic)
     assert fitted.certificate_ is not None
-    (task, _) = checked(replace(fitted.certificate_, mixture=()), test_rows).tasks
+    (task, _) = checked(replace(fitted.certificate_, mixture=()), tested).tasks
     chances = [binomtest(most + 1, 230, 0.06, alternative="greater").pvalue for most in range(230)]
     assert task.most == next(most for most, chance in enumerate(chances) if chance <= 0.1)
 
 
-def test_the_table_and_the_record_say_the_same(certificate: Certificate, test_rows: ScoreTable) -> None:
-    check = checked(replace(certificate, mixture=()), test_rows, mc=3, qa=40)
+def test_the_table_and_the_record_say_the_same(certificate: Certificate, tested: ScoreTable) -> None:
+    check = checked(replace(certificate, mixture=()), tested, mc=3, qa=40)
     low, high = exact_interval(3, 230)
     most = check.tasks[0].most
     first, second = (list(row.cells) for row in check.table.rows)
@@ -194,7 +200,7 @@ def test_the_table_and_the_record_say_the_same(certificate: Certificate, test_ro
     ]  # fmt: skip
 
 
-def test_who_abstains_promises_nothing(synthetic: ScoreTable, test_rows: ScoreTable) -> None:
+def test_who_abstains_promises_nothing(synthetic: ScoreTable, tested: ScoreTable) -> None:
     fitted = SelectivePriorCalibrator(retention="certified", epsilon_cs=0.02).fit(synthetic)
     assert fitted.certificate_ is not None
-    assert check_promise(fitted.certificate_, test_rows, test_rows.original_positions) is None
+    assert check_promise(fitted.certificate_, tested, tested.original_positions) is None

@@ -11,7 +11,8 @@ from unprior.studies.result import StudyResult
 def test_every_symbol_of_the_pages_has_one_plain_sentence() -> None:
     names = " ".join(term.name for term in GLOSSARY)
     for symbol in ("CF", "CS", "CFAD", "RPD", "CCR", "ΔCF", "ΔCS", "Repairs and harms", "U", "ε", "λ", "Margin",
-                   "Stable range", "Gate", "Prior attraction", "Holm", "McNemar"):  # fmt: skip
+                   "Stable range", "Gate", "Prior attraction", "Holm", "McNemar", "Promise", "certificate", "δ",
+                   "Canonical prior"):  # fmt: skip
         assert symbol in names
     for term in GLOSSARY:
         assert re.fullmatch(r"[A-ZΔ].*[^.]\.", term.meaning), term

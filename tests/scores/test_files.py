@@ -41,7 +41,7 @@ INVALID: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "no answer": ({"answer": None}, "answer is missing", None),
     "original": ({"original": "maybe"}, "original 'maybe' is not one of the candidates", None),
     "side": ({"side": "Left"}, "side: must be 'cf' or 'cs'", "side is 'Left', expected cf or cs"),
-    "task": ({"task": "vqa"}, "task: must be 'mc' or 'qa'", "task is 'vqa', expected mc or qa"),
+    "task": ({"task": "V QA"}, "task:", "task is 'V QA', expected mc, qa or another short name"),
     "three claims": ({"claims": ["a", "b", "c"]}, "claims has 3 texts, two are needed", None),
     "no claims": ({"claims": []}, "claims has 0 texts, two are needed", None),
     "empty claim": ({"claims": ["a", " "]}, "a claim is empty", None),

@@ -7,6 +7,7 @@ rate of this calibrator is at most ε, the chance that this weight ever exceeds 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -211,7 +212,8 @@ def monitor_file(calibrator: str | PathLike[str], decisions: str | PathLike[str]
         told = "promises nothing about new pairs" if certificate is None else "abstains: it changes no answer"
         raise UnpriorError(f"{calibrator}: this calibrator {told}; fit one with `unprior fit --retention certified`")
     made_with = read_origin(path)
-    if made_with.method is not None and made_with.certificate != certificate.record(pair_lists=False):
+    own = json.loads(json.dumps(certificate.record(pair_lists=False)))
+    if made_with.method is not None and made_with.certificate != own:
         raise UnpriorError(f"{path}: these decisions were made by another calibrator than {calibrator}")
     labels = _Labels(certificate)
     for line, record in _decisions(path):

@@ -35,14 +35,27 @@ GLOSSARY = (
     Term(
         "repairs", "Repairs and harms (R/H)",
         "Repairs are wrong answers that became right, harms are right answers that became wrong.",
-        r"[Rr]epair(?:s|ed)\b|[Hh]arm(?:s|ed)\b|R/H",
+        r"[Rr]epair(?:s|ed)\b|\b[Hh]arm(?:s|ed)?\b|R/H",
     ),
     Term("utility", "U", "ΔCF + 0.5 ΔCS: repair counts fully, retention by half.", r"(?<!\w)U\b"),
     Term(
         "epsilon", "ε",
-        "Largest loss of CS accuracy that is accepted on the development pairs when the settings are chosen; test "
-        "pairs may lose more.",
+        "Largest loss of CS accuracy that is accepted on the development pairs when the settings are chosen, while "
+        "test pairs may lose more; under a promise, the largest rate of harm on new pairs.",
         r"ε",
+    ),
+    Term(
+        "promise", "Promise, certificate",
+        "A certificate promises that new pairs are harmed at a rate of at most ε: certified with confidence 1 − δ, "
+        "expected on average over many calibrations.",
+        r"\b[Pp]romise[sd]?\b|\b[Cc]ertifi(?:ed|cates?)\b",
+    ),
+    Term("chance", "δ", "How often a certified promise may break, over draws of the development pairs.", r"δ"),
+    Term(
+        "canonical", "Canonical prior",
+        "The prior between two claims in one question form and both claim orders, subtracted only where a choice "
+        "between the claims agrees with it.",
+        r"\b[Cc]anonical\b",
     ),
     Term(
         "lambda", "λ",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -44,6 +45,12 @@ Name = Annotated[Text, BeforeValidator(_number_as_text)]
 """Text that a file may also hold as a number: answers, candidates, names of examples."""
 
 
+def _check_task(name: str) -> str:
+    if re.match(_TASK, name) is None:
+        raise ValueError("must be mc, qa or another short name of small letters and digits")
+    return name
+
+
 class ScoreRow(BaseModel):
     """One example: an image, a question, its candidates and their scores with and without the image.
 
@@ -64,7 +71,7 @@ class ScoreRow(BaseModel):
     """The pair of a counterfactual and a commonsense image."""
     side: Literal["cf", "cs"] | None = None
     """Counterfactual (``cf``) or commonsense (``cs``) image; null where images are not paired."""
-    task: Annotated[str, Field(pattern=_TASK)]
+    task: Annotated[str, AfterValidator(_check_task)]
     """Multiple choice (``mc``), yes/no (``qa``), or a short name of your own; limits are kept in every task."""
     category: Text | None = None
     """Broad category of the pair; never seen by the method."""

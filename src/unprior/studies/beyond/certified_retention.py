@@ -22,7 +22,7 @@ from unprior.studies.inputs import StudyInputs
 from unprior.studies.result import StudyResult, grouped
 from unprior.studies.study import Study
 from unprior.synthetic import synthesize
-from unprior.tables.format import format_limit, format_list
+from unprior.tables.format import format_count, format_limit, format_list
 from unprior.tables.model import Row, Section, Table
 
 if TYPE_CHECKING:
@@ -132,7 +132,8 @@ class CertifiedRetention(StudyResult):
             named = format_list(
                 [f"{cell.source}, n = {cell.pairs}, ε = {format_limit(cell.epsilon)}" for cell in broken]
             )
-            verdict = f"The certified rule exceeded ε more often than promised in {len(broken)} cells: {named}."
+            count = format_count(len(broken), "cell")
+            verdict = f"The certified rule exceeded ε more often than promised in {count}: {named}."
         told.append(verdict)
         for (source, pairs), cells in grouped(self.cells, key=lambda cell: (cell.source, cell.pairs)).items():
             paper, split = ({cell.epsilon: cell for cell in cells if cell.rule == rule} for rule in ("paper", "split"))
