@@ -48,9 +48,23 @@ def study_result(study_inputs: StudyInputs) -> Callable[[str], StudyResult]:
 
 
 @pytest.fixture
-def _few_studies(monkeypatch: pytest.MonkeyPatch) -> None:
+def _figures_on_pages_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw figures for pages and as SVG; the same figures as PDF and PNG, which take as long, are only begun."""
+    begun = {"pdf": b"%PDF-", "png": b"\x89PNG"}
+    for module in ("section", "study_page"):
+        monkeypatch.setattr(f"unprior.report.{module}.as_file", lambda _, kind, **__: begun[kind])
+
+
+@pytest.fixture
+def _few_studies(monkeypatch: pytest.MonkeyPatch, _figures_on_pages_only: None) -> None:
     """Let runs show two studies instead of seven, where it does not matter which: drawing takes most of the time."""
     monkeypatch.setitem(PRESETS, "run", ("main-comparison", "methods"))
+
+
+@pytest.fixture
+def _small_drawings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw a microworld in a moment, where nobody looks at it."""
+    monkeypatch.setattr("unprior.benchmarks.microworld.benchmark.IMAGE_SIZE", 48)
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,8 @@ from unprior.studies.inputs import NEEDS, StudyInputs
 from unprior.studies.registry import STUDIES
 from unprior.studies.study import QUESTIONS
 
+pytestmark = pytest.mark.usefixtures("_figures_on_pages_only")
+
 
 @pytest.fixture
 def scored(tmp_path: Path) -> Path:

@@ -19,6 +19,8 @@ from unprior.runs.study import study
 from unprior.scores import read_scores
 from unprior.studies.registry import PRESETS
 
+pytestmark = pytest.mark.usefixtures("_figures_on_pages_only")
+
 
 @pytest.fixture(scope="module")
 def result(table: ScoreTable) -> RunResult:
