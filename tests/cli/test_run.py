@@ -58,7 +58,7 @@ def test_running_again_computes_nothing(run: Callable, default_run: Path, finish
     assert {name: (finished / name).read_bytes().replace(*places) for name in FILES} == before
 
 
-@pytest.mark.usefixtures("_few_studies")
+@pytest.mark.usefixtures("_few_studies", "_figures_unseen")
 def test_other_settings_use_the_same_scores(run: Callable, finished: Path) -> None:
     record = run("run", "--out", finished, "--epsilon-cs", "0.1", "--uncertainty", "--json").json
     assert record["calibrator"]["epsilon_cs"] == 0.1
@@ -111,7 +111,7 @@ def test_a_benchmark_that_cannot_be_judged(
     run("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out").refused(fragment)
 
 
-@pytest.mark.usefixtures("_few_studies")
+@pytest.mark.usefixtures("_few_studies", "_figures_unseen")
 def test_a_variant_goes_all_the_way(run: Callable, model: Path, tmp_path: Path) -> None:
     rows = []
     for number in range(6):
@@ -146,7 +146,7 @@ def test_a_file_cannot_be_the_folder(run: Callable, tmp_path: Path) -> None:
     run("data", "get", "microworld", "--out", tmp_path / "file").refused("cannot be")
 
 
-@pytest.mark.usefixtures("_few_studies")
+@pytest.mark.usefixtures("_few_studies", "_figures_unseen")
 def test_a_damaged_image_is_drawn_again(run: Callable, finished: Path) -> None:
     image = finished / "images" / "Color" / "Pair_201" / "counterfactual.png"
     before = image.read_bytes()
@@ -164,7 +164,7 @@ def test_a_damaged_note_of_the_seed_is_mended(run: Callable, finished: Path) -> 
         assert note.read_text() == "0\n"
 
 
-@pytest.mark.usefixtures("_few_studies")
+@pytest.mark.usefixtures("_few_studies", "_figures_unseen")
 def test_an_image_that_cannot_be_scored_is_told(run: Callable, model: Path, default_run: Path, tmp_path: Path) -> None:
     rows = [
         {"image": str(default_run / "images" / "Body_Parts" / f"Pair_{number}" / f"{name}.png"), "question": "Usual?",

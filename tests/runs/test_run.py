@@ -58,7 +58,7 @@ def test_a_run_from_python_does_what_the_command_does(
     assert set(FILES) <= {path.name for path in (tmp_path / "command").iterdir()}
 
 
-@pytest.mark.usefixtures("_few_studies")
+@pytest.mark.usefixtures("_few_studies", "_figures_unseen")
 def test_failures_are_warned_about_and_kept(
     model: str, questions: Path, tmp_path: Path, caught: pytest.WarningsRecorder
 ) -> None:
