@@ -271,7 +271,7 @@ def test_preparing_asks_any_model_for_other_questions(run: Callable, tmp_path: P
     """A model of random weights: nothing can be learned of it, and everything must go through all the same."""
     model = tiny_models.build("llava", tmp_path / "model")
     questions, folder = write_benchmark(tmp_path), tmp_path / "run"
-    assert run("score", "--model", model, "--benchmark", questions, "--out", folder).code == 0
+    assert run("score", "--model", model, "--benchmark", questions, "--out", folder, "--max-new-tokens", 8).code == 0
     told = run("study", "claim-order", "--run", folder, "--prepare")
     assert told.code == 1
     assert "forms cannot be prepared" in told.err  # both images of a pair have the same answer
@@ -280,7 +280,7 @@ def test_preparing_asks_any_model_for_other_questions(run: Callable, tmp_path: P
         if row["side"] == "cs":
             row["answer"] = "five" if "options" in row else "yes"
     questions.write_text("\n".join(json.dumps(row) for row in rows))
-    assert run("score", "--model", model, "--benchmark", questions, "--out", folder).code == 0
+    assert run("score", "--model", model, "--benchmark", questions, "--out", folder, "--max-new-tokens", 8).code == 0
     names = ("option-orders", "alternative-priors", "claim-order", "prior-favours-ordinary")
     told = run("study", *names, "--run", folder, "--prepare", "--json")
     assert told.code == 0

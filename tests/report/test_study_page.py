@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -21,6 +22,7 @@ from small_tables import few_pairs, synthetic
 from study_inputs import every_input
 from unprior import ScoreTable
 from unprior._text import CONTROLS
+from unprior.plots.style import as_file
 from unprior.report.study_page import write_study, write_study_page
 from unprior.runs.study import StudyResults
 from unprior.studies.finished import FinishedStudy, run_studies
@@ -42,8 +44,11 @@ def finished(study_result: Callable[[str], StudyResult]) -> list[FinishedStudy]:
 @pytest.fixture(scope="module")
 def folder(finished: list[FinishedStudy], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("study")
-    for each in finished:
-        write_study(out, each)
+    with pytest.MonkeyPatch.context() as patch:
+        # PDFs with outlines take half the time; those of two models have fonts.
+        patch.setattr("unprior.report.study_page.as_file", partial(as_file, outlines=True))
+        for each in finished:
+            write_study(out, each)
     facts = {"embedded": [("Engine", "transformers"), ("Precision", "float32")]}
     write_study_page(out / "index.html", "My model on my benchmark", finished, facts)
     return out
