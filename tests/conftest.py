@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -23,6 +24,13 @@ from unprior.studies.result import StudyResult
 
 settings.register_profile("unprior", deadline=None, print_blob=True)
 settings.load_profile("unprior")
+gc.disable()  # nothing of what tests import is garbage
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from here on, and only among what tests make: libraries alone are a million objects."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -56,9 +64,37 @@ def study_result(study_inputs: StudyInputs) -> Callable[[str], StudyResult]:
 
 
 @pytest.fixture
-def _few_studies(monkeypatch: pytest.MonkeyPatch) -> None:
+def _figures_on_pages_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw figures for pages and as SVG; the same figures as PDF and PNG, which take as long, are only begun."""
+    begun = {"pdf": b"%PDF-", "png": b"\x89PNG"}
+    for module in ("section", "study_page"):
+        monkeypatch.setattr(f"unprior.report.{module}.as_file", lambda _, kind, **__: begun[kind])
+
+
+@pytest.fixture
+def _few_studies(monkeypatch: pytest.MonkeyPatch, _figures_on_pages_only: None) -> None:
     """Let runs show two studies instead of seven, where it does not matter which: drawing takes most of the time."""
     monkeypatch.setitem(PRESETS, "run", ("main-comparison", "methods"))
+
+
+@pytest.fixture
+def _figures_unseen(monkeypatch: pytest.MonkeyPatch, _figures_on_pages_only: None) -> None:
+    """Make figures, and draw none of them, where other tests of the same file draw those of the same model."""
+    for module in ("section", "study_page"):
+        monkeypatch.setattr(f"unprior.report.{module}.as_svg", lambda _: "<svg/>")
+
+
+@pytest.fixture
+def _tested_once(monkeypatch: pytest.MonkeyPatch, shared_folder: Path) -> None:
+    """Remember the self-test of small models as that of large ones: commands load the same few again and again."""
+    monkeypatch.setattr("unprior.engines.transformers.engine._LARGE_MODEL", 0)
+    monkeypatch.setattr("unprior.engines.transformers.verdicts.platform_cache", lambda: shared_folder)
+
+
+@pytest.fixture
+def _small_drawings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw a microworld in a moment, where nobody looks at it."""
+    monkeypatch.setattr("unprior.benchmarks.microworld.benchmark.IMAGE_SIZE", 48)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -12,9 +13,10 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def test_from_model_to_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    default_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    shutil.copytree(default_run / "images", tmp_path / "images")  # drawn already
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda: str(tmp_path))
     names = runpy.run_path(str(EXAMPLES / "from_model_to_answer.py"))
     answer, example = names["answer"], names["example"]
     assert answer.original != answer.final

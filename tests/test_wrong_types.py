@@ -31,6 +31,7 @@ def fitted(table: ScoreTable) -> SelectivePriorCalibrator:
     return SelectivePriorCalibrator().fit(table)
 
 
+@pytest.mark.usefixtures("_tested_once")
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -17,6 +17,7 @@ def _empty_data_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("UNPRIOR_DATA", str(tmp_path / "data"))
 
 
+@pytest.mark.usefixtures("_small_drawings")
 def test_a_drawn_benchmark_is_written_with_its_questions(tmp_path: Path) -> None:
     drawn: list[tuple[int, int]] = []
     benchmark, questions = get_benchmark("microworld", tmp_path / "world", report=lambda *told: drawn.append(told))

@@ -12,8 +12,9 @@ import sklearn.base
 
 import straightforward
 from random_tables import random_rows
+from small_tables import synthetic
 from straightforward import fit_theta
-from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError, synthesize
+from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError
 from unprior.calibration import ALL_FEATURES, Condition, Fixed, Reason
 
 both_versions = pytest.mark.parametrize("uncertainty", [False, True], ids=["standard", "uncertainty"])
@@ -31,7 +32,7 @@ BEYOND_THE_PAPER = (Reason.SMALL_LEAD, Reason.UNSEEN_TASK, Reason.UNTRUSTED_PRIO
 
 def load(source: str) -> ScoreTable:
     kind, seed = source.split("-")
-    return synthesize(int(seed)) if kind == "synthetic" else ScoreTable.from_rows(random_rows(int(seed), pairs=25))
+    return synthetic(int(seed)) if kind == "synthetic" else ScoreTable.from_rows(random_rows(int(seed), pairs=25))
 
 
 _fitted: dict[tuple[str, float], Any] = {}
@@ -120,7 +121,7 @@ def permuted(rows: list[dict[str, Any]], generator: np.random.Generator) -> list
 @pytest.mark.parametrize("change", [shifted, permuted])
 @both_versions
 def test_constants_and_candidate_order_do_not_matter(change: Any, uncertainty: bool) -> None:
-    rows = synthesize(6).arrow.to_pylist()
+    rows = synthetic(6).arrow.to_pylist()
     table, changed = (ScoreTable.from_rows(source) for source in (rows, change(rows, np.random.default_rng(0))))
     calibrators = [SelectivePriorCalibrator(uncertainty=uncertainty).fit(source) for source in (table, changed)]
     np.testing.assert_allclose(calibrators[0].model_.theta, calibrators[1].model_.theta, atol=1e-6)
@@ -192,7 +193,7 @@ def test_a_proposal_lies_in_its_stable_range(uncertainty: bool, table: ScoreTabl
 
 
 def test_an_infeasible_search_gives_a_calibrator_that_abstains() -> None:
-    rows = [row | {"original": row["answer"]} for row in synthesize(1).arrow.to_pylist()]  # nothing left to repair
+    rows = [row | {"original": row["answer"]} for row in synthetic(1).arrow.to_pylist()]  # nothing left to repair
     for row in rows:  # and every proposal does harm: the prior favours all but the answer
         row["prior_scores"] = [5.0 if name == row["answer"] else -5.0 for name in row["candidates"]]
         row["image_scores"] = [0.0 if name == row["answer"] else -0.1 for name in row["candidates"]]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from small_tables import synthetic
 from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError, synthesize
 from unprior.calibration import IMAGE_FEATURES, Condition, Constant, Fixed, Selection, storage
 
@@ -101,7 +102,7 @@ def test_the_file_stays_small(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", VERSION_1, ids=lambda path: path.stem)
 def test_files_of_version_1_decide_as_they_did(path: Path, tmp_path: Path) -> None:
-    table = synthesize(seed=3)
+    table = synthetic(seed=3)
     expected = json.loads((Path(__file__).parent / "version_1_decisions.json").read_text())[path.stem]
     loaded = SelectivePriorCalibrator.load(path)
     decisions = loaded.predict(table)
@@ -139,7 +140,7 @@ FIRST_UNKNOWN = ("variant", "ties", "provenance", "checksum")
 
 def test_files_of_the_first_release_are_read(tmp_path: Path) -> None:
     """A control was not recorded there, but decides by its model; a given strength stands at the top."""
-    table = synthesize(seed=3)
+    table = synthetic(seed=3)
     folder = VERSION_1[0].parent
     for name, strength in (("fixed-standard", 0.8), ("constant-standard", None), ("spc-standard", None)):
         given = {} if strength is None else {"strength": strength}
@@ -304,7 +305,7 @@ def test_numbers_survive_exactly(table: ScoreTable, tmp_path: Path) -> None:
 
 
 def test_weights_beyond_all_measure_are_refused(tmp_path: Path) -> None:
-    calibrator = SelectivePriorCalibrator(uncertainty=True).fit(synthesize(seed=0))
+    calibrator = SelectivePriorCalibrator(uncertainty=True).fit(synthetic(seed=0))
     calibrator.model_.theta[3] = 1e300
     with pytest.raises(UnpriorError, match="theta"):
         calibrator.save(tmp_path / "cal.json")

@@ -64,7 +64,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _tested_once: None) -> None:
     """Relative names in the tests mean files of the test, and so does the data directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("UNPRIOR_DATA", str(tmp_path / "data"))

@@ -55,6 +55,7 @@ def test_help_ends_with_two_calls_that_are_understood(
             assert option in known
 
 
+@pytest.mark.usefixtures("_small_drawings")
 @pytest.mark.parametrize("command", [*SINGLE, "data", *(f"data {name}" for name in IN_DATA)])
 def test_a_command_without_arguments_does_its_work_or_says_what_it_lacks(
     run: Callable, command: str, monkeypatch: pytest.MonkeyPatch

@@ -233,6 +233,7 @@ def test_a_model_that_cannot_be_edited_is_refused_by_name(run: Callable, tmp_pat
     assert "pai is left out" in told.err
 
 
+@pytest.mark.usefixtures("_figures_unseen")
 def test_of_methods_asked_for_by_name_those_that_run_are_compared(run: Callable, tmp_path: Path) -> None:
     shallow = tiny_models.build("llava", tmp_path / "shallow")
     questions = write_benchmark(tmp_path, pairs=5, development=3)
@@ -255,6 +256,7 @@ def test_of_methods_asked_for_by_name_those_that_run_are_compared(run: Callable,
     assert run("baseline", "pai", "cfg-score", *common, "--json").json[-1]["method"] == "spc"
 
 
+@pytest.mark.usefixtures("_figures_unseen")
 def test_methods_are_tried_before_anything_is_scored(
     run: Callable, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,6 +272,7 @@ def test_methods_are_tried_before_anything_is_scored(
         assert done == ["tried", "tried", "scored"]
 
 
+@pytest.mark.usefixtures("_figures_unseen")
 def test_a_method_that_fails_its_dry_run_is_left_out(
     run: Callable, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,6 +293,7 @@ def test_a_method_that_fails_its_dry_run_is_left_out(
         assert told.out.count("MFCD") == told.out.count("MFCD cannot run on llava") == 1
 
 
+@pytest.mark.usefixtures("_figures_unseen")
 def test_a_method_that_fails_in_the_middle_is_left_out(
     run: Callable, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -203,6 +203,7 @@ def test_check_finds_unreadable_images(run: Callable, tmp_path: Path) -> None:
     assert "Incomplete." in checked.out
 
 
+@pytest.mark.usefixtures("_small_drawings")
 def test_check_writes_nothing(run: Callable, tmp_path: Path) -> None:
     row = {"id": "1", "question_type": "YN", "question": "Is it?", "answer": "Yes", "conflict_target": "place"}
     rows = [row | {"images": [{"bytes": picture("red")}]}, row | {"id": "2", "images": [{"bytes": b"no picture"}]}]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unprior import synthesize
+from small_tables import synthetic
 from unprior.cli.console import output
 from unprior.reproduction import MODELS, find_scores
 
@@ -24,7 +24,7 @@ def test_synth_writes_four_files_for_each_model_of_the_paper(run: Callable) -> N
     assert len(list(Path("made").iterdir())) == 12
     found = find_scores(Path("made"))
     assert found[MODELS[1]].table.where(task="qa", split="dev").image_scores.tolist() == (
-        synthesize(seed=8).where(task="qa", split="dev").image_scores.tolist()
+        synthetic(seed=8).where(task="qa", split="dev").image_scores.tolist()
     )
 
 

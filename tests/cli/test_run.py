@@ -17,6 +17,9 @@ from unprior.benchmarks.microworld import pairs
 from unprior.benchmarks.microworld.benchmark import image_path
 from unprior.runs.result import FILES
 
+BRIEF = ("--max-new-tokens", "8")
+"""Random models never end an answer by themselves."""
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -58,7 +61,7 @@ def test_running_again_computes_nothing(run: Callable, default_run: Path, finish
     assert {name: (finished / name).read_bytes().replace(*places) for name in FILES} == before
 
 
-@pytest.mark.usefixtures("_few_studies")
+@pytest.mark.usefixtures("_few_studies", "_figures_unseen")
 def test_other_settings_use_the_same_scores(run: Callable, finished: Path) -> None:
     record = run("run", "--out", finished, "--epsilon-cs", "0.1", "--uncertainty", "--json").json
     assert record["calibrator"]["epsilon_cs"] == 0.1
@@ -81,7 +84,7 @@ def test_any_model_and_any_benchmark(run: Callable, model: Path, default_run: Pa
                                   "split": split, "answer": "no" if side == "cf" else "yes"})  # fmt: skip
     path = tmp_path / "mine.jsonl"
     path.write_text("\n".join(json.dumps(question) for question in questions))
-    result = run("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out", "--json")
+    result = run("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out", *BRIEF, "--json")
     assert result.code == 0
     assert result.json["test_rows"] == 8
     assert "only for trying the method" not in (tmp_path / "out" / "report.html").read_text()
@@ -111,7 +114,7 @@ def test_a_benchmark_that_cannot_be_judged(
     run("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out").refused(fragment)
 
 
-@pytest.mark.usefixtures("_few_studies")
+@pytest.mark.usefixtures("_few_studies", "_figures_unseen")
 def test_a_variant_goes_all_the_way(run: Callable, model: Path, tmp_path: Path) -> None:
     rows = []
     for number in range(6):
@@ -122,7 +125,7 @@ def test_a_variant_goes_all_the_way(run: Callable, model: Path, tmp_path: Path) 
                          "split": "dev" if number < 3 else "test"})  # fmt: skip
     path = tmp_path / "mine.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in rows))
-    arguments = ("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out", "--json")
+    arguments = ("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out", *BRIEF, "--json")
     assert run(*arguments, "--variant", "order-3210").json["title"].endswith("mine-order-3210")
     assert set(read_scores(tmp_path / "out" / "scores.parquet").column("answer")) == {"C", "D"}
     run(*arguments, "--variant", "odd", "--out", tmp_path / "odd").refused("--variant odd", "order-3210")
@@ -146,7 +149,7 @@ def test_a_file_cannot_be_the_folder(run: Callable, tmp_path: Path) -> None:
     run("data", "get", "microworld", "--out", tmp_path / "file").refused("cannot be")
 
 
-@pytest.mark.usefixtures("_few_studies")
+@pytest.mark.usefixtures("_few_studies", "_figures_unseen")
 def test_a_damaged_image_is_drawn_again(run: Callable, finished: Path) -> None:
     image = finished / "images" / "Color" / "Pair_201" / "counterfactual.png"
     before = image.read_bytes()
@@ -164,7 +167,7 @@ def test_a_damaged_note_of_the_seed_is_mended(run: Callable, finished: Path) -> 
         assert note.read_text() == "0\n"
 
 
-@pytest.mark.usefixtures("_few_studies")
+@pytest.mark.usefixtures("_few_studies", "_figures_unseen")
 def test_an_image_that_cannot_be_scored_is_told(run: Callable, model: Path, default_run: Path, tmp_path: Path) -> None:
     rows = [
         {"image": str(default_run / "images" / "Body_Parts" / f"Pair_{number}" / f"{name}.png"), "question": "Usual?",
@@ -176,7 +179,7 @@ def test_an_image_that_cannot_be_scored_is_told(run: Callable, model: Path, defa
     rows += [rows[-2] | {"pair": 7, "image": "broken.png"}, rows[-1] | {"pair": 7, "image": "broken.png"}]
     path = tmp_path / "mine.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in rows))
-    result = run("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out")
+    result = run("run", "--model", model, "--benchmark", path, "--out", tmp_path / "out", *BRIEF)
     assert result.code == 1
     assert "2 of 14 examples could not be scored" in result.out.replace("\n", " ")
     assert "2 of 14 examples could not be scored" in (tmp_path / "out" / "report.html").read_text()

@@ -18,7 +18,8 @@ import pytest
 from PIL import Image
 
 import tiny_models
-from unprior import ScoreTable, SelectivePriorCalibrator, read_scores, synthesize
+from small_tables import synthetic
+from unprior import ScoreTable, SelectivePriorCalibrator, read_scores
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.engines.transformers.tokens import PromptEncoder
@@ -44,7 +45,9 @@ def questions(tmp_path: Path) -> str:
 
 
 def score(run: Callable, model: Path, questions: str, *more: str) -> Any:
-    return run("score", "--model", model, "--benchmark", questions, "--out", "scored", "--device", "cpu", *more)
+    """Score briefly: random models never end an answer by themselves."""
+    common = ("--out", "scored", "--device", "cpu", "--max-new-tokens", "8")
+    return run("score", "--model", model, "--benchmark", questions, *common, *more)
 
 
 def test_score_writes_a_table_and_resumes(run: Callable, model: Path, questions: str) -> None:
@@ -102,7 +105,9 @@ def test_a_run_that_is_told_to_stop_says_so_and_goes_on_later(
 
     asked: list[int] = []
     monkeypatch.setattr(TransformersEngine, "answer_batch", told_to_stop)
+    heeded = signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background ignores it
     stopped = score(run, model, questions, "--batch-size", "1")
+    signal.signal(signal.SIGINT, heeded)
     assert (stopped.code, stopped.out) == (code, "")
     assert stopped.err.endswith("Stopped. What was scored is stored; the same command goes on from there.\n")
     assert sorted(path.name for path in Path("scored").iterdir() if "store" not in path.name) == ["run.toml"]
@@ -311,7 +316,7 @@ def picture(tmp_path: Path) -> str:
 
 @pytest.fixture
 def calibrator(tmp_path: Path) -> str:
-    SelectivePriorCalibrator().fit(synthesize(seed=0)).save(tmp_path / "calibrator.json")
+    SelectivePriorCalibrator().fit(synthetic(seed=0)).save(tmp_path / "calibrator.json")
     return str(tmp_path / "calibrator.json")
 
 
@@ -355,7 +360,7 @@ def test_ask_shows_the_image_at_the_size_that_the_calibrator_was_fitted_at(
 ) -> None:
     noise = np.random.default_rng(0).integers(0, 256, (50, 70, 3), dtype=np.uint8)
     Image.fromarray(noise).save(picture)
-    table = synthesize(seed=0)
+    table = synthetic(seed=0)
     made = ScoreTable(table.arrow, provenance=[Provenance(model=str(model), image_size=20)])
     SelectivePriorCalibrator().fit(made).save(tmp_path / "twenty.json")
 

@@ -14,12 +14,15 @@ from pyarrow import parquet
 import tiny_models
 import unprior
 from hand_questions import write_benchmark
-from unprior import Progress, ScoreTable, UnpriorError, read_scores, synthesize
+from small_tables import synthetic
+from unprior import Progress, ScoreTable, UnpriorError, read_scores
 from unprior.runs.config import RunConfig
 from unprior.scores.provenance import Provenance
 from unprior.studies.inputs import NEEDS, StudyInputs
 from unprior.studies.registry import STUDIES
 from unprior.studies.study import QUESTIONS
+
+pytestmark = pytest.mark.usefixtures("_figures_on_pages_only")
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def scored(tmp_path: Path) -> Path:
     """A folder with nothing but a score table."""
     folder = tmp_path / "run"
     folder.mkdir()
-    synthesize(seed=3).write(folder / "scores.parquet")
+    synthetic(seed=3).write(folder / "scores.parquet")
     return folder
 
 
@@ -120,9 +123,9 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
 @pytest.mark.parametrize("place", ["variants/forms.parquet", "external/pope/scores.parquet"])
 def test_scores_of_another_model_are_left_aside(run: Callable, scored: Path, place: str) -> None:
     (scored / place).parent.mkdir(parents=True)
-    synthesize(seed=3).write(scored / place)
+    synthetic(seed=3).write(scored / place)
     assert "left aside" not in run("study", "main-comparison", "--run", scored).err
-    synthesize(seed=3).with_columns(model="other").write(scored / place)
+    synthetic(seed=3).with_columns(model="other").write(scored / place)
     told = run("study", "main-comparison", "--run", scored)
     assert told.code == 0
     assert f"left aside: {scored / place}: not of the model of the run: model synthetic, here other" in told.err
@@ -131,7 +134,7 @@ def test_scores_of_another_model_are_left_aside(run: Callable, scored: Path, pla
 
 def test_a_model_that_was_moved_is_still_the_same(scored: Path) -> None:
     def made(name: str, weights: str) -> ScoreTable:
-        rows = synthesize(seed=3).with_columns(model=name).arrow.to_pylist()
+        rows = synthetic(seed=3).with_columns(model=name).arrow.to_pylist()
         return ScoreTable.from_rows(rows, provenance=(Provenance(model=name, weights=weights),))
 
     made("here", "w").write(scored / "scores.parquet")
@@ -157,7 +160,7 @@ def two_runs(tmp_path: Path) -> tuple[Path, Path]:
     """Score tables of two models."""
     folders = tmp_path / "a", tmp_path / "b"
     for seed, folder in enumerate(folders):
-        synthesize(seed=seed).with_columns(model=f"model-{seed}", benchmark="worlds").write(folder / "scores.parquet")
+        synthetic(seed=seed).with_columns(model=f"model-{seed}", benchmark="worlds").write(folder / "scores.parquet")
     return folders
 
 
@@ -240,14 +243,14 @@ def test_mistakes_in_python_are_named(two_runs: tuple[Path, Path]) -> None:
 def test_runs_of_one_model_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     folders = [tmp_path / "x" / "run", tmp_path / "y" / "run", tmp_path / "z"]
     for seed, folder in enumerate(folders):
-        synthesize(seed=seed).write(folder / "scores.parquet")
+        synthetic(seed=seed).write(folder / "scores.parquet")
     names = set(unprior.study("components", folders).to_pandas("components")["model"])
     assert names == {f"synthetic ({folders[0]})", f"synthetic ({folders[1]})", "synthetic (z)"}
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_half_a_pair_is_left_out_and_told(run: Callable, tmp_path: Path, split: str) -> None:
-    table = synthesize(seed=0)
+    table = synthetic(seed=0)
     pair = 1 if split == "dev" else 6
     half = table.mask(pair_id=pair, side="cf")
     table.take(~half).write(tmp_path / "scores.parquet")
@@ -260,7 +263,7 @@ def test_half_a_pair_is_left_out_and_told(run: Callable, tmp_path: Path, split: 
 def test_a_table_without_splits_is_told_what_it_lacks(run: Callable, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    synthesize(seed=3).where(split="test").write(folder / "scores.parquet")
+    synthetic(seed=3).where(split="test").write(folder / "scores.parquet")
     run("study", "attraction", "--run", folder).refused("lacks rows of split dev", "Mark them")
 
 
@@ -268,7 +271,7 @@ def test_preparing_asks_any_model_for_other_questions(run: Callable, tmp_path: P
     """A model of random weights: nothing can be learned of it, and everything must go through all the same."""
     model = tiny_models.build("llava", tmp_path / "model")
     questions, folder = write_benchmark(tmp_path), tmp_path / "run"
-    assert run("score", "--model", model, "--benchmark", questions, "--out", folder).code == 0
+    assert run("score", "--model", model, "--benchmark", questions, "--out", folder, "--max-new-tokens", 8).code == 0
     told = run("study", "claim-order", "--run", folder, "--prepare")
     assert told.code == 1
     assert "forms cannot be prepared" in told.err  # both images of a pair have the same answer
@@ -277,7 +280,7 @@ def test_preparing_asks_any_model_for_other_questions(run: Callable, tmp_path: P
         if row["side"] == "cs":
             row["answer"] = "five" if "options" in row else "yes"
     questions.write_text("\n".join(json.dumps(row) for row in rows))
-    assert run("score", "--model", model, "--benchmark", questions, "--out", folder).code == 0
+    assert run("score", "--model", model, "--benchmark", questions, "--out", folder, "--max-new-tokens", 8).code == 0
     names = ("option-orders", "alternative-priors", "claim-order", "prior-favours-ordinary")
     told = run("study", *names, "--run", folder, "--prepare", "--json")
     assert told.code == 0

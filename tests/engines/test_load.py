@@ -22,7 +22,7 @@ def _threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.mark.usefixtures("_threads")
+@pytest.mark.usefixtures("_threads", "_tested_once")
 def test_threads_are_left_alone_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     seen: list[Progress] = []
@@ -34,7 +34,7 @@ def test_threads_are_left_alone_unless_asked(monkeypatch: pytest.MonkeyPatch) ->
     assert torch.get_num_threads() == 1
 
 
-@pytest.mark.usefixtures("_threads")
+@pytest.mark.usefixtures("_threads", "_tested_once")
 @pytest.mark.parametrize(("variable", "largest"), [("2", 10**9), (None, 1)])
 def test_threads_of_large_models_and_those_one_has_set_oneself(
     monkeypatch: pytest.MonkeyPatch, variable: str | None, largest: int

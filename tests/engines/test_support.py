@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,10 +99,10 @@ def test_the_command_shows_the_matrix(capsys: pytest.CaptureFixture[str]) -> Non
     assert "unprior doctor" in told
 
 
-def test_without_torchvision_pillow_prepares_images_or_the_extra_is_named(tmp_path: Path) -> None:
+def test_without_torchvision_pillow_prepares_images_or_the_extra_is_named(model_folder: Callable[[str], Path]) -> None:
     """Video processors need torchvision where images do not; some image processors need it, too."""
     known = [each for each in known_architectures() if not each.refused]
-    folders = [str(tiny_models.build(each.name, tmp_path / each.name)) for each in known]
+    folders = [str(model_folder(each.name)) for each in known]
     command = [sys.executable, "-W", "ignore", "-c", WITHOUT, *folders]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,11 +84,11 @@ def _noise(seed: int, width: int, height: int) -> Image.Image:
 
 
 @pytest.fixture(scope="module", params=tiny_models.REGISTRY)
-def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
+def loaded(request: pytest.FixtureRequest, model_folder: Callable[[str], Path]) -> Loaded:
     name = request.param
     if missing := tiny_models.REGISTRY[name].missing():
         pytest.skip(f"the processor of {name} needs {' and '.join(missing)} (pip install {' '.join(missing)})")
-    folder = tiny_models.build(name, tmp_path_factory.mktemp(name))
+    folder = model_folder(name)
     model, info = transformers.AutoModelForImageTextToText.from_pretrained(folder, output_loading_info=True)
     assert not info["missing_keys"]
     assert not info["unexpected_keys"]

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from fuzz.pool import SetupError, Verdict
-from fuzz.run import KEPT, SHARE, TARGETS, hunt, main, summary
+from fuzz.run import KEPT, SHARE, TARGETS, Tally, hunt, main, summary
+from joint_hunt import TOGETHER, hunt_together
 
 SEED = 1
 LITTLE_MEMORY = 400 << 20
 
 
+@pytest.fixture(scope="module")
+def hunted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Tally]]:
+    return cache(lambda group: hunt_together(group, SEED, tmp_path_factory.mktemp(group)))
+
+
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_share_of_the_hunt(target: str) -> None:
-    tally = hunt(target, SEED, cases=SHARE[target])
+def test_a_share_of_the_hunt(target: str, hunted: Callable[[str], dict[str, Tally]]) -> None:
+    (group,) = (group for group, targets in TOGETHER.items() if target in targets)
+    tally = hunted(group)[target]
     assert tally.failed == 0, summary([tally])
     assert tally.cases == SHARE[target]
     assert tally.accepted > 0, "all was refused, so no result was compared"

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -17,10 +18,11 @@ from playwright.sync_api import Browser
 
 import unprior
 from browser_page import opened
-from small_tables import few_pairs
+from small_tables import few_pairs, synthetic
 from study_inputs import every_input
-from unprior import ScoreTable, synthesize
+from unprior import ScoreTable
 from unprior._text import CONTROLS
+from unprior.plots.style import as_file
 from unprior.report.study_page import write_study, write_study_page
 from unprior.runs.study import StudyResults
 from unprior.studies.finished import FinishedStudy, run_studies
@@ -42,8 +44,11 @@ def finished(study_result: Callable[[str], StudyResult]) -> list[FinishedStudy]:
 @pytest.fixture(scope="module")
 def folder(finished: list[FinishedStudy], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("study")
-    for each in finished:
-        write_study(out, each)
+    with pytest.MonkeyPatch.context() as patch:
+        # PDFs with outlines take half the time; those of two models have fonts.
+        patch.setattr("unprior.report.study_page.as_file", partial(as_file, outlines=True))
+        for each in finished:
+            write_study(out, each)
     facts = {"embedded": [("Engine", "transformers"), ("Precision", "float32")]}
     write_study_page(out / "index.html", "My model on my benchmark", finished, facts)
     return out
@@ -129,7 +134,7 @@ def test_the_summary_comes_first(browser: Browser, finished: list[FinishedStudy]
 
 
 def test_what_is_missing_is_said_once_with_the_studies_it_completes(browser: Browser, tmp_path: Path) -> None:
-    runs = [StudyInputs(synthesize(seed=seed), folder=Path("runs", name)) for seed, name in ((0, "a"), (1, "my b"))]
+    runs = [StudyInputs(synthetic(seed=seed), folder=Path("runs", name)) for seed, name in ((0, "a"), (1, "my b"))]
     chosen = choose_studies(["cost", "prior-agreement", "alternative-priors", "revis-direction"])
     write_study_page(tmp_path / "index.html", "Missing", run_studies(chosen, runs))
     with opened(browser, tmp_path / "index.html") as page:
@@ -154,7 +159,7 @@ def test_names_of_models_can_hold_anything(browser: Browser, tmp_path: Path, wid
     """Control characters are shown as escapes; 120 letters stay whole in tables and are shortened in figures."""
     names = ["a\x1b[31mb\x00c\nd\te", "org/" + "-".join(f"part{number}" for number in range(18)) + "_8B"]
     shown = [r"a\x1b[31mb\x00c\nd\te", names[1]]
-    tables = [few_pairs(development=5, test=3), synthesize(seed=3)]
+    tables = [few_pairs(development=5, test=3), synthetic(seed=3)]
     runs = [StudyInputs(named(table, name), resamples=50) for table, name in zip(tables, names, strict=True)]
     done = run_studies(choose_studies(["main-comparison", "components", "significance"]), runs)
     for each in done:
@@ -204,7 +209,7 @@ def test_contents_are_folded_on_a_narrow_screen(browser: Browser, folder: Path) 
 @pytest.fixture(scope="module")
 def two_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of two models; one of them lacks the other methods."""
-    runs = [every_input(few_pairs(development=5, test=3)), StudyInputs(synthesize(seed=3), resamples=50)]
+    runs = [every_input(few_pairs(development=5, test=3)), StudyInputs(synthetic(seed=3), resamples=50)]
     done = run_studies(choose_studies(["rq2", "components"]), runs)
     folder = tmp_path_factory.mktemp("two")
     for each in done:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from small_tables import few_pairs, twelve_pairs
-from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, evaluate, synthesize
+from small_tables import few_pairs, synthetic, twelve_pairs
+from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, evaluate
 from unprior.baselines.answers import MethodInfo, write_answers
 from unprior.baselines.suite import ANSWERS, fitting_answers
 from unprior.errors import UnpriorWarning
@@ -18,6 +18,8 @@ from unprior.runs.result import FILES, RunResult, refresh_report
 from unprior.runs.study import study
 from unprior.scores import read_scores
 from unprior.studies.registry import PRESETS
+
+pytestmark = pytest.mark.usefixtures("_figures_on_pages_only")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,7 @@ def test_progress_names_the_studies(table: ScoreTable) -> None:
 
 
 def test_a_notebook_shows_headline_table_and_notes() -> None:
-    result = RunResult.from_table(synthesize(seed=0), SelectivePriorCalibrator(epsilon_cs=0.02))
+    result = RunResult.from_table(synthetic(seed=0), SelectivePriorCalibrator(epsilon_cs=0.02))
     assert repr(result) == f"RunResult(synthetic: {result.headline})"
     html = result._repr_html_()
     assert html.startswith(f"<p>{result.headline}</p><table>")
@@ -96,12 +98,12 @@ def test_both_splits_are_needed(split: str) -> None:
 
 
 def test_a_loss_beyond_epsilon_is_told_first() -> None:
-    result = RunResult.from_table(synthesize(seed=0), SelectivePriorCalibrator(epsilon_cs=0.0))
+    result = RunResult.from_table(synthetic(seed=0), SelectivePriorCalibrator(epsilon_cs=0.0))
     assert "more than ε = 0.00 permits" in result.notes[0]
 
 
 def test_pages_of_several_runs_tell_what_the_report_of_each_tells(tmp_path: Path) -> None:
-    for name, table in (("large", synthesize(seed=0)), ("small", few_pairs(development=5, test=3))):
+    for name, table in (("large", synthetic(seed=0)), ("small", few_pairs(development=5, test=3))):
         table.write(tmp_path / name / "scores.parquet")
     both = [tmp_path / "large", tmp_path / "small"]
     text = (study("main-comparison", both, epsilon_cs=0.0).write(tmp_path)).read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,8 @@ def test_a_run_from_python_does_what_the_command_does(
     model: str, questions: Path, tmp_path: Path, caught: pytest.WarningsRecorder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seen: list[Progress] = []
-    result = run(model=model, benchmark=questions, out=tmp_path / "python", device="cpu", report=seen.append)
+    options: dict[str, Any] = {"device": "cpu", "max_new_tokens": 8, "report": seen.append}
+    result = run(model=model, benchmark=questions, out=tmp_path / "python", **options)
     assert isinstance(result.table, ScoreTable)
     assert {"Loading " + model, "Scoring", "Writing the report"} <= {where.doing for where in seen}
     with pytest.raises(SystemExit) as exited:
@@ -58,12 +60,13 @@ def test_a_run_from_python_does_what_the_command_does(
     assert set(FILES) <= {path.name for path in (tmp_path / "command").iterdir()}
 
 
-@pytest.mark.usefixtures("_few_studies")
+@pytest.mark.usefixtures("_few_studies", "_figures_unseen")
 def test_failures_are_warned_about_and_kept(
     model: str, questions: Path, tmp_path: Path, caught: pytest.WarningsRecorder
 ) -> None:
     (tmp_path / "5-cf.png").write_bytes(b"junk")
-    done = finish_run(RunConfig.from_options(model=model, benchmark=questions, out=tmp_path / "out", device="cpu"))
+    options: dict[str, Any] = {"device": "cpu", "max_new_tokens": 8}
+    done = finish_run(RunConfig.from_options(model=model, benchmark=questions, out=tmp_path / "out", **options))
     assert not done.is_complete
     (warning,) = [each.message for each in caught.list if isinstance(each.message, FailedExamplesWarning)]
     assert {name for name, _ in warning.failures} == {failure.example_id for failure in done.summary.failures}
@@ -77,10 +80,11 @@ def test_several_models_side_by_side(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     caught: pytest.WarningsRecorder,
+    request: pytest.FixtureRequest,
 ) -> None:
     out, other = tmp_path / "out", str(tmp_path / "nowhere")
     second = str(tiny_models.build("llava", tmp_path / "second", seed=1))
-    arguments = ["--benchmark", str(questions), "--out", str(out), "--device", "cpu"]
+    arguments = ["--benchmark", str(questions), "--out", str(out), "--device", "cpu", "--max-new-tokens", "8"]
     with pytest.raises(SystemExit) as exited:
         main(["run", "--model", model, "--model", other, "--model", second, *arguments])
     assert exited.value.code == 1  # one of them is missing
@@ -97,6 +101,7 @@ def test_several_models_side_by_side(
     assert {record["model"] for record in records} == {model, second}
     whole = RunConfig.read(out)
     assert whole.models == (model, other, second)
+    request.getfixturevalue("_figures_unseen")  # they were drawn above
     again = run_models(config=whole.with_options(model=[model, second]))  # everything is stored
     assert [each.summary.computed for each in again.runs] == [0, 0]
     assert again.failures == {}

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unprior import InvalidScoresError, ScoreTable, UnpriorError, UnpriorWarning, synthesize
+from small_tables import synthetic
+from unprior import InvalidScoresError, ScoreTable, UnpriorError, UnpriorWarning
 from unprior.scores.checked import count_cut_off, labelled_rows, read_checked, sound_rows
 
 PATH = Path("scores.jsonl")
@@ -17,13 +18,13 @@ PATH = Path("scores.jsonl")
 
 def changed(**values: Any) -> ScoreTable:
     """A small table whose first row has other values."""
-    rows = synthesize(seed=0).take(np.arange(8)).arrow.to_pylist()
+    rows = synthetic(seed=0).take(np.arange(8)).arrow.to_pylist()
     return ScoreTable.from_rows([rows[0] | values, *rows[1:]], require_answers=False)
 
 
 def test_a_row_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     path = tmp_path / "scores.jsonl"
-    synthesize(seed=0).write(path)
+    synthetic(seed=0).write(path)
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join([json.dumps(json.loads(lines[0]) | {"side": "x"}), *lines[1:]]), encoding="utf-8")
     with pytest.raises(InvalidScoresError, match="line 1"):
@@ -45,7 +46,7 @@ def test_rows_without_an_answer() -> None:
 
 
 def test_pairs_that_are_not_sound() -> None:
-    table = synthesize(seed=0).take(np.arange(8))
+    table = synthetic(seed=0).take(np.arange(8))
     rows = np.ones(len(table), dtype=np.bool_)
     rows[0] = False
     with pytest.raises(UnpriorError, match="side"):
@@ -57,6 +58,6 @@ def test_pairs_that_are_not_sound() -> None:
 
 
 def test_answers_cut_off_while_thinking_are_counted() -> None:
-    assert count_cut_off(synthesize(seed=0)) == (0, 0)
+    assert count_cut_off(synthetic(seed=0)) == (0, 0)
     assert count_cut_off(changed(original_text="<think>It may be", original=None)) == (1, 0)
     assert count_cut_off(changed(original_text="<think>It may be")) == (0, 1)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from small_tables import Row, twelve_pairs
-from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, evaluate, read_scores, synthesize
+from small_tables import Row, synthetic, twelve_pairs
+from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, evaluate, read_scores
 from unprior.scores.pairs import (
     Fault,
     PairProblem,
@@ -43,7 +43,7 @@ def without(**where: Any) -> Callable[[Row], bool]:
 
 def test_sound_pairs_pass() -> None:
     assert faults(rows()) == []
-    assert check_pairs(table_pairs(synthesize(seed=0))).sound.all()
+    assert check_pairs(table_pairs(synthetic(seed=0))).sound.all()
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -212,11 +212,11 @@ def test_few_pairs_bring_a_warning_that_says_what_it_means() -> None:
         "ε = 0.04 permits no harmed answer at all; the paper uses 70 development pairs"
     )
     assert qa.startswith("task qa has only 5 pairs")
-    assert warnings_about(synthesize(seed=0).where(split="dev"), 0.04) == []
+    assert warnings_about(synthetic(seed=0).where(split="dev"), 0.04) == []
 
 
 def test_a_model_at_chance_brings_a_warning() -> None:
-    guessing = synthesize(seed=0).where(split="dev").arrow.to_pylist()
+    guessing = synthetic(seed=0).where(split="dev").arrow.to_pylist()
     for index, row in enumerate(row for row in guessing if row["task"] == "mc"):
         right = row["candidates"].index(row["answer"])
         row["original"] = row["candidates"][(right + index // 2) % 4]  # right in every fourth pair

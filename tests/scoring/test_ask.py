@@ -52,6 +52,7 @@ def test_mistakes_are_named(engine: Engine, image: Path, given: dict[str, Any], 
         ask(engine, **({"image": image, "question": "Is it red?"} | given))
 
 
+@pytest.mark.usefixtures("_small_drawings")
 def test_a_folder_may_be_text(tmp_path: Path) -> None:
     assert len(load_benchmark("microworld-presence", str(tmp_path))) > 0
 

@@ -349,6 +349,13 @@ def worker(model_folder: Callable[[str], Path]) -> Iterator[Worker]:
     started.close()
 
 
+@pytest.fixture
+def _long_answers(llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as those of the processes, so that these are killed in the middle."""
+    monkeypatch.setattr(llava, "max_new_tokens", 64)
+
+
+@pytest.mark.usefixtures("_long_answers")
 def test_twenty_kills_lose_nothing_and_double_nothing(
     llava: TransformersEngine, worker: Worker, tmp_path: Path
 ) -> None:
@@ -381,6 +388,7 @@ def test_twenty_kills_lose_nothing_and_double_nothing(
     np.testing.assert_allclose(table.prior_scores, undisturbed.prior_scores, atol=1e-4)
 
 
+@pytest.mark.usefixtures("_long_answers")
 def test_two_processes_on_one_store_do_no_harm(llava: TransformersEngine, worker: Worker, tmp_path: Path) -> None:
     questions = write_benchmark(tmp_path, pairs=6)
     store = tmp_path / "shared.sqlite"

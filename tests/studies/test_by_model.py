@@ -11,7 +11,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from made_up_methods import made_up
-from unprior import UnpriorError, holm, synthesize
+from small_tables import synthetic
+from unprior import UnpriorError, holm
 from unprior.plots.style import DARK, LIGHT, FigureStyle
 from unprior.report.section import make_section
 from unprior.studies.by_model import ByModel
@@ -28,7 +29,7 @@ NAMES = ("org/first-model", "org/second-model")
 
 @cache
 def inputs(seed: int) -> StudyInputs:
-    given = StudyInputs(synthesize(seed=seed), resamples=20)
+    given = StudyInputs(synthetic(seed=seed), resamples=20)
     given.baselines = tuple(made_up(given.test))
     return given
 
@@ -223,7 +224,7 @@ def test_runs_of_one_model_are_told_apart_by_their_folders() -> None:
 
 
 def test_what_one_of_several_runs_lacks_is_said_and_the_others_are_shown() -> None:
-    bare = StudyInputs(synthesize(seed=1), resamples=20, folder=Path("bare"))
+    bare = StudyInputs(synthetic(seed=1), resamples=20, folder=Path("bare"))
     cost, methods = run_studies(choose_studies(["cost", "methods"])[::-1], [inputs(0), bare])
     assert isinstance(cost.result, ByModel)
     assert len(cost.result.results) == 1
@@ -252,7 +253,7 @@ def test_a_study_that_fails_for_one_model_names_it() -> None:
 
 def test_a_model_that_is_called_like_another_run_keeps_its_own_rows() -> None:
     runs = [
-        StudyInputs(synthesize(seed=seed).with_columns(model=model), folder=Path(folder))
+        StudyInputs(synthetic(seed=seed).with_columns(model=model), folder=Path(folder))
         for seed, (model, folder) in enumerate([("X", "one"), ("X", "two"), ("X (one)", "three")])
     ]
     names = name_runs(runs)

@@ -15,6 +15,8 @@ import tiny_models
 from unprior.engines.transformers.engine import TransformersEngine
 
 torch.set_num_threads(1)  # tests run in several processes already
+BRIEF = 12
+"""Longest answer of the shared models: random ones never end by themselves."""
 
 
 @pytest.fixture(scope="session")
@@ -31,12 +33,12 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pa
 
 @pytest.fixture(scope="session", params=tiny_models.ARCHITECTURES)
 def engine(request: pytest.FixtureRequest, model_folder: Callable[[str], Path]) -> TransformersEngine:
-    return TransformersEngine(model_folder(request.param), device="cpu")
+    return TransformersEngine(model_folder(request.param), device="cpu", max_new_tokens=BRIEF)
 
 
 @pytest.fixture(scope="session")
 def llava(model_folder: Callable[[str], Path]) -> TransformersEngine:
-    return TransformersEngine(model_folder("llava"), device="cpu")
+    return TransformersEngine(model_folder("llava"), device="cpu", max_new_tokens=BRIEF)
 
 
 @pytest.fixture(scope="session")

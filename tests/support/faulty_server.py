@@ -177,6 +177,7 @@ def _send(
         handler.send_header("Content-Length", str(len(payload) if length is None else length))
         handler.end_headers()
         handler.wfile.write(payload)
+        handler.wfile.flush()
     except OSError:  # the client did not wait
         handler.close_connection = True
 
@@ -190,12 +191,14 @@ def _send_raw(handler: BaseHTTPRequestHandler, status: int, raw: Raw) -> None:
     with suppress(OSError):  # the client had enough
         for piece in raw.pieces:
             handler.wfile.write(piece)
+            handler.wfile.flush()
 
 
 def _handler(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
+        wbufsize = -1  # an answer is one packet
 
         def do_GET(self) -> None:
             server.respond(self, None)

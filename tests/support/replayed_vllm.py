@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import threading
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import torch
 from PIL import Image
@@ -13,6 +15,9 @@ from PIL import Image
 from unprior.engines.transformers.engine import TransformersEngine
 
 MODEL = "tiny"
+_computed: WeakKeyDictionary[TransformersEngine, dict[Hashable, Any]] = WeakKeyDictionary()
+"""What was computed for any server in front of an engine: the same question has the same answer."""
+Value = TypeVar("Value")
 
 
 class ReplayedVllm:
@@ -103,8 +108,10 @@ class ReplayedVllm:
         return answer if self.replies_as is None else answer | {"model": self.replies_as}
 
     def _original(self, body: dict[str, Any]) -> dict[str, Any]:
-        image, _ = self._render(body)
-        text = self.engine.original_answer(image, body["messages"][0]["content"][-1]["text"])
+        engine, (image, prompt) = self.engine, self._render(body)
+        asked = body["messages"][0]["content"][-1]["text"]
+        key = ("answer", engine.max_new_tokens, frozenset(engine.stop_tokens), engine.level.name, _seen(image), prompt)
+        text = self._once((*key, asked), lambda: engine.original_answer(image, asked))
         written = self.engine.encoder.tokenizer(text, add_special_tokens=False)["input_ids"]
         usage = {"completion_tokens": len(written) + 1}
         return {"choices": [{"message": {"content": text}, "logprobs": None}], "usage": usage}
@@ -138,8 +145,15 @@ class ReplayedVllm:
 
     def _distribution(self, body: dict[str, Any], written: list[int]) -> tuple[torch.Tensor, list[int]]:
         image, text = self._render(body)
+        tokens = None if image else self._tokens(text, body)
+        key = ("distribution", _seen(image), text, tuple(tokens or ()), tuple(written))
+        return self._once(key, lambda: self._read(image, text, tokens, written))
+
+    def _read(
+        self, image: Image.Image | None, text: str, tokens: list[int] | None, written: list[int]
+    ) -> tuple[torch.Tensor, list[int]]:
         if image is None:
-            ids = torch.tensor([self._tokens(text, body)])
+            ids = torch.tensor([tokens])
             inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         else:
             inputs = self.engine.encoder.inputs([text], [image])
@@ -150,3 +164,14 @@ class ReplayedVllm:
             inputs["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(more)], dim=1)
         logits = self.engine.reader.read(inputs, keep=1).logits[0, -1]
         return torch.log_softmax(logits, dim=-1), prompt
+
+    def _once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        known = _computed.setdefault(self.engine, {})
+        if key not in known:
+            known[key] = compute()
+        value: Value = known[key]
+        return value
+
+
+def _seen(image: Image.Image | None) -> Hashable:
+    return image and (image.mode, image.size, image.tobytes())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from unprior import ScoreTable, SelectivePriorCalibrator, synthesize
 
 Row = dict[str, Any]
+synthetic = cache(synthesize)
+"""A synthetic table, drawn once for all tests that do not change it."""
 
 
 def example(
@@ -57,7 +60,7 @@ def hand_made_table() -> ScoreTable:
 
 def twelve_pairs(seed: int = 3) -> ScoreTable:
     """Five development and seven test pairs with both tasks."""
-    rows = synthesize(seed=seed).arrow.to_pylist()
+    rows = synthetic(seed=seed).arrow.to_pylist()
     return ScoreTable.from_rows([row for row in rows if row["pair_id"] <= 12])
 
 
@@ -94,7 +97,7 @@ def abstaining_calibrator() -> SelectivePriorCalibrator:
 def few_pairs(development: int = 2, test: int = 2, seed: int = 3) -> ScoreTable:
     """Some pairs of one subcategory of each of the three categories, with both tasks."""
     kept = []
-    rows = synthesize(seed=seed).arrow.to_pylist()
+    rows = synthetic(seed=seed).arrow.to_pylist()
     for subcategory in ("Body Parts", "Spatial", "Color"):
         for split, count in (("dev", development), ("test", test)):
             members = [row for row in rows if (row["subcategory"], row["split"]) == (subcategory, split)]

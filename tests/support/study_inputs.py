@@ -10,8 +10,8 @@ import numpy as np
 
 from claim_tables import with_claim_views
 from made_up_methods import COSTS, made_up
-from small_tables import with_other_answers
-from unprior import ScoreTable, synthesize
+from small_tables import synthetic, with_other_answers
+from unprior import ScoreTable
 from unprior.baselines.answers import Cost, MethodAnswers, MethodInfo
 from unprior.studies.inputs import FORMS, ORDERS, External, StudyInputs
 from unprior.studies.rq4.option_orders import read_order
@@ -22,7 +22,7 @@ def every_input(table: ScoreTable) -> StudyInputs:
     """The table with views, its options in other orders, question forms, other benchmarks and other methods."""
     viewed = with_views(table)
     test = viewed.where(split="test")
-    others = {"pairs": synthesize(seed=8).where(split="test"), "loose": unpaired(synthesize(seed=9).where(split="dev"))}
+    others = {"pairs": synthetic(seed=8).where(split="test"), "loose": unpaired(synthetic(seed=9).where(split="dev"))}
     return StudyInputs(
         viewed,
         variants={name: reordered(viewed, read_order(name)) for name in ORDERS}

@@ -81,11 +81,12 @@ def try_methods(
     ``names`` are of methods that write their own answers; REVIS alone needs more than its name.
     """
     methods, left_out = [], {}
+    written: dict[str, list[int]] = {}
     for name in names:
         kind = DECODED[name]
         try:
             method = make_revis(name) if kind is None else kind()
-            try_method(engine, method)
+            try_method(engine, method, written)
             methods.append(method)
         except Exception as error:  # a model's own code may raise anything
             left_out[name] = first_line(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -150,9 +151,18 @@ def test_a_server_that_is_gone_ends_the_run(llava: TransformersEngine, queries: 
 
 
 def test_no_more_queries_are_in_flight_than_allowed(llava: TransformersEngine, queries: list[Query]) -> None:
-    with served(ReplayedVllm(llava), concurrency=3) as (engine, server):
-        server.most_in_flight = 0
+    replayed, together, waiting = ReplayedVllm(llava), threading.Barrier(3), iter(range(3))
+
+    def answer(path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
+        if path == CHAT and next(waiting, None) is not None:
+            together.wait(timeout=60)
+        time.sleep(0.002)  # so that one more would be noticed
+        return replayed(path, body)
+
+    with served(replayed, concurrency=3) as (engine, server):
+        server.answer, server.most_in_flight = answer, 0
         engine.answer_batch(queries * 3)
+        assert not together.broken
         assert server.most_in_flight == 3
 
 

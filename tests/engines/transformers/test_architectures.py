@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -143,10 +144,10 @@ def available(name: str) -> None:
 
 
 @pytest.fixture(scope="module", params=[name for name in tiny_models.REGISTRY if name not in REFUSED])
-def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Subject:
+def subject(request: pytest.FixtureRequest, model_folder: Callable[[str], Path]) -> Subject:
     name = request.param
     available(name)
-    folder = tiny_models.build(name, tmp_path_factory.mktemp(name))
+    folder = model_folder(name)
     engine = TransformersEngine(folder, device="cpu", max_new_tokens=4)
     return Subject(name, engine, BruteForce.load(folder, name), of_lengths(engine.encoder.tokenizer))
 

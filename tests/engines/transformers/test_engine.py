@@ -101,6 +101,12 @@ def test_images_matter(engine: TransformersEngine, images: list[Image.Image]) ->
         assert max(abs(a - b) for a, b in zip(scores[first], scores[second], strict=True)) > 0.05
 
 
+@pytest.fixture
+def _long_answers(engine: TransformersEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "max_new_tokens", 64)
+
+
+@pytest.mark.usefixtures("_long_answers")
 def test_the_original_answer_is_what_generate_writes(engine: TransformersEngine, images: list[Image.Image]) -> None:
     for image, text in ((images[0], QUESTIONS[0]), (images[1], QUESTIONS[1]), (None, QUESTIONS[2])):
         inputs = official_inputs(engine, image, text)
@@ -202,6 +208,7 @@ def test_a_question_may_not_contain_the_image_placeholder(
     assert f"the question contains {token}, which this model reads as a control token" in results[1].reason
 
 
+@pytest.mark.usefixtures("_long_answers")
 def test_answers_stop_where_generate_stops(engine: TransformersEngine, images: list[Image.Image]) -> None:
     """Random models hardly ever stop, so a token that they do write is made the end of the answer."""
     expected, queries = [], [Query(images[index], QUESTIONS[index], CANDIDATES) for index in (0, 1)]

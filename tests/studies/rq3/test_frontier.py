@@ -8,8 +8,16 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 import straightforward
-from small_tables import corrected_winner, count_changes, few_pairs, hopeless_table, twelve_pairs, with_other_answers
-from unprior import ScoreTable, SelectivePriorCalibrator, synthesize
+from small_tables import (
+    corrected_winner,
+    count_changes,
+    few_pairs,
+    hopeless_table,
+    synthetic,
+    twelve_pairs,
+    with_other_answers,
+)
+from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.baselines.controls import STRENGTHS, run_controls
 from unprior.calibration import Constant
 from unprior.evaluation import Change
@@ -121,7 +129,7 @@ def test_sections_have_every_method() -> None:
 
 @pytest.fixture(scope="module")
 def result() -> Frontier:
-    found = STUDY.run(StudyInputs(synthesize(seed=3)))
+    found = STUDY.run(StudyInputs(synthetic(seed=3)))
     assert isinstance(found, Frontier)
     return found
 
@@ -132,7 +140,7 @@ def axes_of(result: Frontier, task: str, style: FigureStyle = LIGHT) -> Axes:
 
 def test_the_study_is_the_papers_whatever_version_is_under_study(result: Frontier) -> None:
     assert result.uncertainty
-    assert STUDY.run(StudyInputs(synthesize(seed=3), uncertainty=True)) == result
+    assert STUDY.run(StudyInputs(synthetic(seed=3), uncertainty=True)) == result
 
 
 @pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
@@ -170,7 +178,7 @@ def test_fixed_strengths_do_not_squeeze_the_rest(result: Frontier) -> None:
 @pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
 @pytest.mark.parametrize("seed", [0, 1, 4])
 def test_labels_do_not_cover_each_other(seed: int, narrow: bool) -> None:
-    result = STUDY.run(StudyInputs(synthesize(seed=seed)))
+    result = STUDY.run(StudyInputs(synthetic(seed=seed)))
     assert isinstance(result, Frontier)
     figure = result.figure(narrow=narrow)
     assert figure is not None
