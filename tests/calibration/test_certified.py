@@ -263,6 +263,17 @@ def test_a_saved_certificate_is_the_same(retention: str, tmp_path: Path) -> None
         (lambda each: each["tasks"][0].update(threshold=0.0), "thresholds of the settings are not those"),
         (lambda each: each.update(strength=2.0), "strength of the settings is not that"),
         (lambda each: each["strength_pairs"].append(each["calibration_pairs"][0]), "other pairs for the strength"),
+        (lambda each: each.update(steps=[-1, -1]), "must start with at least 0"),
+        (lambda each: each.update(steps=[0, 1]), "never rise"),
+        (lambda each: each.update(seed=1), "the seed is always the same"),
+        (lambda each: each.update(calibration=100_000), "other pairs or more harms"),
+        (lambda each: each["tasks"][0].update(harms=60), "other pairs or more harms"),
+        (lambda each: each["tasks"][1].update(task="mc"), "thresholds of the settings|different names"),
+        (lambda each: each.update(calibration_pairs=each["calibration_pairs"][:2]), "fewer pairs than set"),
+        (lambda each: each.update(mixture={"Color": 0.2}), "add up to 1"),
+        (lambda each: each.update(bound=0.01), "not the one of the steps"),
+        (lambda each: each.update(epsilon=0.5), "another limit, chance or rule"),
+        (lambda each: each.update(has_target=True), "another mixture than"),
     ],
 )
 def test_a_certificate_that_its_counts_do_not_support_is_refused(change: Any, reason: str, tmp_path: Path) -> None:
@@ -311,3 +322,55 @@ def test_the_expected_rule_keeps_the_mean() -> None:
     rng = np.random.default_rng(1)
     harms = [1.0 - np.sort(rng.random(plan.pairs))[::-1][plan.steps[0]] for _ in range(4000)]
     assert 0.035 < np.mean(harms) < 0.0415
+
+
+def test_a_target_is_weighed_for_every_task_by_its_own_pairs() -> None:
+    """QA may have other subcategories than MC, and each task is promised something."""
+    table = synthesize(seed=11, repeats=6).where(split="dev")
+    table = table.with_column("original", [row["original"] or row["answer"] for row in table.arrow.to_pylist()])
+    pair, names = np.array(table.column("pair_id")), np.array(table.column("subcategory"))
+    few = (names == "Color") & (pair % 5 > 0) & table.mask(task="qa")
+    target = dict.fromkeys(sorted(set(names.tolist())), 1.0)
+    calibrator = SelectivePriorCalibrator(target_mixture=target, **CERTIFIED)
+    whole, thin = (calibrator.clone().fit(rows, split=None).certificate_ for rows in (table, table.take(~few)))
+    assert whole is not None
+    assert thin is not None
+    assert whole.weight == pytest.approx(1.0)
+    left = names[table.mask(task="qa") & ~few & table.is_cf]
+    assert thin.weight == pytest.approx((1 / 14) / (np.sum(left == "Color") / len(left)))
+    without = table.take(~((names == "Color") & table.mask(task="qa")))
+    with pytest.raises(UnpriorError, match="names Color, of which there is no development pair of task qa"):
+        calibrator.clone().fit(without, split=None)
+
+
+def test_pairs_without_an_original_answer_promise_nothing() -> None:
+    table = synthesize(seed=12)
+    rows = [row | {"original": None} for row in table.arrow.to_pylist()]
+    fitted = SelectivePriorCalibrator(**CERTIFIED).fit(ScoreTable.from_rows(rows))
+    assert fitted.certificate_ is not None
+    assert fitted.certificate_.abstains
+    assert fitted.certificate_.pairs == 0
+
+
+def test_three_tasks_are_promised_together(tmp_path: Path) -> None:
+    first, second = (synthesize(seed=seed).arrow.to_pylist() for seed in (13, 14))
+    more = [row | {"task": "count", "candidates": list("ABCD")} for row in second if row["task"] == "mc"]
+    fitted = SelectivePriorCalibrator(retention="certified", epsilon_cs=0.1).fit(ScoreTable.from_rows([*first, *more]))
+    certificate = fitted.certificate_
+    assert certificate is not None
+    assert [each.task for each in certificate.tasks] == ["count", "mc", "qa"]
+    assert len(certificate.steps) == 3
+    fitted.save(tmp_path / "calibrator.json")
+    assert SelectivePriorCalibrator.load(tmp_path / "calibrator.json").certificate_ == certificate
+
+
+@pytest.mark.parametrize("value", [1e308, 10**400, -1.0, float("nan")])
+def test_a_strength_that_is_none_is_refused(value: float) -> None:
+    with pytest.raises(UnpriorError, match="must be positive and at most 1000"):
+        SelectivePriorCalibrator(strength=Fixed(value), **CERTIFIED).fit(synthesize(seed=0))
+
+
+def test_numbers_of_numpy_can_be_saved(tmp_path: Path) -> None:
+    fitted = SelectivePriorCalibrator(retention="certified", epsilon_cs=np.float32(0.0625), delta=np.float64(0.2))
+    fitted.fit(synthesize(seed=0)).save(tmp_path / "calibrator.json")
+    assert SelectivePriorCalibrator.load(tmp_path / "calibrator.json").epsilon_cs == 0.0625

@@ -224,3 +224,45 @@ def test_decisions_without_answers_are_refused(run: Callable, scores: Path, fitt
     run("monitor", scores.with_name("calibrator.json"), "decisions.jsonl").refused("no decision has an answer")
     SelectivePriorCalibrator().fit(read_scores(scores)).save("paper.json")
     run("monitor", "paper.json", "decisions.jsonl").refused("promises nothing about new pairs")
+
+
+# --- what must not be lost, and what cannot be
+
+
+def test_inputs_are_never_overwritten(run: Callable, scores: Path, fitted: SelectivePriorCalibrator) -> None:
+    mixture = Path("mixture.json")
+    mixture.write_text('{"Color": 1}', encoding="utf-8")
+    options = ("--retention", "certified", "--epsilon-cs", 0.5)
+    run("fit", scores, "--out", mixture, *options, "--target-mixture", mixture).refused("mixture.json")
+    assert mixture.read_text(encoding="utf-8") == '{"Color": 1}'
+    decisions = Path("decisions.svg")
+    fitted.predict(read_scores(scores)).write("decisions.jsonl")
+    Path("decisions.jsonl").rename(decisions)
+    before = decisions.read_bytes()
+    run("monitor", scores.with_name("calibrator.json"), decisions, "--figure", decisions).refused("decisions.svg")
+    assert decisions.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "shares", ['{"Color": 1' + 400 * "0" + "}", '{"Color": 1e308, "Material": 1e308}', '{"Color": -1}']
+)
+def test_shares_beyond_reason_are_refused(run: Callable, shares: str) -> None:
+    Path("mixture.json").write_text(shares, encoding="utf-8")
+    run("plan", "--target-mixture", "mixture.json").refused("mixture.json", "share")
+
+
+@pytest.mark.parametrize("pairs", ["99999999999999999999", "0"])
+def test_pairs_beyond_reason_are_refused(run: Callable, pairs: str) -> None:
+    assert run("plan", "--pairs", pairs).code == 2
+
+
+def test_development_pairs_do_not_test_a_promise(run: Callable, scores: Path, fitted: SelectivePriorCalibrator) -> None:
+    assert run("apply", scores.with_name("calibrator.json"), scores, "--out", "decisions.jsonl").code == 0
+    assert (
+        "promise" not in run("evaluate", scores, "decisions.jsonl", "--split", "dev", "--resamples", 50, "--json").json
+    )
+    every, test = (
+        run("evaluate", scores, "decisions.jsonl", "--split", split, "--resamples", 50, "--json").json["promise"]
+        for split in ("all", "test")
+    )
+    assert every == test

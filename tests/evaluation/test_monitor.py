@@ -14,6 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from unprior import SelectivePriorCalibrator, UnpriorError, synthesize
+from unprior.errors import UnpriorWarning
 from unprior.evaluation.monitor import Monitor, log_evidence, monitor_file
 from unprior.plots.style import DARK
 from unprior.scores.table import FloatArray
@@ -211,3 +212,53 @@ def test_it_is_drawn_on_given_axes(watch: Callable[..., Monitor]) -> None:
     assert len(rates) <= 400
     assert (rates[0], rates[-1]) == (100.0, 50.0)
     assert [text.get_text() for text in axes.texts] == ["given up"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"answer": ""}, "the answer must be a text"),
+        ({"side": "CF"}, "the side cf, cs or null"),
+        ({"task": 3}, "the task must be a text"),
+        ({"original": 1}, "the original must be a text"),
+        ({"final": 2}, "the final must be a text"),
+    ],
+)
+def test_labels_that_could_never_count_are_refused(
+    watch: Callable[..., Monitor], change: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(UnpriorError, match=rf"line 2: .*{reason}"):
+        watch([decision(), decision() | change])
+
+
+def test_an_answer_that_nobody_gives_is_told(watch: Callable[..., Monitor]) -> None:
+    with pytest.warns(UnpriorWarning, match=r"the answers A  of task mc are never given or proposed there"):
+        watch([decision(answer="A "), decision()])
+
+
+def test_a_pair_counts_once_and_tasks_share_alpha_from_the_start(watch: Callable[..., Monitor]) -> None:
+    same = [decision(harmed=True, pair_id=7) for _ in range(40)]
+    once = watch([*same, decision(pair_id=8)])
+    assert once.stands
+    assert (once.repeated, once.tasks[0].count) == (39, 2)
+    harms = [decision(harmed=True, pair_id=number) for number in range(5)]
+    alone, beside = watch(harms), watch([*harms, decision(task="qa", pair_id=9)])
+    assert alone.tasks[0].alarm == beside.tasks[0].alarm
+    assert alone.threshold == beside.threshold == 40.0
+    other = watch([*harms, decision(task="zz", pair_id=9)])
+    assert (other.uncovered, len(other.tasks)) == (1, 1)
+
+
+def test_decisions_of_another_calibrator_are_refused(calibrator: Path, tmp_path: Path) -> None:
+    table = synthesize(seed=0)
+    for number, parameters in enumerate(({}, {"retention": "certified", "epsilon_cs": 0.1})):
+        path = tmp_path / f"{number}.jsonl"
+        SelectivePriorCalibrator(**parameters).fit(table).predict(table).write(path)  # type: ignore[arg-type]
+        with pytest.raises(UnpriorError, match="made by another calibrator"):
+            monitor_file(calibrator, path)
+
+
+@pytest.mark.parametrize("alpha", ["0.05", None, [1], 0, 1.5])
+def test_a_level_that_is_none_is_refused(calibrator: Path, alpha: Any) -> None:
+    with pytest.raises(UnpriorError, match="a chance between 0 and 1"):
+        monitor_file(calibrator, "decisions.jsonl", alpha=alpha)
