@@ -24,12 +24,15 @@ from unprior.studies.result import StudyResult
 
 settings.register_profile("unprior", deadline=None, print_blob=True)
 settings.load_profile("unprior")
+IMAGE_SIZE = "unprior.benchmarks.microworld.benchmark.IMAGE_SIZE"
+SMALL = 48
 gc.disable()  # nothing of what tests import is garbage
 
 
 def pytest_collection_finish() -> None:
     """Look for garbage from here on, and only among what tests make: libraries alone are a million objects."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 
@@ -94,7 +97,7 @@ def _tested_once(monkeypatch: pytest.MonkeyPatch, shared_folder: Path) -> None:
 @pytest.fixture
 def _small_drawings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw a microworld in a moment, where nobody looks at it."""
-    monkeypatch.setattr("unprior.benchmarks.microworld.benchmark.IMAGE_SIZE", 48)
+    monkeypatch.setattr(IMAGE_SIZE, SMALL)
 
 
 @pytest.fixture(scope="session")
@@ -106,8 +109,9 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def drawn_world(shared_folder: Path) -> Path:
-    """Folder with the images of the microworld of seed 3, drawn once for all workers. Do not write into it."""
-    with FileLock(shared_folder / "drawn-world.lock"):
+    """Folder with small images of the microworld of seed 3, drawn once for all workers. Do not write into it."""
+    with FileLock(shared_folder / "drawn-world.lock"), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(IMAGE_SIZE, SMALL)
         microworld(shared_folder / "drawn-world", 3)
     return shared_folder / "drawn-world"
 

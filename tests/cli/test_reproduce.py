@@ -2,20 +2,30 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from small_tables import synthetic
+from unprior.cli import main
 from unprior.cli.console import output
 from unprior.reproduction import MODELS, find_scores
 
 
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("published") / "scores"
+    with pytest.raises(SystemExit, match="0"):
+        main(["synth", "--published", str(folder), "--seed", "7"])
+    return folder
+
+
 @pytest.fixture
-def folder(run: Callable) -> Path:
-    assert run("synth", "--published", "scores", "--seed", 7).code == 0
-    return Path("scores")
+def folder(published: Path) -> Path:
+    """A copy, to work in."""
+    return Path(shutil.copytree(published, "scores"))
 
 
 def test_synth_writes_four_files_for_each_model_of_the_paper(run: Callable) -> None:

@@ -44,6 +44,8 @@ def test_a_run_leaves_everything_behind(default_run: Path) -> None:
     record = json.loads((default_run / "report.json").read_text())
     assert record["title"] == "embedded on microworld"
     assert "only for trying the method" in (default_run / "report.html").read_text()
+    with Image.open(image_path(default_run, next(pairs(0)), "cf")) as image:
+        assert (image.size, image.mode) == ((288, 288), "RGB")
 
 
 def test_the_terminal_shows_the_main_table_components_and_attraction(default_output: str) -> None:

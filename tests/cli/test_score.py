@@ -402,7 +402,7 @@ def test_pairs_are_checked_before_the_model_is_loaded(run: Callable, tmp_path: P
 def test_tables_say_how_they_were_made(run: Callable, model: Path, questions: str) -> None:
     score(run, model, questions, "--resize", "24")
     (made,) = read_scores("scored/scores.parquet", require_answers=False).provenance
-    engine = TransformersEngine(model, device="cpu")
+    engine = TransformersEngine(model, device="cpu", max_new_tokens=8)
     assert (made.model, made.benchmark, made.image_size, made.prior) == (str(model), "mine", 24, "text")
     assert (made.fingerprint, made.precision) == (engine.fingerprint, "float32")
     assert made.weights == engine.identity["weights"]

@@ -21,6 +21,7 @@ from unprior.runs.folder import check_folder
 from unprior.runs.result import FILES
 from unprior.runs.run import configs_of_models, finish_run, run, run_models
 from unprior.runs.score import score_run
+from unprior.studies.registry import PRESETS
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,9 @@ def test_several_models_side_by_side(
     capsys: pytest.CaptureFixture[str],
     caught: pytest.WarningsRecorder,
     request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setitem(PRESETS, "run", ("main-comparison",))
     out, other = tmp_path / "out", str(tmp_path / "nowhere")
     second = str(tiny_models.build("llava", tmp_path / "second", seed=1))
     arguments = ["--benchmark", str(questions), "--out", str(out), "--device", "cpu", "--max-new-tokens", "8"]
