@@ -22,6 +22,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": 
 
 
 @examples(
+    "unprior doctor --model my-model --engine openai --base-url http://localhost:8000 --against folder/my-model",
     "unprior doctor --prior --benchmark questions.jsonl",
 )
 @takes_config(

@@ -78,7 +78,7 @@ def settings(row: str, epsilon: float, *, uncertainty: bool = False) -> OneModel
 
     def compute(inputs: StudyInputs) -> Cells:
         settings = inputs.fitted(epsilon, uncertainty=uncertainty).settings_
-        values = [math.nan] * len(_SETTINGS) if settings is None else astuple(settings)
+        values = [math.nan] * len(_SETTINGS) if settings is None else astuple(settings)[: len(_SETTINGS)]
         named = zip(_SETTINGS, values, strict=True)
         yield from (OwnCell(row, name, value) for name, value in named if value is not None)
 
