@@ -121,7 +121,7 @@ def test_a_fit_that_can_promise_nothing_warns(run: Callable, scores: Path) -> No
     [
         (("--retention", "certifed"), "did you mean certified"),
         (("--retention", "certified", "--uncertainty"), "has a gate of its own"),
-        (("--target-mixture", "cdh-bench"), "goes with retention='certified'"),
+        (("--target-mixture", "cdh-bench"), "goes with --retention certified"),
         (("--retention", "certified", "--prior", "canonical"), "were not scored for --prior canonical"),
         (("--retention", "certified", "--strict"), "--strict goes with --prior canonical"),
     ],

@@ -171,4 +171,4 @@ class Benchmark:
 def _are_claims(example: Example) -> bool:
     """Whether the claims of an example are two answers, of which yes and no choose one."""
     texts = [each.strip() for each in example.claims or ()]
-    return len(texts) == 2 and all(texts) and texts[0] != texts[1] and example.labels == YES_NO
+    return len(texts) == 2 and all(texts) and texts[0].casefold() != texts[1].casefold() and example.labels == YES_NO

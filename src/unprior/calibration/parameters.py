@@ -15,7 +15,7 @@ from unprior.calibration.ladder import DELTA, check_delta
 from unprior.calibration.selection import TIES, Grid, Ties
 from unprior.calibration.stable import Prior, check_prior, check_strict
 from unprior.calibration.strength_rules import Constant, Learned, Split, StrengthRule
-from unprior.errors import UnpriorError, did_you_mean
+from unprior.errors import UnpriorError, did_you_mean, format_option
 
 Sides = Literal["both", "cf"]
 """Rows of both sides of the pairs, or of the counterfactual side alone."""
@@ -75,9 +75,9 @@ class Parameters:
         check_mixture(self.target_mixture)
         if self.retention == "paper":
             if isinstance(self.strength, Split):
-                raise UnpriorError("strength=Split() goes with retention='certified' or 'expected'")
+                raise UnpriorError(f"strength=Split() goes with {format_option('retention', 'certified')}")
             if self.target_mixture is not None:
-                raise UnpriorError("target_mixture goes with retention='certified' or 'expected'")
+                raise UnpriorError(f"a target mixture goes with {format_option('retention', 'certified')}")
             return
         if isinstance(self.strength, Learned | Constant):
             raise UnpriorError(
@@ -86,7 +86,8 @@ class Parameters:
             )
         if self.uncertainty:
             raise UnpriorError(
-                f"uncertainty=True goes with retention='paper'; retention={self.retention!r} has a gate of its own"
+                f"{format_option('uncertainty', True)} goes with {format_option('retention', 'paper')}; "
+                f"{self.retention} retention has a gate of its own"
             )
         for name in ("fit_on", "select_on"):
             if getattr(self, name) != "both":

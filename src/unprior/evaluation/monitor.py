@@ -162,9 +162,9 @@ class Monitor:
                     axes.plot(each.alarm, height, "X", color=style.harmed, markersize=9, zorder=4)
                     axes.annotate("given up", (each.alarm, height), xytext=(6, 6), textcoords="offset points")
             axes.axhline(100 * self.epsilon, color=style.ink, linewidth=1.0, linestyle="--", label="promised at most")
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, 1.45 * max(100 * self.epsilon, axes.get_ylim()[1] / 1.1))  # with room for the legend
             axes.set(xlabel="labelled decisions", ylabel="harmed answers (%)", title="The promise over time")
-            axes.legend(loc="upper right")
+            axes.legend(loc="upper right", ncols=3)
         return axes
 
     def save_figure(self, path: Path) -> None:

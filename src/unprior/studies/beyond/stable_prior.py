@@ -181,7 +181,7 @@ class StablePrior(StudyResult):
         return Panels((self._draw_cells, self._draw_biases), 4.2, 3.6)
 
     def _looks(self, style: FigureStyle) -> list[tuple[Remedy, str, str]]:
-        colours = {"plain": style.control, "symmetric": style.cs, "canonical": style.method, "strict": style.cf}
+        colours = {"plain": style.control, "symmetric": style.cs, "canonical": style.method, "strict": style.ink}
         return [(each, colours[each.name], marker) for each, marker in zip(self.remedies, "s^oD", strict=False)]
 
     def _draw_cells(self, ax: Axes, style: FigureStyle) -> None:
@@ -190,12 +190,14 @@ class StablePrior(StudyResult):
                     color=colour, alpha=0.85, markersize=5, label=REMEDIES[each.name][0])  # fmt: skip
         ax.axvline(0, color=style.quiet, linewidth=0.8)
         ax.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title="Every form and claim order")
-        ax.legend(loc="lower left")
+        ax.legend(loc="lower left")  # both panels have the same one, which then stands once below them
 
     def _draw_biases(self, ax: Axes, style: FigureStyle) -> None:
         for each, colour, marker in self._looks(style):
-            ax.plot(BIASES, [100 * value for value in each.worst_with_bias], f"{marker}-", color=colour, markersize=5)
+            ax.plot(BIASES, [100 * value for value in each.worst_with_bias], f"{marker}-", color=colour, markersize=5,
+                    label=REMEDIES[each.name][0])  # fmt: skip
         ax.axhline(0, color=style.quiet, linewidth=0.8)
+        ax.legend(loc="lower left")
         ax.set(xlabel="yes-bias added to the prior (nats)", ylabel="ΔCS of the worst cell (points)",
                title="With an injected bias")  # fmt: skip
 
