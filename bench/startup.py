@@ -27,6 +27,8 @@ import numpy, scipy.optimize, pyarrow.parquet
 pyarrow.parquet.read_table("scores.parquet")
 """
 GENERATE = f"""
+import sys
+sys.modules["torchvision"] = None  # transformers cannot be loaded beside it and a torch for CPUs
 import torch
 from PIL import Image
 from transformers import AutoModelForImageTextToText, AutoProcessor
