@@ -198,7 +198,7 @@ class SelectivePriorCalibrator:
         >>> SelectivePriorCalibrator(uncertainty=True).fit(synthesize(seed=0)).selection_.searched
         8640
         """
-        self._state = fit_state(self._parameters(), table, split)
+        self._state = fit_state(self.parameters, table, split)
         return self
 
     def reselect(self, epsilon_cs: float) -> Self:
@@ -386,9 +386,11 @@ class SelectivePriorCalibrator:
 
     def check_parameters(self) -> None:
         """Refuse parameters that cannot be fitted with; :meth:`fit` does this, too."""
-        self._parameters().check()
+        self.parameters.check()
 
-    def _parameters(self) -> Parameters:
+    @property
+    def parameters(self) -> Parameters:
+        """The constructor arguments together, as a fit keeps them."""
         values = {field.name: getattr(self, field.name) for field in fields(Parameters)}
         plain = {name: value.item() for name, value in values.items() if isinstance(value, np.generic)}
         return Parameters(**values | plain)

@@ -19,13 +19,13 @@ import numpy as np
 from unprior.calibration.certificate import SEED, Certificate, TaskThreshold, mixture_weight, refuse_missing
 from unprior.calibration.features import FEATURE_NAMES, Observation, observe
 from unprior.calibration.gate import Condition, Settings, StrengthModel
-from unprior.calibration.ladder import Plan, expected_plan, plan_steps, reserve, smallest_kept, total_chance
+from unprior.calibration.ladder import Plan, expected_plan, plan_steps, smallest_kept, total_chance, with_reserve
 from unprior.calibration.parameters import Parameters
 from unprior.calibration.selection import Groups, Selection
 from unprior.calibration.stable import StableRows
 from unprior.calibration.state import FittedState, FittedStrength
 from unprior.calibration.strength import Standardisation, inverse_softplus
-from unprior.calibration.strength_rules import Fixed
+from unprior.calibration.strength_rules import ABOVE_CAP, Fixed
 from unprior.scores import Block
 from unprior.scores.schema import BoolArray, IntArray
 from unprior.scores.table import FloatArray
@@ -35,7 +35,6 @@ _BEYOND_MOST_PROBABLE = 1.2
 _WITHOUT_PAIRS = 1.0
 """The strength when no pair can be spared for it."""
 _LOG_STRENGTHS, _POINTS, _ZOOMS = 3.0, 61, 4
-_ABOVE_CAP = 0.01
 
 
 def fit_certified(parameters: Parameters, stable: StableRows) -> FittedState:
@@ -131,10 +130,8 @@ def _plan(parameters: Parameters, pairs: int, tasks: int, rate: float) -> tuple[
 
     if isinstance(parameters.rule, Fixed):
         return planned(pairs), parameters.rule.value
-    plan = planned(pairs - reserve(pairs))
-    if plan is not None:
-        return plan, None
-    return planned(pairs), _WITHOUT_PAIRS
+    plan, spares = with_reserve(planned, pairs)
+    return plan, None if spares else _WITHOUT_PAIRS
 
 
 def _levels(parameters: Parameters, plan: Plan | None, harms: Sequence[FloatArray]) -> list[float]:
@@ -181,7 +178,7 @@ def _level(leads: FloatArray, step: int, highest: float) -> float:
 def constant_strength(strength: float) -> StrengthModel:
     """The same strength for all examples; a bias that always reaches the cap."""
     theta = np.zeros(len(FEATURE_NAMES))
-    theta[0] = inverse_softplus(np.array([strength]))[0] + _ABOVE_CAP
+    theta[0] = inverse_softplus(np.array([strength]))[0] + ABOVE_CAP
     return StrengthModel(Standardisation(np.zeros(len(theta)), np.ones(len(theta))), theta)
 
 

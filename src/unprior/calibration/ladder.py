@@ -7,7 +7,7 @@ although no more than k were seen, and the chance of that is F(k, m), the binomi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -91,6 +91,16 @@ def pairs_needed(epsilon: float, delta: float = DELTA, harms: int = 0, weight: f
 def reserve(pairs: int) -> int:
     """Pairs that are kept for the strength before anything is planned."""
     return 3 if pairs < 100 else 10
+
+
+def with_reserve(planned: Callable[[int], Plan | None], pairs: int) -> tuple[Plan | None, bool]:
+    """A plan that spares pairs for the strength, or else one for all pairs; and whether it spares some.
+
+    >>> with_reserve(lambda most: plan_steps(most, 2, 0.06), 70), with_reserve(lambda most: None, 70)
+    ((Plan(steps=(1, 0), pairs=67), True), (None, False))
+    """
+    plan = planned(pairs - reserve(pairs))
+    return (plan, True) if plan is not None else (planned(pairs), False)
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from unprior.errors import UnpriorError, format_option
 from unprior.scores.table import FloatArray
 
 # A given strength is the cap, and η lies above it by much more than the least deviation that η may have.
-_ABOVE_CAP = 0.01
+ABOVE_CAP = 0.01
 _MOST_STRENGTH = 1000.0
 
 
@@ -109,7 +109,7 @@ class Fixed:
         theta = inverse_softplus(np.array([[self.value]]))
         here = objective.of_first_inputs(1).derivatives(theta, np.array(rhos))
         loss, slope = float(here.value[0]), float(here.gradient_norm[0])
-        fit = StrengthFit(rhos[0], theta[0] + _ABOVE_CAP, loss, slope, here.hessian[0])
+        fit = StrengthFit(rhos[0], theta[0] + ABOVE_CAP, loss, slope, here.hessian[0])
         return [_with_idle_features(fit, objective.dimension)]
 
     def covariance(self, fit: StrengthFit) -> FloatArray:

@@ -20,7 +20,7 @@ from unprior.tables.model import Table
 Verdict = Literal["held", "chance", "broken", "within", "above", "not covered"]
 _LEVEL = 0.95
 _SAME_MIXTURE = 1.001
-_MANY_HARMS = 400
+_MANY_HARMS = 400  # so many are split between calibration and test with little chance in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,6 @@ class PromiseCheck:
     weight: float
     """How much more frequent a subcategory is among the tested pairs than among those that the promise covers."""
     tasks: tuple[TaskPromise, ...]
-
     uncovered: int = 0
     """Tested pairs of subcategories that the promise says nothing about; they are not counted."""
 
@@ -238,13 +237,14 @@ def _most_harms(certificate: Certificate, tested: int, weight: float) -> int:
     if tested == 0:
         return 0
     most = 0
-    if certificate.retention == "certified":
+    if certificate.retention == "certified" and certificate.steps[0] <= _MANY_HARMS:
         most = most_tested_harms(certificate.steps, certificate.calibration, tested, certificate.delta)
+        if weight <= _SAME_MIXTURE:
+            return most
     limit = min(1.0, certificate.epsilon * weight)
     harms = np.arange(tested + 1)
     quantile = int(harms[bdtr(harms, tested, limit) >= 1.0 - certificate.delta][0]) if limit < 1.0 else tested
-    many = certificate.steps[0] > _MANY_HARMS
-    return max(most, quantile) if weight > _SAME_MIXTURE or most == 0 or many else most
+    return max(most, quantile)
 
 
 def most_tested_harms(steps: tuple[int, ...], calibration: int, tested: int, delta: float = DELTA) -> int:
@@ -275,8 +275,6 @@ def most_tested_harms(steps: tuple[int, ...], calibration: int, tested: int, del
         )
         return float(np.exp(np.where(possible, logs, -np.inf)).sum(axis=1).max())
 
-    if steps[0] > _MANY_HARMS:  # so many are no longer split by chance to speak of
-        return 0
     low, high = -1, tested
     while high - low > 1:
         middle = (low + high) // 2

@@ -163,7 +163,7 @@ def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[t
 def _rests_on(certificate: Certificate) -> str:
     """What a promise rests on, for the foot of the page."""
     if certificate.abstains:
-        return f"none; {certificate.pairs:,} development pairs are too few"
+        return "none" if certificate.harmed_by_strict else f"none; {certificate.pairs:,} development pairs are too few"
     harms = format_list([f"{each.harms} of {each.pairs} on {each.task.upper()}" for each in certificate.tasks])
     split = len(certificate.strength_pairs)
     own = f"strength fitted on {split} other pairs" if split else "strength not fitted"

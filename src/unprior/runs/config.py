@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator
 
 FILE = "run.toml"
-DELTA = 0.1
 LARGEST = 2**31 - 1
 """Of whole numbers without a limit of their own."""
 _WORDING = PromptLayout()
@@ -148,7 +147,7 @@ class MethodConfig:
             "(certified), or that harm on average (expected)."
         ),
     ] = "paper"
-    delta: Annotated[float, Flag("δ: how often a certified promise may break.", min=0, max=0.5)] = DELTA
+    delta: Annotated[float, Flag("δ: how often a certified promise may break.", min=0, max=0.5)] = 0.1
     strength: Annotated[
         str | None, Flag("With certified or expected: split (fitted on pairs set aside), fixed (λ = 1), or a number.")
     ] = None
@@ -168,7 +167,7 @@ class MethodConfig:
     ] = "plain"
     strict: Annotated[
         bool,
-        Flag("With the canonical prior: the same answer however such a question is asked, not from the one given."),
+        Flag("With the canonical prior: the same answer however a question about two claims is asked."),
     ] = False
     baselines: Annotated[
         tuple[str, ...], Flag("Also let these methods answer, separated by commas, or all; see `unprior baseline`.")
@@ -189,7 +188,7 @@ class MethodConfig:
         return SelectivePriorCalibrator(
             epsilon_cs=self.epsilon_cs,
             uncertainty=self.uncertainty,
-            retention=self.retention,  # type: ignore[arg-type]  # the calibrator checks it
+            retention=self.retention,  # type: ignore[arg-type]  # any text; the calibrator checks it, and the prior
             delta=self.delta,
             strength=parse_strength(self.strength),
             target_mixture=None if self.target_mixture is None else read_mixture(self.target_mixture),

@@ -15,8 +15,8 @@ from unprior.calibration.ladder import (
     check_delta,
     pairs_needed,
     plan_steps,
-    reserve,
     smallest_epsilon,
+    with_reserve,
 )
 from unprior.errors import UnpriorError, format_option, require_type
 from unprior.tables.format import format_count
@@ -64,8 +64,7 @@ class PlannedPromise:
     def plan_for(self, pairs: int) -> tuple[Plan | None, bool]:
         """What a fit on so many pairs would do, and whether it can set pairs aside for the strength."""
         rate = self.epsilon / self.weight
-        plan = plan_steps(pairs - reserve(pairs), self.tasks, rate, self.delta)
-        return (plan, True) if plan else (plan_steps(pairs, self.tasks, rate, self.delta), False)
+        return with_reserve(lambda most: plan_steps(most, self.tasks, rate, self.delta), pairs)
 
     def _just_above(self, pairs: int) -> float | None:
         """A slightly larger ε that allows more harms."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import numpy as np
 from unprior.calibration import Fixed, SelectivePriorCalibrator
 from unprior.calibration.certified import CalibrationRows, certified_settings, certify, constant_strength
 from unprior.calibration.ladder import DELTA
-from unprior.calibration.parameters import Parameters
 from unprior.calibration.stable import StableRows
 from unprior.plots.panels import Panels
 from unprior.plots.style import FigureStyle
@@ -244,8 +243,7 @@ def _outcomes(
                 epsilon_cs=epsilon, delta=delta, retention="expected" if rule == "expected" else "certified",
                 strength=Fixed(1.0) if rule == "fixed" else None,
             )  # fmt: skip
-            parameters = Parameters(**{field.name: getattr(calibrator, field.name) for field in fields(Parameters)})
-            certificate, _ = certify(parameters, rows)
+            certificate, _ = certify(calibrator.parameters, rows)
             settings = certified_settings(certificate, 1.0)
             model = constant_strength(certificate.strength)
             yield (epsilon, rule), None if settings is None else pool.outcome(model, settings)
