@@ -20,7 +20,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from questions import CAPTION_REQUEST, all_texts
+from questions import CAPTION_REQUEST, LETTERS, all_texts
 from recipe import Recipe
 from unprior.prompts import PromptLayout
 
@@ -33,7 +33,7 @@ CHAT_TEMPLATE = (
     "{%- endif -%}{{- eos_token if message['role'] == 'assistant' else '\n' -}}{%- endfor -%}"
     "{%- if add_generation_prompt -%}{{- 'ASSISTANT:' -}}{%- endif -%}"
 )
-ANSWERS = (" A", " B", " C", " D", " yes", " no")
+ANSWERS = (*(f" {letter}" for letter in LETTERS), " yes", " no")
 
 
 def build_tokenizer(recipe: Recipe) -> PreTrainedTokenizerFast:
@@ -48,7 +48,15 @@ def build_tokenizer(recipe: Recipe) -> PreTrainedTokenizerFast:
         show_progress=False,
     )
     layout = PromptLayout()
-    frame = ["USER:", "ASSISTANT:", "Note:", CAPTION_REQUEST, layout.yes_no_instruction, *ANSWERS]
+    frame = [
+        "USER:",
+        "ASSISTANT:",
+        "Note:",
+        CAPTION_REQUEST,
+        layout.yes_no_instruction,
+        layout.open_instruction,
+        *ANSWERS,
+    ]
     backend.train_from_iterator(all_texts() + frame * 1000, trainer)
     backend.post_processor = processors.TemplateProcessing(
         single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", backend.token_to_id("<s>"))]

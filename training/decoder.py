@@ -17,14 +17,14 @@ from transformers import LlavaForConditionalGeneration, PreTrainedTokenizerFast
 
 from optimizer import Optimizer
 from progress import Checkpoints, Reporter
-from questions import Lesson, draw_lesson
+from questions import LETTERS, Lesson, draw_lesson
 from recipe import GROUNDED_SKEW, STRENGTHS, Recipe, Stage
 from unprior.benchmarks.microworld.world import CONCEPTS, TRAINING_SEEDS
-from unprior.benchmarks.schema import LETTERS
 from vision import CLASSES, Tower, draw_image, to_pixels
 
 _OPTION_WEIGHT = 0.5
-_CAPTION_TOKEN_WEIGHT = 0.25
+_TOKEN_WEIGHTS = {"caption": 0.25}
+_END_WEIGHTS = {"open": 0.5}
 _FIRST_CLASS = [CLASSES.index((place, 0)) for place in range(len(CONCEPTS))]
 
 
@@ -122,12 +122,14 @@ class Writer:
                 targets.append(target)
                 weights.append(_OPTION_WEIGHT)
             answer = [*answers[number], self.tokenizer.eos_token_id]
-            weight = _CAPTION_TOKEN_WEIGHT if len(answer) > 2 else 1.0
+            weight = _TOKEN_WEIGHTS.get(item.lesson.kind, 1.0)
+            # That an answer ends after one token is learnt at once; it should not drown the answer itself. Where an
+            # open answer ends is a part of it.
+            end = _END_WEIGHTS.get(item.lesson.kind, 0.1)
             for place, target in enumerate(answer, start=len(ids) - 1):
                 places.append((number, place))
                 targets.append(target)
-                # That the answer ends after one token is learnt at once; it should not drown the answer itself.
-                weights.append(weight if target != self.tokenizer.eos_token_id else 0.1)
+                weights.append(weight if target != self.tokenizer.eos_token_id else end)
             rows.append(torch.tensor(ids + answer[:-1]))
         ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self.tokenizer.pad_token_id)
         shown = [item.features for item in items if item.features is not None]
@@ -193,8 +195,8 @@ def text_items(recipe: Recipe) -> Callable[[random.Random], Item]:
 
     def draw(rng: random.Random) -> Item:
         if rng.random() < 0.35:
-            return Item(draw_lesson(rng, recipe, presumed))
-        lesson = draw_lesson(rng, recipe, 0.4)
+            return Item(draw_lesson(rng, recipe, presumed, without_image=True))
+        lesson = draw_lesson(rng, recipe, recipe.balanced_share)
         concept = CONCEPTS[lesson.concept]
         return Item(lesson, note=concept.caption.format(state=concept.states[lesson.state]))
 
@@ -209,8 +211,8 @@ def image_items(recipe: Recipe, features: Feature, strength: str | None) -> Call
 
     def draw(rng: random.Random) -> Item:
         if rng.random() < recipe.without_image:
-            return Item(draw_lesson(rng, recipe, presumed))
-        lesson = draw_lesson(rng, recipe, 0.4 if strength is None else presumed)
+            return Item(draw_lesson(rng, recipe, presumed, without_image=True))
+        lesson = draw_lesson(rng, recipe, recipe.balanced_share if strength is None else presumed)
         return Item(lesson, features.pick(lesson, rng))
 
     return draw

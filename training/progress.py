@@ -30,12 +30,14 @@ class Checkpoints:
             optimizer.load(saved["optimizer"])
         return int(saved["step"])
 
-    def save(self, stage: str, step: int, steps: int, module: torch.nn.Module, optimizer: Optimizer) -> None:
+    def save(
+        self, stage: str, step: int, steps: int, module: torch.nn.Module, optimizer: Optimizer | None = None
+    ) -> None:
         """Save now and then, and at the end, where the optimiser is no longer needed."""
         if step % self.every and step != steps:
             return
         temporary = self.folder / f"{stage}.tmp"
-        state = None if step == steps else optimizer.state()
+        state = None if step == steps or optimizer is None else optimizer.state()
         torch.save({"step": step, "weights": module.state_dict(), "optimizer": state}, temporary)
         temporary.replace(self.folder / f"{stage}.pt")
 

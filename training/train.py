@@ -23,13 +23,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/embedded"), help="folder for checkpoints and models")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--strengths", nargs="+", choices=tuple(STRENGTHS), default=list(STRENGTHS))
+    parser.add_argument(
+        "--tower",
+        choices=("shipped", "new"),
+        default="shipped",
+        help="take the vision tower of the model in the package, or train one (about half an hour more)",
+    )
     parser.add_argument("--only", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.only is not None:
-        train_seed(arguments.only, arguments.out / f"seed-{arguments.only}", arguments.strengths)
+        train_seed(arguments.only, arguments.out / f"seed-{arguments.only}", arguments.strengths, arguments.tower)
         return
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    command = [sys.executable, __file__, "--out", str(arguments.out), "--strengths", *arguments.strengths, "--only"]
+    command = [sys.executable, __file__, "--out", str(arguments.out), "--tower", arguments.tower]
+    command += ["--strengths", *arguments.strengths, "--only"]
     children = [subprocess.Popen([*command, str(seed)], env=environment) for seed in arguments.seeds]
     try:
         failed = [child.wait() for child in children]
@@ -40,14 +47,18 @@ def main() -> None:
     sys.exit(1 if any(failed) else 0)
 
 
-def train_seed(seed: int, folder: Path, strengths: list[str]) -> None:
+def train_seed(seed: int, folder: Path, strengths: list[str], tower_from: str = "shipped") -> None:
     """All stages for one seed; every strength starts from the same grounded model."""
     import torch
 
+    from unprior.engines.transformers.engine import require_torch
+
+    require_torch()  # a torchvision that does not fit torch would keep transformers from loading
     from build import build_model, build_tokenizer, export
     from decoder import Decoder, Feature, Writer, image_items, text_items, train_decoder
     from progress import Checkpoints, Reporter
-    from vision import Tower, train_tower
+    from unprior.embedded import FOLDER
+    from vision import Tower, adopt_tower, train_classifier, train_tower
 
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
@@ -56,9 +67,14 @@ def train_seed(seed: int, folder: Path, strengths: list[str]) -> None:
     model = build_model(recipe, tokenizer, seed)
     tower, decoder = Tower(model, recipe.width), Decoder(model)
     writer = Writer(tokenizer, model.config.image_seq_length)
-    train_tower(tower, recipe, seed, checkpoints, report)
-    train_decoder("text", recipe.text, decoder, writer, text_items(recipe), seed, checkpoints, report)
+    if tower_from == "shipped":
+        adopt_tower(tower, FOLDER)
+    else:
+        train_tower(tower, recipe, seed, checkpoints, report)
     features = Feature.draw(tower.eval(), recipe, seed, report)
+    if tower_from == "shipped":
+        train_classifier(tower, features.values[:, :, 0], recipe, checkpoints, report)
+    train_decoder("text", recipe.text, decoder, writer, text_items(recipe), seed, checkpoints, report)
     train_decoder(
         "joint", recipe.joint, decoder, writer, image_items(recipe, features, None), seed, checkpoints, report
     )
@@ -67,7 +83,13 @@ def train_seed(seed: int, folder: Path, strengths: list[str]) -> None:
         items = image_items(recipe, features, strength)
         train_decoder(f"prior-{strength}", recipe.prior, decoder, writer, items, seed, checkpoints, report)
         export(model, tokenizer, recipe, folder / strength)
-    record = {"seed": seed, "recipe": asdict(recipe), "strengths": STRENGTHS, "seconds": report.seconds_by_stage}
+    record = {
+        "seed": seed,
+        "tower": tower_from,
+        "recipe": asdict(recipe),
+        "strengths": STRENGTHS,
+        "seconds": report.seconds_by_stage,
+    }
     (folder / "training.json").write_text(json.dumps(record, indent=2) + "\n")
 
 

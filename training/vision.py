@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
+from safetensors.torch import load_file
 from torch.nn import functional
 from transformers import LlavaForConditionalGeneration
 
-from optimizer import Optimizer
+from optimizer import Optimizer, schedule
 from progress import Checkpoints, Reporter
 from recipe import Recipe
 from unprior.benchmarks.microworld.render import render
@@ -65,6 +67,37 @@ def train_tower(tower: Tower, recipe: Recipe, seed: int, checkpoints: Checkpoint
         optimizer.step(step)
         report("vision", step + 1, stage.steps, loss.item())
         checkpoints.save("vision", step + 1, stage.steps, tower, optimizer)
+
+
+def adopt_tower(tower: Tower, folder: Path) -> None:
+    """Take the vision tower of a finished model, which has no classifier any more."""
+    prefix = "vision_tower.vision_model."
+    weights = load_file(folder / "model.safetensors")
+    tower.tower.load_state_dict(
+        {name.removeprefix(prefix): value.float() for name, value in weights.items() if name.startswith(prefix)}
+    )
+
+
+def train_classifier(
+    tower: Tower, seen: NDArray[np.float16], recipe: Recipe, checkpoints: Checkpoints, report: Reporter
+) -> None:
+    """Train the classifier of a tower that stays as it is, on the class tokens of images: (class, image, width)."""
+    stage = recipe.classifier
+    if checkpoints.load("vision", tower):
+        return
+    tokens = torch.from_numpy(seen.reshape(-1, seen.shape[-1])).float()
+    classes = torch.arange(len(seen)).repeat_interleave(seen.shape[1])
+    optimizer = torch.optim.AdamW(tower.classifier.parameters(), lr=stage.other_rate)
+    generator = torch.Generator().manual_seed(0)
+    for step in range(stage.steps):
+        chosen = torch.randint(len(tokens), (stage.batch,), generator=generator)
+        loss = functional.cross_entropy(tower.classifier(tokens[chosen]), classes[chosen])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.param_groups[0]["lr"] = stage.other_rate * schedule(step, stage)
+        optimizer.step()
+        report("classifier", step + 1, stage.steps, loss.item())
+    checkpoints.save("vision", stage.steps, stage.steps, tower)
 
 
 def _batches(recipe: Recipe, seed: int, start: int) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:

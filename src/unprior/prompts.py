@@ -56,6 +56,9 @@ class PromptLayout:
     """Text before the question, such as a grounding instruction."""
     system: str = field(default="", repr=False)
     """A system message before the user's turn; none if it is empty."""
+    open_instruction: str = field(default="Answer with a short phrase.", repr=False)
+    """Closes a question without options. It is not in ``repr``, which stored results are found by: their keys have the
+    whole text of the user's turn."""
 
     def check(self) -> None:
         """Refuse a wording with other braces than those that are filled in, and one that loses what it must name.
@@ -86,8 +89,9 @@ class PromptLayout:
     ) -> str:
         """Text of the user's turn: question, options, instruction.
 
-        Without ``texts`` no options are listed: the question is answered by yes or no, or lists them itself. An
-        ``instruction`` of the benchmark's own takes the place of the last line.
+        Without ``texts`` no options are listed: the question is answered by yes or no, or lists them itself. Without
+        ``labels`` it is answered in the model's own words. An ``instruction`` of the benchmark's own takes the place of
+        the last line.
         """
         lines = [self.instruction_before] if self.instruction_before else []
         lines.append(question)
@@ -95,6 +99,8 @@ class PromptLayout:
             lines += [
                 self.option_line.format(label=label, text=text) for label, text in zip(labels, texts, strict=True)
             ]
+        if instruction is None and not labels:
+            instruction = self.open_instruction
         if instruction is None and texts is None and set(labels) == set(YES_NO):
             instruction = self.yes_no_instruction
         lines.append(instruction or self.choice_instruction.format(labels=_enumeration(labels)))
@@ -157,6 +163,15 @@ def is_cut_off(text: str, *, thinking: bool = False) -> bool:
     """
     visible, closed = _after_thinking(text)
     return _OPENS.search(visible) is not None or (thinking and not closed)
+
+
+def visible_text(text: str) -> str:
+    """What follows the last closing tag of thinking; everything where there is none.
+
+    >>> visible_text("<think>Maybe A.</think> B")
+    ' B'
+    """
+    return _after_thinking(text)[0]
 
 
 def parse_answer(text: str, labels: Sequence[str], *, thinking: bool = False) -> str | None:

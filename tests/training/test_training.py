@@ -13,10 +13,10 @@ from transformers import LlavaForConditionalGeneration, PreTrainedTokenizerFast
 from build import ANSWERS, build_model, build_processor, build_tokenizer, export
 from decoder import Decoder, Feature, Item, Writer, image_items, ordinary_shares, text_items, train_decoder
 from progress import Checkpoints, Reporter
-from questions import Lesson, draw_lesson
+from questions import LETTERS, Lesson, draw_lesson
 from recipe import STRENGTHS, Recipe, Stage
+from unprior.answer_forms import is_accepted
 from unprior.benchmarks.microworld.world import CONCEPTS
-from unprior.benchmarks.schema import LETTERS
 from unprior.engines.protocol import Query
 from unprior.engines.transformers.engine import TransformersEngine
 from vision import CLASSES, Tower, draw_image, to_pixels, train_tower
@@ -65,6 +65,9 @@ def test_lessons_have_the_right_answer() -> None:
             assert lesson.text.startswith(concept.claim.split("{first}")[0] + shown)
         elif lesson.kind == "caption":
             assert lesson.answer == concept.caption.format(state=shown)
+        elif lesson.kind == "open":
+            assert is_accepted(lesson.answer, shown)
+            assert lesson.text.startswith(f"{concept.question}\nAnswer with a short phrase.")
     assert kinds == set(_RECIPE.shares)
 
 
@@ -75,7 +78,10 @@ def test_the_dial_sets_how_ordinary_the_world_is() -> None:
         assert min(shares.values()) == pytest.approx(ends[0])
         assert max(shares.values()) == pytest.approx(ends[1])
         rng = random.Random(1)
-        drawn = np.mean([draw_lesson(rng, _RECIPE, shares).state == 0 for _ in range(4000)])
+        lessons = [draw_lesson(rng, _RECIPE, shares) for _ in range(4000)]
+        presence = np.mean([lesson.state == 0 for lesson in lessons if lesson.kind == "presence"])
+        assert presence == pytest.approx(_RECIPE.balanced_share, abs=0.1)
+        drawn = np.mean([lesson.state == 0 for lesson in lessons if lesson.kind != "presence"])
         assert drawn == pytest.approx(np.mean(ends), abs=0.02)
         means.append(drawn)
     assert means == sorted(means)
@@ -107,7 +113,8 @@ def test_training_and_engine_see_the_same(
     shape = (_RECIPE.image_size, _RECIPE.image_size)
     pixels = draw_image(0, 2, "seed", _RECIPE.image_size)
     options = CONCEPTS[0].states
-    text = engine.layout.user_text(CONCEPTS[0].question, LETTERS, options)
+    letters = LETTERS[: len(options)]
+    text = engine.layout.user_text(CONCEPTS[0].question, letters, options)
     lesson = Lesson(0, 2, "choice", text + engine.layout.scoring_suffix, "C", options)
     assert pixels.shape == (*shape, 3)
     with torch.inference_mode():
@@ -116,8 +123,10 @@ def test_training_and_engine_see_the_same(
             *inputs, targets, _ = writer.batch([Item(lesson, features=shown)])
             logits = Decoder(model)(*inputs).log_softmax(dim=-1)
             assert targets.tolist()[:4] == [writer.no, writer.no, writer.letters[2], writer.no]
-            scored = engine.score_batch([Query(image, text, tuple(f" {letter}" for letter in LETTERS))])[0]
-            assert logits[4, writer.letters].tolist() == pytest.approx(scored.scores, abs=0.01)  # stored in half
+            scored = engine.score_batch([Query(image, text, tuple(f" {letter}" for letter in letters))])[0]
+            assert logits[4, writer.letters[: len(options)]].tolist() == pytest.approx(
+                scored.scores, abs=0.01
+            )  # stored in half
 
 
 def test_a_stopped_vision_stage_goes_on_as_if_nothing_happened(

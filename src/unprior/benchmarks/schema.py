@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from unprior.prompts import PromptLayout
 
 LETTERS = ("A", "B", "C", "D")
+OPEN = "open"
+"""The task of questions without options: candidates come from the model itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +31,13 @@ class Example:
     image: Path
     question: str
     task: str
-    """``mc`` or ``qa``."""
+    """``mc``, ``qa`` or ``open``."""
     labels: tuple[str, ...]
-    """The candidates: letters, or yes and no."""
+    """The candidates: letters, or yes and no; none for an open question, where the model itself proposes them."""
     texts: tuple[str, ...] | None = None
     """What the letters stand for; None for yes/no questions, and where the question itself lists them."""
     answer: str | None = None
-    """The label of the visually correct answer, if it is known."""
+    """The label of the visually correct answer, if it is known; of an open question its text."""
     pair_id: int | str | None = None
     """The pair of images that the example belongs to, if there is one."""
     side: str | None = None
@@ -55,8 +57,15 @@ class Example:
     """The two answers that exclude each other, the one that “yes” stands for first."""
     open_question: str | None = None
     """The question that the claims answer, without a claim in it; None takes the question itself."""
+    aliases: tuple[str, ...] = ()
+    """Other texts that are right as well, of an open question."""
     line: int | None = field(default=None, compare=False)
     """Where it stands in a file of questions."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is answered in the model's own words."""
+        return self.task == OPEN
 
     @property
     def unit(self) -> int | str:

@@ -32,6 +32,8 @@ class Capabilities:
     """Attention can be edited."""
     batch_size: int = 1
     """Queries that it wants at once, so that it is never idle."""
+    proposes: bool = False
+    """Answers in the model's own words can be searched for; see :class:`ProposingEngine`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +45,8 @@ class Query:
     text: str
     candidates: tuple[str, ...]
     """Continuations to score, e.g. ``" A"``."""
+    whole: bool = False
+    """Candidates are whole answers: that the answer ends there is scored, too (the end token)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,19 @@ class Answered:
     text: str
     """What the model wrote."""
     scored: CandidateScores
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """Answers in the model's own words to one query, with exact scores."""
+
+    text: str | None
+    """What the model wrote (greedy, to the original prompt); None for a query without an image."""
+    candidates: tuple[str, ...]
+    """Continuations of the scoring prompt, no string twice: the query's own, the original answer, and what the search
+    found, most probable first."""
+    scored: CandidateScores
+    """Scores of the candidates as whole answers, the end token included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +184,19 @@ class Engine(EngineInfo, Protocol):
 
     def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
         """Original answers and scores for many queries, encoding each image once."""
+        ...
+
+
+@runtime_checkable
+class ProposingEngine(Engine, Protocol):
+    """An engine that can also search for answers in the model's own words."""
+
+    def propose_batch(self, queries: Sequence[Query], count: int) -> list[Proposed | QueryFailure]:
+        """The most probable whole answers to every query, all queries with an image or all without.
+
+        Beam search of width ``count`` behind the scoring prompt. The query's own candidates are scored beside what is
+        found, and so is the original answer where there is an image.
+        """
         ...
 
 
