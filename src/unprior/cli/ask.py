@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 @examples(
     'unprior ask photo.jpg "How many fingers?" --options "four|five|six"',
+    'unprior ask photo.jpg "How many fingers are there?" --open',
     'unprior ask photo.jpg "Is the sky green?" --model Qwen/Qwen3-VL-8B-Instruct --calibrator run/calibrator.json',
 )
 @takes_config(
-    "model", "engine", "prompt", "resize",
+    "model", "engine", "prompt", "resize", "candidates",
     leave_out=("concurrency", "batch_size"),
 )  # fmt: skip
 def ask(
@@ -35,6 +36,9 @@ def ask(
     options: Annotated[
         str | None, flag("Benchmark", "Answers to choose from, separated by | (or commas); without: yes or no.")
     ] = None,
+    open_ended: Annotated[
+        bool, flag("Benchmark", "Let the model answer in its own words, and propose the candidates.", "--open")
+    ] = False,
     claims: Annotated[
         str | None,
         flag("Benchmark", "The two answers that a yes/no question is about, that of yes first, separated by |."),
@@ -60,6 +64,8 @@ def ask(
     if options is not None:
         parts = options.split("|" if "|" in options else ",")
         texts = check_options([text.strip() for text in parts if text.strip()])
+    if open_ended and (options is not None or claims is not None):
+        raise UnpriorError("--open goes without --options and --claims: the model proposes the answers itself")
     pair = None
     if claims is not None:
         pair = [text.strip() for text in claims.split("|")]
@@ -70,9 +76,9 @@ def ask(
     with reporting() as report:
         engine = load_engine(**config.loading, few_threads=True, report=report)
         answer = ask_about(
-            engine, shown, question, options=texts, claims=pair, open_question=open_question, calibrator=fitted,
-            side=side, force=force, allow_censored=config.engine.allow_censored, name=str(image),
-            calibrator_name=str(calibrator),
+            engine, shown, question, options=texts, open_ended=open_ended, claims=pair, open_question=open_question,
+            calibrator=fitted, side=side, force=force, allow_censored=config.engine.allow_censored,
+            candidates=config.benchmark.candidates, name=str(image), calibrator_name=str(calibrator),
         )  # fmt: skip
     if as_json:
         print_json(answer.record())

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from unprior._files import as_path
+from unprior.benchmarks.tasks import check_task
 from unprior.embedded import NAME as EMBEDDED
 from unprior.engines.load import BATCH_SIZE, CONCURRENCY, ENGINES, MAX_SIDE, NEW_TOKENS, check_loading
 from unprior.errors import UnpriorError, did_you_mean, format_option
 from unprior.prompts import PromptLayout
+from unprior.scoring.settings import BEAMS, CANDIDATES
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -90,6 +92,7 @@ class PromptConfig:
     option_line: Annotated[str, Flag("One line per option.")] = _WORDING.option_line
     choice_instruction: Annotated[str, Flag("Closes a multiple-choice question.")] = _WORDING.choice_instruction
     yes_no_instruction: Annotated[str, Flag("Closes a yes/no question.")] = _WORDING.yes_no_instruction
+    open_instruction: Annotated[str, Flag("Closes a question without options.")] = _WORDING.open_instruction
     scoring_suffix: Annotated[str, Flag("Added when candidates are scored.")] = _WORDING.scoring_suffix.replace(
         "\n", "\\n"
     )
@@ -118,6 +121,13 @@ class BenchmarkConfig:
     variant: Annotated[str | None, Flag("Other questions about the same images; `unprior data show` lists them.")] = (
         None
     )
+    task: Annotated[
+        str | None,
+        Flag("closed (questions with options), open (without, the model proposes answers), or both. By default all."),
+    ] = None
+    candidates: Annotated[
+        int, Flag("Different answers to keep of those that the model proposes to an open question.", min=2, max=BEAMS)
+    ] = CANDIDATES
     seed: Annotated[int, Flag("Which world to draw, for a drawn benchmark.", min=0, max=999)] = 0
     data_dir: Annotated[
         Path | None, Flag("Folder that holds downloaded benchmarks; by default UNPRIOR_DATA or the platform's cache.")
@@ -259,6 +269,12 @@ class RunConfig:
         """
         for option in OPTIONS.values():
             option.check(self.get(option.name))
+        check_task(self.benchmark.task)
+        if self.benchmark.task in ("open", "both") and self.benchmark.variant is not None:
+            raise UnpriorError(
+                f"{format_option('task', self.benchmark.task)} and {format_option('variant', self.benchmark.variant)} "
+                f"exclude each other: open questions are made of a benchmark's own ones"
+            )
         self.method.calibrator.check_parameters()
         if self.method.baselines:
             from unprior.baselines.names import choose_methods

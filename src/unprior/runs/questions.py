@@ -16,13 +16,20 @@ if TYPE_CHECKING:
 def load_questions(config: RunConfig, report: Report = silent, *, variant: str | None = None) -> Benchmark:
     """The benchmark of a run, or another variant of it; a drawn one is drawn into the folder of the run."""
     from unprior.benchmarks.registry import load_benchmark
+    from unprior.benchmarks.tasks import OPEN_VARIANT, of_task
 
     report(Progress("Preparing the benchmark"))
     asked = config.benchmark
-    return load_benchmark(
-        asked.name, config.output.folder, asked.seed, variant=variant or asked.variant, data_dir=asked.data_dir,
-        report=drawing(report),
-    )  # fmt: skip
+
+    def load(variant: str | None) -> Benchmark:
+        return load_benchmark(
+            asked.name, config.output.folder, asked.seed, variant=variant, data_dir=asked.data_dir,
+            report=drawing(report),
+        )  # fmt: skip
+
+    if variant is not None:
+        return load(variant)
+    return of_task(load(asked.variant), asked.task, lambda: load(OPEN_VARIANT))
 
 
 def drawing(report: Report) -> Callable[[int, int], None]:

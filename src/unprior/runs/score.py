@@ -50,7 +50,8 @@ def score_run(
         noted.write(early=True)
         scored = score_on_cluster(
             loading, ray, benchmark, out, questions=questions, views=views, resize=config.benchmark.resize,
-            batch_size=batch_size, allow_censored=allow_censored, prior=prior, report=report,
+            batch_size=batch_size, allow_censored=allow_censored, prior=prior,
+            candidates=config.benchmark.candidates, report=report,
         )  # fmt: skip
         noted.write()
         return scored
@@ -59,7 +60,8 @@ def score_run(
     side = image_side(benchmark, engine.model_type, config.benchmark.resize)
     scored = score_benchmark(
         engine, benchmark, out, questions=questions, views=views, resize=side, batch_size=batch_size,
-        allow_censored=allow_censored, prior=prior, report=report,
+        allow_censored=allow_censored, prior=prior,
+            candidates=config.benchmark.candidates, report=report,
     )  # fmt: skip
     noted.write()
     return scored
@@ -72,7 +74,8 @@ def score_all(config: RunConfig, engine: Engine, benchmark: Benchmark, report: R
     side = image_side(benchmark, engine.model_type, config.benchmark.resize)
     scored = score_benchmark(
         engine, benchmark, config.output.folder, resize=side, batch_size=config.engine.batch_size,
-        allow_censored=config.engine.allow_censored, prior=config.method.prior, report=report,
+        allow_censored=config.engine.allow_censored, prior=config.method.prior,
+        candidates=config.benchmark.candidates, report=report,
     )  # fmt: skip
     return scored, side
 

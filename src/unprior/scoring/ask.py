@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unprior._text import seen
+from unprior.benchmarks.schema import OPEN
 from unprior.engines.protocol import Engine, Query, QueryFailure, require_engine
 from unprior.errors import UnpriorError, UnpriorNote, format_option, require_type, warn, wrong_type
 from unprior.images import open_image
 from unprior.images import resize as to_square
 from unprior.prompts import YES_NO, is_cut_off, parse_answer
 from unprior.scoring.benchmark import check_side
+from unprior.scoring.open_answers import OpenAsker, candidates_of, check_candidates
+from unprior.scoring.settings import CANDIDATES
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -31,7 +34,7 @@ class AskedCandidate:
 
     label: str
     text: str | None
-    """What stands beside the letter; None for yes and no."""
+    """What stands beside the letter; None for yes and no, and for an open question, whose answers are labels."""
     image_score: float
     prior_score: float
     corrected_score: float | None
@@ -91,12 +94,14 @@ def ask(
     question: str,
     *,
     options: Sequence[str] | None = None,
+    open_ended: bool = False,
     claims: Sequence[str] | None = None,
     open_question: str | None = None,
     calibrator: SelectivePriorCalibrator | str | PathLike[str] | None = None,
     resize: int | None = None,
     force: bool = False,
     allow_censored: bool = False,
+    candidates: int = CANDIDATES,
 ) -> Answer:
     """Ask one question about one image.
 
@@ -108,6 +113,8 @@ def ask(
         The file of the image, and what to ask.
     options
         Answers to choose from; without, yes or no.
+    open_ended
+        Let the model answer in its own words, and propose the candidates itself.
     claims, open_question
         The two answers that a yes/no question is about, the one that yes stands for first, and the question without a
         claim in it; a calibrator with a stable prior asks about them in its own form.
@@ -119,6 +126,8 @@ def ask(
         Continue although the calibrator was fitted on scores made in another way.
     allow_censored
         Take bounds for candidates outside the top tokens that a server shows.
+    candidates
+        Different answers that are kept of those that the model proposes to an open question.
     """
     require_engine(engine)
     require_type("image", image, (str, PathLike), "the path of an image file; ask_about takes an image")
@@ -130,9 +139,27 @@ def ask(
     require_type("calibrator", calibrator, SelectivePriorCalibrator | None, "a calibrator, or the path of its file")
     shown, side = read_image(Path(image), calibrator, resize)
     return ask_about(
-        engine, shown, question, options=options, claims=claims, open_question=open_question, calibrator=calibrator,
-        side=side, force=force, allow_censored=allow_censored, name=str(image),
+        engine, shown, question, options=options, open_ended=open_ended, claims=claims, open_question=open_question,
+        calibrator=calibrator, side=side, force=force, allow_censored=allow_censored, candidates=candidates,
+        name=str(image),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """An answer with the scores of its candidates."""
+
+    labels: tuple[str, ...]
+    names: tuple[str, ...]
+    """The candidates in the words of an explanation, which needs no key then."""
+    texts: Sequence[str | None]
+    image: Sequence[float]
+    prior: Sequence[float]
+    original: str | None
+    text: str
+    task: str | None
+    """None for yes and no or letters, which tell their task themselves."""
+    is_censored: bool
 
 
 def ask_about(
@@ -141,64 +168,96 @@ def ask_about(
     question: str,
     *,
     options: Sequence[str] | None = None,
+    open_ended: bool = False,
     claims: Sequence[str] | None = None,
     open_question: str | None = None,
     calibrator: SelectivePriorCalibrator | None = None,
     side: int | None = None,
     force: bool = False,
     allow_censored: bool = False,
+    candidates: int = CANDIDATES,
     name: str = "the image",
     calibrator_name: str = "the calibrator",
 ) -> Answer:
     """Ask about an image that was read already, see :func:`ask` and :func:`read_image`; names are for messages."""
     require_engine(engine)
-    if not isinstance(question, str) or not seen(question):
-        raise wrong_type("question", question, "a text")
-    labels = YES_NO if options is None else tuple(_LETTERS[: len(check_options(options))])
-    if claims is not None:
-        check_claims(claims, options)
-        if calibrator is None or calibrator.prior == "plain":
-            warn("claims are only used by a calibrator with a stable prior, see `unprior fit --prior canonical`")
+    _check_question(question, options, claims, open_ended=open_ended)
+    if claims is not None and (calibrator is None or calibrator.prior == "plain"):
+        warn("claims are only used by a calibrator with a stable prior, see `unprior fit --prior canonical`")
     if calibrator is not None:
         from unprior.scoring.plan import engine_provenance
 
         differences = calibrator.differences([engine_provenance(engine, side)])
         told = f"the answer would not be scored as those that {calibrator_name} was fitted on"
         differences.warn_or_refuse(told, force=force)
+    if open_ended:
+        scored = _ask_openly(engine, image, question, check_candidates(candidates), name)
+    else:
+        scored = _ask_closed(engine, image, question, options, name)
+    if not all(math.isfinite(score) for score in (*scored.image, *scored.prior)):
+        raise UnpriorError(
+            f"{engine.name} gave a score that is not finite; try another precision, e.g. "
+            f"{format_option('dtype', 'float32')}"
+        )
+    if scored.is_censored:
+        told = "a candidate is not among the tokens that the server shows"
+        if calibrator is not None and not allow_censored:
+            raise UnpriorError(f"{told}; {format_option('allow_censored', True)} takes a bound")
+        warn(f"{told}; its score is only an upper bound")
+    if is_cut_off(scored.text):
+        from unprior.scores.checked import warn_about_cut_off
+
+        warn_about_cut_off(1, 1)
+    decision, final, labels = None, scored.original, scored.labels
+    if calibrator is not None:
+        named = None if scored.original is None else scored.names[labels.index(scored.original)]
+        views = _claim_scores(engine, image, question, claims, open_question, calibrator)
+        decision = calibrator.decide(scored.names, scored.image, scored.prior, named, task=scored.task, views=views)
+        final = None if decision.final is None else labels[scored.names.index(decision.final)]
+    corrected = [None] * len(labels) if decision is None else decision.corrected_scores
+    rows = zip(labels, scored.texts, scored.image, scored.prior, corrected, strict=True)
+    asked = tuple(AskedCandidate(*each) for each in rows)
+    return Answer(final, scored.original, scored.text, asked, decision, sum(map(math.exp, scored.image)))
+
+
+def _ask_closed(engine: Engine, image: Image.Image, question: str, options: Sequence[str] | None, name: str) -> _Scored:
+    labels = YES_NO if options is None else tuple(_LETTERS[: len(options)])
     text = engine.layout.user_text(question, labels, options)
     continuations = engine.layout.continuations(labels)
     answered = engine.answer_batch([Query(image, text, continuations)])[0]
     if isinstance(answered, QueryFailure):
         raise UnpriorError(f"{name}: {answered.reason}")
     prior = engine.score_candidates(None, text, continuations)
-    if not all(math.isfinite(score) for score in (*answered.scored.scores, *prior.scores)):
-        raise UnpriorError(
-            f"{engine.name} gave a score that is not finite; try another precision, e.g. "
-            f"{format_option('dtype', 'float32')}"
-        )
-    if any((*(answered.scored.censored or ()), *(prior.censored or ()))):
-        told = "a candidate is not among the tokens that the server shows"
-        if calibrator is not None and not allow_censored:
-            raise UnpriorError(f"{told}; {format_option('allow_censored', True)} takes a bound")
-        warn(f"{told}; its score is only an upper bound")
-    original = final = parse_answer(answered.text, labels)
-    if is_cut_off(answered.text):
-        from unprior.scores.checked import warn_about_cut_off
+    names = labels if options is None else tuple(f"{a}. {b}" for a, b in zip(labels, options, strict=True))
+    return _Scored(
+        labels, names, options or [None] * len(labels), answered.scored.scores, prior.scores,
+        parse_answer(answered.text, labels), answered.text, None,
+        any((*(answered.scored.censored or ()), *(prior.censored or ()))),
+    )  # fmt: skip
 
-        warn_about_cut_off(1, 1)
-    decision = None
-    if calibrator is not None:
-        # Options by their own words, so that the explanation needs no key.
-        names = list(labels) if options is None else [f"{a}. {b}" for a, b in zip(labels, options, strict=True)]
-        named = None if original is None else names[labels.index(original)]
-        views = _claim_scores(engine, image, question, claims, open_question, calibrator)
-        decision = calibrator.decide(names, answered.scored.scores, prior.scores, named, views=views)
-        final = None if decision.final is None else labels[names.index(decision.final)]
-    texts: Sequence[str | None] = options or [None] * len(labels)
-    corrected = [None] * len(labels) if decision is None else decision.corrected_scores
-    scores = (answered.scored.scores, prior.scores, corrected)
-    candidates = tuple(AskedCandidate(*each) for each in zip(labels, texts, *scores, strict=True))
-    return Answer(final, original, answered.text, candidates, decision, answered.scored.mass)
+
+def _ask_openly(engine: Engine, image: Image.Image, question: str, count: int, name: str) -> _Scored:
+    asked = OpenAsker(engine).ask([(image, engine.layout.user_text(question, (), None))])[0]
+    if isinstance(asked, QueryFailure):
+        raise UnpriorError(f"{name}: {asked.reason}")
+    found = candidates_of(asked.record(), count)
+    return _Scored(
+        found.labels, found.labels, [None] * len(found.labels), found.image_scores, found.prior_scores, found.original,
+        asked.text, OPEN, any(found.censored or ()),
+    )  # fmt: skip
+
+
+def _check_question(
+    question: object, options: Sequence[str] | None, claims: Sequence[str] | None, *, open_ended: bool
+) -> None:
+    if not isinstance(question, str) or not seen(question):
+        raise wrong_type("question", question, "a text")
+    if open_ended and (options is not None or claims is not None):
+        raise UnpriorError("an open question has no options and no claims; leave them out, or do not ask openly")
+    if options is not None:
+        check_options(options)
+    if claims is not None:
+        check_claims(claims, options)
 
 
 def check_claims(claims: Sequence[str], options: Sequence[str] | None = None) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unprior._files import as_path
-from unprior.benchmarks.schema import Benchmark
+from unprior.benchmarks.schema import OPEN, Benchmark
 from unprior.calibration.stable import check_prior
 from unprior.engines.load import BATCH_SIZE, MAX_SIDE
 from unprior.engines.protocol import MIN_MASS, Engine, require_engine
@@ -20,8 +20,10 @@ from unprior.errors import FailedExamplesWarning, UnpriorError, UnpriorNote, for
 from unprior.progress import Report, check_report, silent
 from unprior.scores.checked import warn_about_cut_off
 from unprior.scores.files import writing_scores
+from unprior.scoring.open_answers import check_candidates
 from unprior.scoring.rows import Failure, StoredRows
 from unprior.scoring.run import AnyRun, ScoringRun, Summary
+from unprior.scoring.settings import CANDIDATES
 from unprior.scoring.shards import ShardFolder
 from unprior.scoring.store import ScoreStore
 
@@ -60,6 +62,7 @@ def score(
     limit: int | None = None,
     shard: str | None = None,
     prior: str = "plain",
+    candidates: int = CANDIDATES,
     report: Report = silent,
 ) -> ScoreTable:
     """Ask a model every question of a benchmark; score its candidate answers with and without the image.
@@ -89,6 +92,8 @@ def score(
     prior
         What else is asked about yes/no questions with two claims: ``plain`` (nothing), ``symmetric`` (without the
         image, claims exchanged) or ``canonical`` (in the form that SPC is fitted on, in both claim orders).
+    candidates
+        Different answers that are kept of those that the model proposes to an open question.
     report
         Told how far it is.
 
@@ -107,11 +112,12 @@ def score(
     require_type("batch_size", batch_size, Integral, "a whole number")
     require_type("allow_censored", allow_censored, bool, "True or False")
     check_prior(prior)
+    check_candidates(candidates)
     check_report(report)
     scored = score_benchmark(
         engine, benchmark, as_path("out", out), questions=part_of(benchmark, limit, shard), views=views,
         resize=image_side(benchmark, engine.model_type, resize), batch_size=batch_size, allow_censored=allow_censored,
-        prior=prior, report=report,
+        prior=prior, candidates=candidates, report=report,
     )  # fmt: skip
     return scored.table()
 
@@ -128,6 +134,7 @@ def score_benchmark(
     path: Path | None = None,
     allow_censored: bool = False,
     prior: str = "plain",
+    candidates: int = CANDIDATES,
     report: Report = silent,
 ) -> Scored:
     """Score a benchmark, or ``questions``, a part of it; write the table of all that is stored by now.
@@ -139,6 +146,7 @@ def score_benchmark(
         run = ScoringRun(
             engine, benchmark if questions is None else questions, store, views=views, resize_to=resize,
             batch_size=batch_size, full_benchmark=benchmark, allow_censored=allow_censored, prior=prior,
+            candidates=candidates,
         )  # fmt: skip
         ShardFolder(Path(store.info().get(SHARDS, out / SHARDS))).merge_leftovers(store)  # of a job that was killed
         store.set_info(engine.identity)
@@ -186,7 +194,8 @@ def _writing_table(path: Path) -> Iterator[_WrittenTable]:
     with writing_scores(path) as write:
 
         def add(table: ScoreTable) -> None:
-            masses.append(np.add.reduceat(np.exp(table.image_scores), table.offsets[:-1]))
+            mass = np.add.reduceat(np.exp(table.image_scores), table.offsets[:-1])
+            masses.append(mass[np.array(table.column("task")) != OPEN])  # open candidates are the model's own
             write(table)
 
         written = _WrittenTable(add)
@@ -194,7 +203,8 @@ def _writing_table(path: Path) -> Iterator[_WrittenTable]:
     if not masses:
         return
     written.path = path
-    mass = np.median(np.concatenate(masses))
+    all_masses = np.concatenate(masses)
+    mass = np.median(all_masses) if len(all_masses) else 1.0
     if mass < MIN_MASS:  # scores of candidates that the model hardly considers mean little
         warn(
             f"the candidates hold only {mass:.1%} of the model's probability (median): it would rather say "

@@ -3,7 +3,8 @@
 Image scores are asked for once per example. Prior scores do not depend on the image, so they are asked for once per
 question and view and shared by all its images; so are those of the same claims asked in another way
 (``unprior.scoring.claims``). A plan goes through a benchmark in chunks and forgets each one, so that memory does not
-grow with the number of examples.
+grow with the number of examples. An open question is one result, candidates and prior included, because what is scored
+depends on what the model proposes (``unprior.scoring.open_answers``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from unprior.benchmarks.schema import Benchmark, Example
+from unprior.benchmarks.schema import OPEN, Benchmark, Example
 from unprior.calibration.stable import check_prior
 from unprior.engines.protocol import EngineInfo
 from unprior.errors import UnpriorError, did_you_mean
@@ -27,6 +28,8 @@ from unprior.prompts import PromptLayout
 from unprior.scores.priors import VIEWS
 from unprior.scores.provenance import Provenance
 from unprior.scoring.claims import asked_in_fitted_form, claim_views, passes_per_question
+from unprior.scoring.open_answers import check_candidates, check_proposes
+from unprior.scoring.settings import BEAMS, CANDIDATES, TEXT_BEAMS
 from unprior.scoring.store import SeenKeys
 
 CHUNK = 4096
@@ -48,12 +51,12 @@ class Job:
     image: Path
     """The image to show, or the one that gives the size of a blank one."""
     view: str | None
-    """None for the image itself and an answer, ``image`` for the image and scores only."""
+    """None for the image itself and an answer, ``image`` for the image and scores only, ``open`` for open questions."""
 
     @property
     def kind(self) -> str:
-        """What a batch must not mix: answers, scores with the image, with a blank image, and without any."""
-        return "answer" if self.view is None else self.view if self.view in ("image", "text") else "blank"
+        """What a batch must not mix: answers, scores with the image, with a blank one or none, open questions."""
+        return "answer" if self.view is None else self.view if self.view in ("image", "text", OPEN) else "blank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,8 @@ class ScoringPlan:
         The benchmark that the examples are a part of: the mean image is made of its development images.
     prior
         What else is asked about two claims: ``plain`` (nothing), ``symmetric`` or ``canonical``.
+    candidates
+        Different answers that are kept of those that the model proposes to an open question.
     """
 
     def __init__(
@@ -110,6 +115,7 @@ class ScoringPlan:
         resize_to: int | None = None,
         full_benchmark: Benchmark | None = None,
         prior: str = "plain",
+        candidates: int = CANDIDATES,
     ) -> None:
         """Check the request."""
         unknown = sorted(set(views) - set(VIEWS))
@@ -118,6 +124,9 @@ class ScoringPlan:
             raise UnpriorError(f"unknown view {', '.join(unknown)}{like}; choose from {', '.join(VIEWS)}")
         if not engine.capabilities.exact_scores and engine.capabilities.top_k is None:
             raise UnpriorError(f"engine {engine.name} gives no candidate scores, which calibration needs")
+        if any(example.is_open for example in benchmark):
+            check_proposes(engine)
+        self.candidates = check_candidates(candidates)
         self.engine, self.benchmark, self.resize_to = engine, benchmark, resize_to
         self._fingerprint = engine.fingerprint
         self.questions_digest = (full_benchmark or benchmark).digest()
@@ -181,6 +190,9 @@ class ScoringPlan:
     def _asked(self, example: Example) -> Iterator[tuple[str, str | None, str, tuple[str, ...]]]:
         """Everything that is asked for an example: what it is called, what is shown, the text, the candidates."""
         own = example.user_text(self.layout)
+        if example.is_open:
+            yield "image", OPEN, own, ()
+            return
         yield "image", None, own, example.labels
         for view in self.views:
             yield view, view, own, example.labels
@@ -192,9 +204,11 @@ class ScoringPlan:
     def _key(self, view: str | None, text: str, labels: tuple[str, ...], digest: str) -> str:
         """Everything that may change a result: engine, prompt, candidates, image bytes and their resizing."""
         # Blank images have the size of the image they stand for, unless all are brought to one size.
-        known = {None: digest, "image": digest, "text": "", "mean": self._mean_digest}
+        known = {None: digest, "image": digest, OPEN: digest, "text": "", "mean": self._mean_digest}
         shown = known.get(view, "" if self.resize_to else digest)
-        candidates = self.layout.continuations(labels)
+        candidates: Sequence[object] = self.layout.continuations(labels)
+        if view == OPEN:
+            candidates = [BEAMS, TEXT_BEAMS]
         resized = None if view == "text" else self.resize_to
         kind = "image" if view is None else f"view:{view}"
         content = [self._fingerprint, kind, text, candidates, shown, resized]
@@ -237,7 +251,7 @@ def _versions(identity: Mapping[str, str]) -> dict[str, str]:
 def batches(jobs: Iterable[Job], size: int) -> Iterator[list[Job]]:
     """Jobs of one kind and of similar length together, so that little is padded."""
     known = list(jobs)
-    for kind in ("answer", "image", "blank", "text"):
+    for kind in ("answer", OPEN, "image", "blank", "text"):
         group = sorted((job for job in known if job.kind == kind), key=lambda job: len(job.text))
         for start in range(0, len(group), size):
             yield group[start : start + size]

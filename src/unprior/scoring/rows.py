@@ -13,7 +13,8 @@ from unprior.prompts import is_cut_off, parse_answer, thinks
 from unprior.scores import ScoreTable
 from unprior.scores.provenance import Provenance
 from unprior.scores.schema import MAX_SCORE
-from unprior.scoring.plan import Chunk, ScoringPlan
+from unprior.scoring.open_answers import candidates_of
+from unprior.scoring.plan import Chunk, PlannedExample, ScoringPlan
 from unprior.scoring.store import ScoreStore
 
 _CENSORED = (
@@ -65,11 +66,16 @@ class StoredRows:
         Which results belong to an example, and where they are.
     allow_censored
         Also take examples with candidates outside the tokens that a server shows; their scores are upper bounds.
+    all_candidates
+        Keep all answers that the model proposes to an open question, instead of a fixed number.
     """
 
-    def __init__(self, plan: ScoringPlan, store: ScoreStore, *, allow_censored: bool = False) -> None:
+    def __init__(
+        self, plan: ScoringPlan, store: ScoreStore, *, allow_censored: bool = False, all_candidates: bool = False
+    ) -> None:
         """Keep what is needed."""
         self.plan, self.store, self.allow_censored = plan, store, allow_censored
+        self.candidates = None if all_candidates else plan.candidates
         self.thinking: bool | None = None
         """Whether the answers are those of a thinking model; None until all of them were looked at."""
         # Chunks of one table must agree on the type of their pair ids.
@@ -88,8 +94,7 @@ class StoredRows:
                 failures.append(Failure(name, reason))
                 continue
             values: dict[str, Any] = {key: stored[key].value for key in planned.keys}
-            count = len(planned.example.labels)
-            if wrong := [key for key in planned.keys if not _is_result(values[key], count, key == planned.image_key)]:
+            if wrong := [key for key in planned.keys if not _belongs(values[key], planned, key)]:
                 self.store.discard(wrong)
                 failures.append(Failure(name, f"{self.store.path}: {_OTHER}"))
                 continue
@@ -98,6 +103,9 @@ class StoredRows:
             if hidden and not self.allow_censored:
                 top_k = self.plan.engine.capabilities.top_k
                 failures.append(Failure(name, _CENSORED.format(hidden=hidden, top_k=top_k)))
+                continue
+            if planned.example.is_open:
+                rows.append(self._open_row(planned.example, values[planned.image_key]))
                 continue
             views = {view: values[key]["scores"] for view, key in planned.view_keys.items()}
             rows.append(
@@ -121,7 +129,8 @@ class StoredRows:
         texts = [value.get("text") for value in values if isinstance(value, dict)]
         return thinks(text for text in texts if isinstance(text, str))
 
-    def _row(self, example: Example, answered: dict[str, Any], views: dict[str, list[float]]) -> dict[str, Any]:
+    def _about(self, example: Example, text: str) -> dict[str, Any]:
+        """What a row says of its example, whatever its candidates are."""
         pair = _pair_id(example)
         return {
             "model": self.plan.engine.name,
@@ -132,22 +141,53 @@ class StoredRows:
             "category": example.category,
             "subcategory": example.subcategory,
             "split": example.split,
+            "answer": example.answer,
+            "original_text": text,
+            "example_id": example.example_id,
+        }
+
+    def _open_row(self, example: Example, stored: dict[str, Any]) -> dict[str, Any]:
+        found = candidates_of(stored, self.candidates, thinking=bool(self.thinking))
+        return self._about(example, stored["text"]) | {
+            "candidates": list(found.labels),
+            "image_scores": list(found.image_scores),
+            "prior_scores": list(found.prior_scores),
+            "original": found.original,
+            "token_counts": list(found.token_counts),
+            "censored": None if found.censored is None else list(found.censored),
+            "aliases": list(example.aliases) or None,
+        }
+
+    def _row(self, example: Example, answered: dict[str, Any], views: dict[str, list[float]]) -> dict[str, Any]:
+        return self._about(example, answered["text"]) | {
             "candidates": list(example.labels),
             "image_scores": answered["scores"],
             "prior_scores": views["text"],
             "original": parse_answer(answered["text"], example.labels, thinking=bool(self.thinking)),
-            "answer": example.answer,
             "views": {view: scores for view, scores in views.items() if view != "text"} or None,
-            "original_text": answered["text"],
             "token_counts": answered["token_counts"],
-            "example_id": example.example_id,
             "form": example.form,
             "claim_order": example.claim_order,
             "claims": None if example.claims is None else list(example.claims),
         }
 
 
-def _is_result(value: Any, candidates: int, answered: bool) -> bool:
+def _belongs(value: Any, planned: PlannedExample, key: str) -> bool:
+    """Whether a stored value is what a scoring run stores under one of the keys of an example."""
+    if planned.example.is_open:
+        return _is_open_result(value)
+    return _is_result(value, len(planned.example.labels), answered=key == planned.image_key)
+
+
+def _is_open_result(value: Any) -> bool:
+    strings = value.get("strings") if isinstance(value, dict) else None
+    if not isinstance(strings, list) or not strings or not all(map(_is_text, strings)):
+        return False
+    prior = {"scores": value.get("prior_scores"), "token_counts": value.get("token_counts")}
+    return all(_is_result(each, len(strings), answered=named) for each, named in ((value, True), (prior, False)))
+
+
+def _is_result(value: Any, count: int, *, answered: bool) -> bool:
     """Whether a stored value is what a scoring run stores: scores, token counts, and an answer where one was asked."""
     if not isinstance(value, dict) or (answered and not _is_text(value.get("text"))):
         return False
@@ -158,7 +198,7 @@ def _is_result(value: Any, candidates: int, answered: bool) -> bool:
     }
     lists = {name: value.get(name) for name in tests if name != "censored" or name in value}
     return all(
-        isinstance(entries, list) and len(entries) == candidates and all(map(tests[name], entries))
+        isinstance(entries, list) and len(entries) == count and all(map(tests[name], entries))
         for name, entries in lists.items()
     )
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from PIL import Image
 
-from unprior.benchmarks.schema import Benchmark
+from unprior.benchmarks.schema import OPEN, Benchmark
 from unprior.engines.load import BATCH_SIZE
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
 from unprior.errors import UnpriorError
@@ -18,8 +18,10 @@ from unprior.images import blank, open_image, resize
 from unprior.progress import Progress, Report, silent
 from unprior.scores import ScoreTable
 from unprior.scores.table import concatenate
+from unprior.scoring.open_answers import OpenAsker, OpenScores
 from unprior.scoring.plan import Chunk, Job, ScoringPlan, batches
 from unprior.scoring.rows import Failure, StoredRows
+from unprior.scoring.settings import CANDIDATES
 from unprior.scoring.store import ScoreStore, StoredResult
 
 AnyJob = TypeVar("AnyJob")
@@ -75,6 +77,7 @@ class JobWorker:
     def __init__(self, engine: Engine, resize_to: int | None, mean: Image.Image | None) -> None:
         """Keep what is needed."""
         self.engine, self.resize_to, self.mean = engine, resize_to, mean
+        self._open = OpenAsker(engine)
 
     def compute(self, batch: Sequence[Job]) -> list[StoredResult]:
         """Results of jobs of one kind; a job that cannot be done has a failure as result."""
@@ -95,8 +98,13 @@ class JobWorker:
         """Let the engine work on a batch."""
         if not batch.jobs:
             return batch.failed
-        ask = self.engine.answer_batch if batch.jobs[0].view is None else self.engine.score_batch
-        outcomes: Sequence[Answered | CandidateScores | QueryFailure] = ask(batch.queries)
+        outcomes: Sequence[Answered | CandidateScores | OpenScores | QueryFailure]
+        if batch.jobs[0].kind == OPEN:
+            outcomes = self._open.ask([(query.image, query.text) for query in batch.queries if query.image])
+        elif batch.jobs[0].view is None:
+            outcomes = self.engine.answer_batch(batch.queries)
+        else:
+            outcomes = self.engine.score_batch(batch.queries)
         results = [_stored(job.key, outcome) for job, outcome in zip(batch.jobs, outcomes, strict=True)]
         return [*batch.failed, *results]
 
@@ -157,6 +165,8 @@ class ScoringRun:
         Also take examples with candidates outside the tokens that a server shows; their scores are upper bounds.
     prior
         What else is asked about two claims: ``plain`` (nothing), ``symmetric`` or ``canonical``.
+    candidates
+        Different answers that are kept of those that the model proposes to an open question.
     """
 
     def __init__(
@@ -171,13 +181,15 @@ class ScoringRun:
         full_benchmark: Benchmark | None = None,
         allow_censored: bool = False,
         prior: str = "plain",
+        candidates: int = CANDIDATES,
     ) -> None:
         """Check the request."""
         if batch_size < 1:
             raise UnpriorError(f"the batch size is {batch_size}, it must be at least 1")
         self.plan = ScoringPlan(
-            engine, benchmark, views=views, resize_to=resize_to, full_benchmark=full_benchmark, prior=prior
-        )
+            engine, benchmark, views=views, resize_to=resize_to, full_benchmark=full_benchmark, prior=prior,
+            candidates=candidates,
+        )  # fmt: skip
         self.rows = StoredRows(self.plan, store, allow_censored=allow_censored)
         self.store, self.batch_size = store, max(batch_size, engine.capabilities.batch_size)
         self._worker = JobWorker(engine, resize_to, self.plan.mean)
@@ -284,15 +296,20 @@ def _after(chunk: Chunk, before: Progress, failed: int, stored: int) -> Progress
     return Progress(SCORING, before.done + len(chunk.examples), before.total, failed, reused)
 
 
-def _stored(key: str, outcome: Answered | CandidateScores | QueryFailure) -> StoredResult:
+def _stored(key: str, outcome: Answered | CandidateScores | OpenScores | QueryFailure) -> StoredResult:
     if isinstance(outcome, QueryFailure):
         return StoredResult(key, failure=outcome.reason)
-    scored = outcome.scored if isinstance(outcome, Answered) else outcome
-    if not all(math.isfinite(score) for score in scored.scores):
+    value = outcome.record() if isinstance(outcome, OpenScores) else _record(outcome)
+    if not all(map(math.isfinite, (*value["scores"], *value.get("prior_scores", ())))):
         return StoredResult(key, failure="the model gave a score that is not finite; try another dtype, e.g. float32")
+    return StoredResult(key, value=value)
+
+
+def _record(outcome: Answered | CandidateScores) -> dict[str, Any]:
+    scored = outcome.scored if isinstance(outcome, Answered) else outcome
     value: dict[str, Any] = {"scores": list(scored.scores), "token_counts": list(scored.token_counts)}
     if scored.censored is not None and any(scored.censored):
         value["censored"] = list(scored.censored)
     if isinstance(outcome, Answered):
         value["text"] = outcome.text
-    return StoredResult(key, value=value)
+    return value

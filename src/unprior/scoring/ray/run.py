@@ -17,6 +17,7 @@ from unprior.scoring.plan import Job, ScoringPlan, batches
 from unprior.scoring.ray.cluster import Load, Pool, WorkerSpec, finished_shards
 from unprior.scoring.rows import Failure, StoredRows
 from unprior.scoring.run import SCORING, Summary
+from unprior.scoring.settings import CANDIDATES
 from unprior.scoring.shards import ShardFolder
 from unprior.scoring.store import ScoreStore
 
@@ -39,7 +40,7 @@ class DistributedRun:
         Where workers put their shards; all machines reach it under this path, and the images under theirs.
     pool
         The workers.
-    views, resize_to, batch_size, full_benchmark, allow_censored, prior
+    views, resize_to, batch_size, full_benchmark, allow_censored, prior, candidates
         As for a scoring run on one machine.
     """
 
@@ -58,11 +59,13 @@ class DistributedRun:
         full_benchmark: Benchmark | None = None,
         allow_censored: bool = False,
         prior: str = "plain",
+        candidates: int = CANDIDATES,
     ) -> None:
         """Check the request."""
         self.plan = ScoringPlan(
-            engine, benchmark, views=views, resize_to=resize_to, full_benchmark=full_benchmark, prior=prior
-        )
+            engine, benchmark, views=views, resize_to=resize_to, full_benchmark=full_benchmark, prior=prior,
+            candidates=candidates,
+        )  # fmt: skip
         self.rows = StoredRows(self.plan, store, allow_censored=allow_censored)
         self.store, self.shards, self.pool = store, ShardFolder(folder), pool
         self.batch_size = max(batch_size, engine.capabilities.batch_size)

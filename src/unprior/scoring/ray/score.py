@@ -17,6 +17,7 @@ from unprior.progress import Progress, Report, silent
 from unprior.scoring.benchmark import SHARDS, STORE, TABLE, Scored, image_side, write_run
 from unprior.scoring.ray.cluster import LOCAL, Load, Pool, cluster_resources, connected, describe_remotely
 from unprior.scoring.ray.run import DistributedRun
+from unprior.scoring.settings import CANDIDATES
 from unprior.scoring.store import ScoreStore
 
 
@@ -71,6 +72,7 @@ def score_on_cluster(
     batch_size: int = BATCH_SIZE,
     allow_censored: bool = False,
     prior: str = "plain",
+    candidates: int = CANDIDATES,
     report: Report = silent,
 ) -> Scored:
     """Score a benchmark, or a part of it, on a cluster; see :func:`~unprior.scoring.benchmark.score_benchmark`.
@@ -94,7 +96,7 @@ def score_on_cluster(
         run = DistributedRun(
             load, engine, benchmark if questions is None else questions, store, shards, pool, views=views,
             resize_to=side, batch_size=batch_size, full_benchmark=benchmark, allow_censored=allow_censored,
-            prior=prior,
+            prior=prior, candidates=candidates,
         )  # fmt: skip
         return write_run(run, benchmark, out / TABLE, report)
 

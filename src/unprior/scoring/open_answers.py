@@ -1,0 +1,193 @@
+"""Open questions: the model itself proposes the candidates, and both conditions score the same strings.
+
+For one question: without the image, the most probable answer is searched for; with the image, the original answer and
+the most probable answers; then all these strings are scored as whole answers with and without the image. Forms of one
+answer are merged, and a fixed number of candidates is kept: the original answer, the answer without the image, then
+the best of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from unprior.answer_forms import group_forms, normalize_answer, read_open_answer
+from unprior.engines.protocol import (
+    CandidateScores,
+    Engine,
+    EngineInfo,
+    Proposed,
+    ProposingEngine,
+    Query,
+    QueryFailure,
+)
+from unprior.errors import UnpriorError, format_option
+from unprior.scoring.settings import BEAMS, CANDIDATES, TEXT_BEAMS
+
+_MAX_REMEMBERED = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class OpenScores:
+    """Everything that was asked about one open question and its image."""
+
+    text: str
+    """What the model wrote."""
+    strings: tuple[str, ...]
+    """Whole answers as the model would write them; the first is its answer without the image."""
+    image: CandidateScores
+    prior: CandidateScores
+    """Scores of these strings without the image."""
+
+    def record(self) -> dict[str, Any]:
+        """Plain values, as they are stored."""
+        none = (False,) * len(self.strings)
+        both = zip(self.image.censored or none, self.prior.censored or none, strict=True)
+        marks = [any(each) for each in both]
+        record: dict[str, Any] = {
+            "text": self.text,
+            "strings": list(self.strings),
+            "scores": list(self.image.scores),
+            "prior_scores": list(self.prior.scores),
+            "token_counts": list(self.image.token_counts),
+        }
+        return record | ({"censored": marks} if any(marks) else {})
+
+
+class OpenAsker:
+    """Asks open questions; what is asked without the image is asked once for all images of a question."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Keep the engine."""
+        self._engine = engine
+        self._without_image: dict[str, str | QueryFailure] = {}
+
+    def ask(self, asked: Sequence[tuple[Image.Image, str]]) -> list[OpenScores | QueryFailure]:
+        """Answers and scores to texts about images, in their order."""
+        engine = proposing(self._engine)
+        self._search_without_image(engine, [text for _, text in asked])
+        results: list[Any] = [self._without_image[text] for _, text in asked]
+        queries = {
+            place: Query(image, text, (results[place],))
+            for place, (image, text) in enumerate(asked)
+            if isinstance(results[place], str)
+        }
+        proposed = dict(zip(queries, engine.propose_batch(list(queries.values()), BEAMS), strict=True))
+        found = {place: each for place, each in proposed.items() if isinstance(each, Proposed)}
+        results = [proposed.get(place, result) for place, result in enumerate(results)]
+        again = [Query(None, asked[place][1], each.candidates, whole=True) for place, each in found.items()]
+        priors = engine.score_batch(again) if again else []
+        for (place, each), prior in zip(found.items(), priors, strict=True):
+            results[place] = prior
+            if isinstance(prior, CandidateScores):
+                results[place] = OpenScores(each.text or "", each.candidates, each.scored, prior)
+        return results
+
+    def _search_without_image(self, engine: ProposingEngine, texts: Sequence[str]) -> None:
+        if len(self._without_image) > _MAX_REMEMBERED:
+            self._without_image.clear()
+        new = [text for text in dict.fromkeys(texts) if text not in self._without_image]
+        if not new:
+            return
+        for text, found in zip(
+            new, engine.propose_batch([Query(None, text, ()) for text in new], TEXT_BEAMS), strict=True
+        ):
+            if isinstance(found, QueryFailure):
+                self._without_image[text] = found
+            elif not found.candidates:
+                self._without_image[text] = QueryFailure(
+                    "without the image the model ends no answer; ask for a short one (open_instruction)"
+                )
+            else:
+                self._without_image[text] = found.candidates[int(np.argmax(found.scored.scores))]
+
+
+def proposing(engine: Engine) -> ProposingEngine:
+    """The engine, if it can search for answers; otherwise an error says what to do."""
+    check_proposes(engine)
+    assert isinstance(engine, ProposingEngine)
+    return engine
+
+
+def check_proposes(engine: EngineInfo) -> None:
+    """Refuse an engine that cannot search for answers."""
+    if not engine.capabilities.proposes:
+        raise UnpriorError(
+            f"engine {engine.name} cannot search for answers to open questions; use "
+            f"{format_option('engine', 'transformers')}, or serve the model with vLLM 0.26 or newer"
+        )
+
+
+def check_candidates(count: object) -> int:
+    """Refuse a number of candidates that there cannot be.
+
+    >>> check_candidates(1)
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: candidates=1 (command line: --candidates 1): give a whole number from 2 to 8
+    """
+    if not isinstance(count, Integral) or isinstance(count, bool) or not 2 <= int(count) <= BEAMS:
+        raise UnpriorError(f"{format_option('candidates', count)}: give a whole number from 2 to {BEAMS}")
+    return int(count)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCandidates:
+    """Different answers to one question, with merged scores; the best with the image first."""
+
+    labels: tuple[str, ...]
+    image_scores: tuple[float, ...]
+    prior_scores: tuple[float, ...]
+    token_counts: tuple[int, ...]
+    """Of the form that gives the label."""
+    sources: tuple[str, ...]
+    """Who proposed it: ``original``, ``text`` (the model without the image) or ``image``, joined by +."""
+    censored: tuple[bool, ...] | None
+    original: str | None
+    """The label of the model's own answer."""
+
+
+def candidates_of(stored: dict[str, Any], count: int | None = CANDIDATES, *, thinking: bool = False) -> OpenCandidates:
+    """Merge the forms of what is stored for an open question, and keep ``count`` different answers; None keeps all.
+
+    >>> stored = {"text": " 6 fingers", "strings": [" 5 fingers", " 6 fingers", " six fingers", " 7 fingers"],
+    ...           "scores": [-2.0, -1.0, -1.0, -3.0], "prior_scores": [-0.1, -3.0, -3.0, -5.0],
+    ...           "token_counts": [3, 3, 4, 3]}
+    >>> kept = candidates_of(stored, 2)
+    >>> kept.labels, kept.original, kept.sources, round(kept.image_scores[0], 3)
+    (('6 fingers', '5 fingers'), '6 fingers', ('original+image', 'text'), -0.307)
+    """
+    strings = [string.strip() for string in stored["strings"]]
+    image, prior = (np.asarray(stored[name], dtype=np.float64) for name in ("scores", "prior_scores"))
+    answer = read_open_answer(stored["text"], thinking=thinking)
+    own = None if answer is None else normalize_answer(answer)
+    groups = group_forms(strings)
+    merged = [[float(np.logaddexp.reduce(scores[group])) for group in groups] for scores in (image, prior)]
+    best = [group[int(np.argmax(image[group]))] for group in groups]
+    names = [normalize_answer(strings[place]) for place in best]
+    by_score = sorted(range(len(groups)), key=lambda place: -merged[0][place])
+    needed = [place for place in by_score if names[place] == own or 0 in groups[place]]
+    kept = [*needed, *(place for place in by_score if place not in needed)][:count]
+    kept.sort(key=by_score.index)
+    marks = stored.get("censored")
+    return OpenCandidates(
+        tuple(strings[best[place]] for place in kept),
+        tuple(merged[0][place] for place in kept),
+        tuple(merged[1][place] for place in kept),
+        tuple(stored["token_counts"][best[place]] for place in kept),
+        tuple(_sources(names[place] == own, groups[place]) for place in kept),
+        None if marks is None else tuple(any(marks[member] for member in groups[place]) for place in kept),
+        next((strings[best[place]] for place in kept if names[place] == own), None),
+    )
+
+
+def _sources(is_original: bool, group: Sequence[int]) -> str:
+    """The first string is the answer without the image; a second one may be the original answer alone."""
+    told = ["original"] if is_original else []
+    told += ["text"] if 0 in group else []
+    return "+".join([*told, "image"] if set(group) - {0} else told)
