@@ -22,6 +22,7 @@ from unprior.engines.transformers.engine import TransformersEngine
 from unprior.images import open_image
 from unprior.runs.result import RunResult
 from unprior.scores import ScoreTable
+from unprior.scores.table import concatenate
 from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
 from unprior.studies.rq1.attraction import Attraction
@@ -45,17 +46,46 @@ def measure_model(model: Path, tower: Tower, recipe: Recipe, seeds: Sequence[int
         folder = work / f"world-{seed}"
         with ScoreStore(work / "store.sqlite") as store:
             tables = {}
-            for variant in ("standard", "presence"):
+            for variant in ("standard", "presence", "options", "open"):
                 run = ScoringRun(engine, microworld(folder, seed, variant=variant), store, batch_size=16)
                 run.run()
                 tables[variant] = run.table()
-        record = {"model": engine.name, "seed": seed} | describe(RunResult.from_table(tables["standard"]))
-        presence = tables["presence"]
-        record["presence"] = float(np.mean(presence.original_positions == presence.answer_positions))
-        record["errors"] = split_errors(tables["standard"], seen_states(tower, recipe, folder, seed))
+        asked = concatenate([tables["standard"], tables["open"].with_columns(benchmark=_benchmark(tables["standard"]))])
+        record = {"model": engine.name, "seed": seed} | describe(RunResult.from_table(asked))
+        record["presence"] = accuracy(tables["presence"])
+        record["options"] = {side: accuracy(tables["options"].where(split="test", side=side)) for side in SIDES}
+        record["options_by_count"] = options_by_count(tables["options"].where(split="test"))
+        record["coverage"] = {
+            side: float(np.mean(tables["open"].where(split="test", side=side).answer_positions >= 0)) for side in SIDES
+        }
+        seen = seen_states(tower, recipe, folder, seed)
+        record["errors"] = split_errors(asked, seen)
+        record["errors_by_category"] = errors_by_category(asked.where(split="test", side="cf"))
         records.append(record)
         print(json.dumps(record), flush=True)
     return records
+
+
+def accuracy(table: ScoreTable) -> float:
+    """Share of right original answers."""
+    return float(np.mean(table.is_right(table.original_positions)))
+
+
+def options_by_count(table: ScoreTable) -> dict[str, dict[str, float]]:
+    """Accuracy of choices on both sides, by the number of options."""
+    counts = {str(count): table.take(table.candidate_counts == count) for count in np.unique(table.candidate_counts)}
+    return {count: {side: accuracy(part.where(side=side)) for side in SIDES} for count, part in counts.items()}
+
+
+def errors_by_category(table: ScoreTable) -> dict[str, int]:
+    """Wrong original answers of all tasks, by category."""
+    wrong = ~table.is_right(table.original_positions)
+    code, labels = table.codes("category")
+    return {str(name): int((wrong & (code == place)).sum()) for place, (name,) in enumerate(labels)}
+
+
+def _benchmark(table: ScoreTable) -> str:
+    return str(table.arrow.column("benchmark")[0].as_py())
 
 
 def describe(run: RunResult) -> dict[str, Any]:
@@ -83,14 +113,16 @@ def describe(run: RunResult) -> dict[str, Any]:
     components = {
         row.label: {task.task: [task.cf.delta, task.cs.delta] for task in row.tasks} for row in components_study.rows
     }
-    agreement = float(np.mean(fixed_strength_answers(test, 0.0) == test.original_positions))
+    agrees = fixed_strength_answers(test, 0.0) == test.original_positions
+    tasks_of_rows = np.array(test.column("task"))
     cells = [cell for cell in attraction_study.cells if cell.task == "mc"]
     matrix = {str(cell.subcategory): [cell.attracted.count, cell.attracted.total] for cell in cells}
     return {
         "tasks": tasks,
         "components": components,
         "attraction_matrix": matrix,
-        "original_is_best_scored": agreement,
+        "original_is_best_scored": float(np.mean(agrees)),
+        "best_scored_by_task": {task: float(np.mean(agrees[tasks_of_rows == task])) for task in tasks},
     }
 
 
@@ -113,10 +145,10 @@ def split_errors(table: ScoreTable, seen: dict[tuple[int, str], bool]) -> dict[s
     """Wrong original answers to counterfactual test images: overruled though the tower saw the state, or not seen."""
     counts: dict[str, dict[str, int]] = {}
     test = table.where(split="test", side="cf")
-    columns = (test.column(name) for name in ("task", "pair_id", "original", "answer"))
-    for task, pair, original, answer in zip(*columns, strict=True):
+    wrong = ~test.is_right(test.original_positions)
+    for task, pair, is_wrong in zip(test.column("task"), test.column("pair_id"), wrong.tolist(), strict=True):
         kinds = counts.setdefault(task, {"pairs": 0, "prior": 0, "perception": 0})
         kinds["pairs"] += 1
-        if original != answer:
+        if is_wrong:
             kinds["prior" if seen[int(pair), "cf"] else "perception"] += 1
     return counts

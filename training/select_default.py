@@ -3,11 +3,16 @@
 Only worlds of the selection seeds 1000, 1001 and 1002 count, and only models of the strength ``default``. All figures
 are means over the three worlds, on the test pairs.
 
-1. A model is eligible if it reaches every aim: CS at least .93 on both tasks, CF between .45 and .75 on both tasks,
-   attraction of MC errors at least .7, presence questions at least .9, and the ordinary answer as winner without the
-   image on at least .9 of the pairs of both tasks.
-2. Among the eligible (or, if none is, among those that miss the fewest aims) the one whose CF errors are least often
-   perception errors is shipped; a tie goes to the lower training seed.
+1. Aims of both editions: CS at least .93 on both tasks, CF between .45 and .75 on both tasks, attraction of MC errors
+   at least .7, presence questions at least .9, and the ordinary answer as winner without the image on at least .9 of
+   the pairs of both tasks.
+2. Aims of the second edition: choices of two to six options at least .93 on CS; open answers at least .93 on CS and
+   between .40 and .75 on CF, and without the image the ordinary answer on at least .9 of the pairs; on at least 5 % of
+   the examples the original answer is not the best-scored candidate; at least 10 wrong CF answers in each of the three
+   categories (choices, yes/no and open answers together).
+3. The model that misses the fewest aims is shipped; a tie goes to the one whose CF errors are least often perception
+   errors, then to the lower training seed. A model that misses an aim which the first edition reached (all of 1 but
+   presence) is not shipped at all.
 """
 
 from __future__ import annotations
@@ -24,6 +29,9 @@ from measure import load_tower, measure_model
 from recipe import Recipe
 
 WORLDS = (1000, 1001, 1002)
+FIRST_EDITION_MISSED = ("presence ≥ .9",)
+NEW_AIMS = ("2–6", "open", "5 %", "10 errors")
+"""How the names of the aims begin that the first edition did not have."""
 PACKAGE = Path(__file__).parents[1] / "src" / "unprior" / "embedded" / "model"
 
 
@@ -39,11 +47,20 @@ def missed_aims(records: list[dict[str, Any]]) -> list[str]:
             values.append(float(value))
         return float(np.mean(values))
 
-    aims = {"presence ≥ .9": mean("presence") >= 0.9, "MC attraction ≥ .7": mean("tasks", "mc", "attraction") >= 0.7}
+    aims = {}
     for task in ("mc", "qa"):
         aims[f"{task.upper()} CS ≥ .93"] = mean("tasks", task, "cs") >= 0.93
         aims[f"{task.upper()} CF in .45–.75"] = 0.45 <= mean("tasks", task, "cf") <= 0.75
         aims[f"{task.upper()} prior is ordinary ≥ .9"] = mean("tasks", task, "prior_is_ordinary") >= 0.9
+    aims["MC attraction ≥ .7"] = mean("tasks", "mc", "attraction") >= 0.7
+    aims["presence ≥ .9"] = mean("presence") >= 0.9
+    aims["2–6 options CS ≥ .93"] = mean("options", "cs") >= 0.93
+    aims["open CS ≥ .93"] = mean("tasks", "open", "cs") >= 0.93
+    aims["open CF in .40–.75"] = 0.40 <= mean("tasks", "open", "cf") <= 0.75
+    aims["open prior is ordinary ≥ .9"] = mean("tasks", "open", "prior_is_ordinary") >= 0.9
+    aims["5 % original ≠ best-scored"] = mean("original_is_best_scored") <= 0.95
+    categories = records[0]["errors_by_category"]
+    aims["10 errors in each category"] = all(mean("errors_by_category", name) >= 10 for name in categories)
     return [name for name, reached in aims.items() if not reached]
 
 
@@ -81,7 +98,10 @@ def main() -> None:
         ],
     }
     (arguments.out / "selection.json").write_text(json.dumps(record, indent=2) + "\n")
-    if not arguments.measure_only:
+    lost = [aim for aim in candidates[0][0] if aim not in FIRST_EDITION_MISSED and not aim.startswith(NEW_AIMS)]
+    if lost:
+        print(f"not shipped: the first edition reached {', '.join(lost)}")
+    elif not arguments.measure_only:
         ship(chosen / "default")
         print(f"{chosen.name}/default → {PACKAGE}")
 
