@@ -17,7 +17,7 @@ def task_name(task: str) -> str:
     >>> task_name("mc")
     'Multiple choice'
     """
-    return {"mc": "Multiple choice", "qa": "Yes/no questions"}.get(task, task)
+    return {"mc": "Multiple choice", "qa": "Yes/no questions", "open": "Open questions"}.get(task, task)
 
 
 def limits(values: Sequence[float]) -> tuple[float, float]:

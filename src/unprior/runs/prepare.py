@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,14 +67,20 @@ class Preparation:
 
     def prepare(self, needs: dict[str, tuple[str, ...]]) -> None:
         """Meet the needs, the cheapest first."""
-        from unprior.studies.inputs import FORMS
+        from unprior.studies.inputs import FORMS, GIVEN
 
         forms = [FORMS] if {"forms", "canonical"} & set(needs) else []
-        for variant in (*needs.get("orders", ()), *forms):
+        work: dict[str, Callable[[], None]] = {
+            variant: partial(self._variant, variant)
+            for variant in (*needs.get("orders", ()), *forms, *needs.get(GIVEN, ()))
+        }
+        if {"open", "open-methods"} & set(needs):
+            work["open"] = partial(self._open, methods="open-methods" in needs)
+        for name, prepare in work.items():
             try:
-                self._variant(variant)
-            except UnpriorError as error:  # a benchmark need not have what the variant is made of
-                warn(f"{variant} cannot be prepared: {error}")
+                prepare()
+            except UnpriorError as error:  # a benchmark need not have what the questions are made of
+                warn(f"{name} cannot be prepared: {error}")
         if "views" in needs:
             self._score(load_questions(self.config, self.report), None, views=("white", "black", "mean"))
         if {"baselines", "revis"} & set(needs):
@@ -83,15 +90,27 @@ class Preparation:
                 self._external(name)
 
     def _variant(self, variant: str) -> None:
-        """Test examples, and of the question forms also the development examples of the one that SPC is fitted on."""
+        """Test examples, and the development examples of questions that SPC is fitted on."""
         from unprior.benchmarks.forms import FITTED_FORM
-        from unprior.studies.inputs import FORMS, VARIANTS
+        from unprior.studies.inputs import FORMS, GIVEN, VARIANTS
 
         questions = load_questions(self.config, self.report, variant=variant)
-        asked = [each for each in questions if each.split == "test" or each.form == FITTED_FORM]
+        asked = [each for each in questions if each.split == "test" or each.form == FITTED_FORM or variant == GIVEN]
         # The canonical questions are among the forms, so that their scores cost little more.
         prior = "canonical" if variant == FORMS else None
         self._score(questions.with_examples(asked), self.run / VARIANTS / f"{variant}.parquet", prior=prior)
+
+    def _open(self, *, methods: bool) -> None:
+        """Open questions with all that the model proposes, and what other decoders answer to them."""
+        from unprior.baselines.names import OPEN_METHODS
+        from unprior.baselines.suite import ANSWERS
+        from unprior.studies.inputs import OPEN_FOLDER
+
+        questions = load_questions(self.config.with_options(task="open"), self.report)
+        folder = self.run / OPEN_FOLDER
+        self._score(questions, folder / "scores.parquet", all_candidates=True)
+        if methods:
+            self._answer(questions, OPEN_METHODS, folder / ANSWERS)
 
     def _external(self, name: str) -> None:
         from unprior.baselines.suite import ANSWERS
@@ -131,7 +150,13 @@ class Preparation:
         return image_side(benchmark, self.engine.model_type, self.config.benchmark.resize)
 
     def _score(
-        self, benchmark: Benchmark, path: Path | None, *, views: tuple[str, ...] = (), prior: str | None = None
+        self,
+        benchmark: Benchmark,
+        path: Path | None,
+        *,
+        views: tuple[str, ...] = (),
+        prior: str | None = None,
+        all_candidates: bool = False,
     ) -> None:
         from unprior.scoring.benchmark import score_benchmark
 
@@ -139,7 +164,8 @@ class Preparation:
             self.engine, benchmark, self.run, views=views, resize=self._side(benchmark), path=path,
             batch_size=self.config.engine.batch_size, report=self.report,
             allow_censored=self.config.engine.allow_censored or self._has_bounds(),
-            prior=prior or self.config.method.prior,
+            prior=prior or self.config.method.prior, candidates=self.config.benchmark.candidates,
+            all_candidates=all_candidates,
         )  # fmt: skip
 
     def _has_bounds(self) -> bool:

@@ -22,7 +22,7 @@ from unprior.scores.checked import require_table
 from unprior.scores.pairs import sound_pairs
 from unprior.studies.finished import FinishedStudy, find_study, run_studies
 from unprior.studies.inputs import StudyInputs, wide_limit
-from unprior.studies.registry import PRESETS, STUDIES
+from unprior.studies.registry import studies_of_run
 from unprior.studies.result import StudyResult
 from unprior.studies.rq2.main_comparison import MainComparison
 from unprior.tables.format import as_sentence
@@ -111,7 +111,10 @@ class RunResult:
         is_papers = given.retention == "paper" and given.prior == "plain"
         calibrator = inputs.fitted() if is_papers else given.clone().fit(inputs.development, split=None)
         decisions = calibrator.predict(test)
-        studies = run_studies([STUDIES[name] for name in PRESETS["run"]], [inputs], report=report)
+        has_open = bool(sound.is_open.any())
+        if has_open:
+            inputs.find_open()
+        studies = run_studies(studies_of_run(has_open=has_open), [inputs], report=report)
         cautions = inputs.cautions
         if check.total:  # pairs that lost a side, because an image of theirs could not be scored
             cautions = (f"{check.total:,} pairs are left out, the first because of {check.problems[0]}", *cautions)

@@ -84,7 +84,7 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     from unprior.calibration.show import warn_about_abstaining
     from unprior.engines.load import load_engine, with_internals
     from unprior.runs.result import FILES, RunResult, scoring_notes
-    from unprior.runs.score import score_all
+    from unprior.runs.score import score_all, write_open
     from unprior.scoring.benchmark import check_images, warn_about_failures
 
     method, out, batch_size = config.method, config.output.folder, config.engine.batch_size
@@ -104,6 +104,8 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     config.write(early=True)
     scored, side = score_all(config, engine, benchmark, report)
     table = scored.table("calibrate")
+    if table.is_open.any():
+        write_open(config, engine, benchmark, side, report)
     answers: Path | None = None
     lost: tuple[Failure, ...] = ()
     left_out: Mapping[str, str] = {}
@@ -184,13 +186,14 @@ def run_models(
     from unprior.runs.study import StudyResults
     from unprior.studies.finished import run_studies
     from unprior.studies.inputs import StudyInputs, wide_limit
-    from unprior.studies.registry import PRESETS, STUDIES
+    from unprior.studies.registry import studies_of_run
 
     limits = {"epsilon": method.epsilon_cs, "wide_epsilon": wide_limit(method.epsilon_cs)}
     folders = [each.config.output.folder for each in done]
     promise = method.calibrator.promise_parameters
     inputs = [StudyInputs.from_run(each, **limits, uncertainty=method.uncertainty, promise=promise) for each in folders]
-    studies = run_studies([STUDIES[name] for name in PRESETS["run"]], inputs, report=report)
+    has_open = any(each.table.is_open.any() for each in inputs)
+    studies = run_studies(studies_of_run(has_open=has_open), inputs, report=report)
     report(Progress("Drawing and writing"))
     page = StudyResults(tuple(inputs), tuple(studies)).write(base)
     return FinishedRuns(tuple(done), failures, studies, page)

@@ -80,6 +80,18 @@ def score_all(config: RunConfig, engine: Engine, benchmark: Benchmark, report: R
     return scored, side
 
 
+def write_open(config: RunConfig, engine: Engine, benchmark: Benchmark, side: int | None, report: Report) -> None:
+    """Write the open questions once more, with all that the model proposed: their study compares other candidates."""
+    from unprior.scoring.benchmark import score_benchmark
+    from unprior.studies.inputs import OPEN_FOLDER
+
+    questions = benchmark.with_examples([example for example in benchmark if example.is_open])
+    score_benchmark(
+        engine, questions, config.output.folder, resize=side, path=config.output.folder / OPEN_FOLDER / "scores.parquet",
+        batch_size=config.engine.batch_size, allow_censored=config.engine.allow_censored, all_candidates=True, report=report,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """What is stored in a run folder, and what the rest will take."""

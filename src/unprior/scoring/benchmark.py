@@ -135,18 +135,20 @@ def score_benchmark(
     allow_censored: bool = False,
     prior: str = "plain",
     candidates: int = CANDIDATES,
+    all_candidates: bool = False,
     report: Report = silent,
 ) -> Scored:
     """Score a benchmark, or ``questions``, a part of it; write the table of all that is stored by now.
 
     The store lies in ``out``, and so does the table unless it has a ``path`` of its own. ``resize`` is the side of the
-    square that images are brought to; None leaves them.
+    square that images are brought to; None leaves them. ``all_candidates`` keeps all answers that the model proposes to
+    an open question in the table, instead of so many ``candidates``.
     """
     with ScoreStore(out / STORE) as store:
         run = ScoringRun(
             engine, benchmark if questions is None else questions, store, views=views, resize_to=resize,
             batch_size=batch_size, full_benchmark=benchmark, allow_censored=allow_censored, prior=prior,
-            candidates=candidates,
+            candidates=candidates, all_candidates=all_candidates,
         )  # fmt: skip
         ShardFolder(Path(store.info().get(SHARDS, out / SHARDS))).merge_leftovers(store)  # of a job that was killed
         store.set_info(engine.identity)
@@ -160,7 +162,10 @@ def write_run(run: AnyRun, full_benchmark: Benchmark, path: Path, report: Report
         summary = run.run(report, written.add if everything else None)
         if not everything and len(summary.failures) < summary.examples:
             plan = run.plan.for_benchmark(full_benchmark)
-            for chunk in StoredRows(plan, run.store, allow_censored=run.rows.allow_censored).chunks():
+            rows = StoredRows(
+                plan, run.store, allow_censored=run.rows.allow_censored, all_candidates=run.rows.candidates is None
+            )
+            for chunk in rows.chunks():
                 if table := chunk.table():
                     written.add(table)
     warn_about_cut_off(summary.cut_off, summary.examples - len(summary.failures))

@@ -165,8 +165,8 @@ class ScoringRun:
         Also take examples with candidates outside the tokens that a server shows; their scores are upper bounds.
     prior
         What else is asked about two claims: ``plain`` (nothing), ``symmetric`` or ``canonical``.
-    candidates
-        Different answers that are kept of those that the model proposes to an open question.
+    candidates, all_candidates
+        Different answers that are kept of those that the model proposes to an open question; or all of them.
     """
 
     def __init__(
@@ -182,6 +182,7 @@ class ScoringRun:
         allow_censored: bool = False,
         prior: str = "plain",
         candidates: int = CANDIDATES,
+        all_candidates: bool = False,
     ) -> None:
         """Check the request."""
         if batch_size < 1:
@@ -190,7 +191,7 @@ class ScoringRun:
             engine, benchmark, views=views, resize_to=resize_to, full_benchmark=full_benchmark, prior=prior,
             candidates=candidates,
         )  # fmt: skip
-        self.rows = StoredRows(self.plan, store, allow_censored=allow_censored)
+        self.rows = StoredRows(self.plan, store, allow_censored=allow_censored, all_candidates=all_candidates)
         self.store, self.batch_size = store, max(batch_size, engine.capabilities.batch_size)
         self._worker = JobWorker(engine, resize_to, self.plan.mean)
 

@@ -161,7 +161,7 @@ def run_studies(
             if study.missing(inputs):
                 continue
             try:
-                results[name] = study.run(inputs)
+                results[name] = study.run(inputs if study.takes_open else inputs.closed())
             except UnpriorError as error:
                 lacking[Gap(which, str(error), made_by=False)] = f"{study.name}: {error}"
         told = " ".join(f"{gap.run}: {words}" if gap.run else words for gap, words in lacking.items())

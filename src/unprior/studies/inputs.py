@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,10 @@ VARIANTS = "variants"
 EXTERNAL = "external"
 ORDERS = ("order-1230", "order-2301", "order-3210")
 FORMS = "forms"
+GIVEN = "given"
+"""The variant of open questions with the benchmark's options as candidates."""
+OPEN_FOLDER = "open"
+"""Where a run folder keeps open questions with all candidates, and the answers of other methods to them."""
 
 
 def wide_limit(epsilon: float) -> float:
@@ -60,6 +64,8 @@ class StudyInputs:
     """Constructed tests by name: option orders and question forms, in the same splits."""
     external: dict[str, External] = field(default_factory=dict)
     """Other benchmarks by name."""
+    open: External | None = None
+    """Open questions with all that the model proposed, and the answers of other methods to their test rows."""
     baselines: tuple[MethodAnswers, ...] = ()
     """Answers of other methods to the test rows."""
     costs: dict[str, Cost] = field(default_factory=dict)
@@ -82,6 +88,7 @@ class StudyInputs:
     """Files of the run folder that could not be used, and why."""
     _fits: dict[bool, SelectivePriorCalibrator] = field(default_factory=dict, repr=False)
     _certified: dict[str, SelectivePriorCalibrator] = field(default_factory=dict, repr=False)
+    _closed: StudyInputs | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse limits that are not two different shares of accuracy."""
@@ -114,6 +121,7 @@ class StudyInputs:
                 inputs._refuse_other_model(each, scores)
                 inputs.variants[each.stem] = scores
                 inputs._note(each, check)
+        inputs.find_open()
         for each in sorted((folder / EXTERNAL).glob("*/scores.parquet")):
             with inputs._reading():
                 scores, others = _read_table(each), each.parent / "baselines.parquet"
@@ -123,6 +131,20 @@ class StudyInputs:
                 answered = tuple(read_answers(others, scores)) if others.exists() else ()
                 inputs.external[each.parent.name] = External(scores, answered)
         return inputs
+
+    def find_open(self) -> None:
+        """Read the open questions with all candidates, if the run folder has them."""
+        folder = None if self.folder is None else self.folder / OPEN_FOLDER
+        if folder is None or not (folder / "scores.parquet").exists():
+            return
+        with self._reading():
+            path, others = folder / "scores.parquet", folder / "baselines.parquet"
+            scores, check = sound_pairs(_read_table(path))
+            self._refuse_other_model(path, scores)
+            self._note(path, check)
+            self.open = External(scores)
+            if others.exists():
+                self.open = External(scores, tuple(read_answers(others, scores.where(split="test"))))
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -170,6 +192,24 @@ class StudyInputs:
     def test(self) -> ScoreTable:
         """Rows to judge on."""
         return self.table.where(split="test")
+
+    def closed(self) -> StudyInputs:
+        """The same without open questions; made once, so that its fits are, too."""
+        is_open = self.table.is_open
+        if not is_open.any():
+            return self
+        if is_open.all():
+            raise UnpriorError("this study is about questions with options, and all of these are open")
+        if self._closed is None:
+            of_test = ~self.test.is_open
+            self._closed = replace(
+                self,
+                table=self.table.take(~is_open),
+                baselines=tuple(each.take(of_test) for each in self.baselines),
+                _fits={},
+                _certified={},
+            )
+        return self._closed
 
     def fitted(self, epsilon: float | None = None, *, uncertainty: bool | None = None) -> SelectivePriorCalibrator:
         """SPC fitted on the development rows, the version under study unless another is asked for.
@@ -252,6 +292,15 @@ NEEDS: dict[str, Need] = {
     "canonical": Need(
         "these questions scored for the canonical prior",
         lambda inputs: () if _has_canonical(inputs) else ("canonical",),
+    ),
+    "open": Need("open questions", lambda inputs: () if inputs.open is not None else ("open questions",)),
+    "open-methods": Need(
+        "answers of other methods to open questions",
+        lambda inputs: () if inputs.open is not None and inputs.open.baselines else ("open-methods",),
+    ),
+    GIVEN: Need(
+        "open questions with the benchmark's options as candidates",
+        lambda inputs: () if GIVEN in inputs.variants else (GIVEN,),
     ),
     "baselines": Need("answers of other methods", lambda inputs: () if inputs.baselines else ("baselines",)),
     "revis": Need(

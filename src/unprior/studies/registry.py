@@ -48,6 +48,7 @@ _FILES = (
     "beyond.certified_retention",
     "beyond.prior_trust",
     "beyond.stable_prior",
+    "beyond.open_answers",
 )
 
 
@@ -66,6 +67,15 @@ PRESETS = {
     )
 }  # fmt: skip
 """Studies that belong together; ``run`` is what `unprior run` shows."""
+
+
+def studies_of_run(*, has_open: bool) -> tuple[Study, ...]:
+    """What `unprior run` shows: the preset, and the study of open answers where there are open questions.
+
+    >>> [study.name for study in studies_of_run(has_open=True)][-1]
+    'open-answers'
+    """
+    return tuple(STUDIES[name] for name in (*PRESETS["run"], *(["open-answers"] if has_open else [])))
 
 
 def choose_studies(names: Sequence[str]) -> tuple[Study, ...]:

@@ -38,6 +38,8 @@ class Study:
     """Names of ``unprior.studies.inputs.NEEDS`` without which there is no result."""
     wants: tuple[str, ...] = ()
     """Names of ``NEEDS`` that add to the result where they are met."""
+    takes_open: bool = False
+    """Whether open questions belong to it; otherwise it is about questions with options alone."""
     label: str = ""
     """The label of its table in the paper, such as ``tab:main``; by default made of the name."""
     figure: str = ""

@@ -211,4 +211,5 @@ STUDY = Study(
     "draw of the development pairs) and expected (on average over draws); each fitted on the development pairs and "
     "judged on the test pairs.",
     run=study_promises,
+    takes_open=True,
 )

@@ -268,4 +268,5 @@ STUDY = Study(
     how="Among wrong original answers to counterfactual test images, the share that equals the candidate with the "
     "highest text-only score, by subcategory and task; other benchmarks with pairs by task, where they were scored.",
     run=lambda inputs: study_attraction(inputs.test, inputs.external),
+    takes_open=True,
 )

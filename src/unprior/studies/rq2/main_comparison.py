@@ -102,4 +102,5 @@ STUDY = Study(
     "95 % percentile intervals from 10,000 resamples of pairs.",
     run=lambda inputs: study_main_comparison(inputs.decisions(), resamples=inputs.resamples, seed=inputs.seed),
     label="tab:official-cdh-full",
+    takes_open=True,
 )
