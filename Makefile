@@ -11,7 +11,7 @@ BASE ?= c9ee599
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-beyond same-results support map train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-beyond bench-open same-results support map train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -97,6 +97,9 @@ bench-suite: $(VENV)/dev.stamp  ## What the fast tests cost against those of ano
 
 bench-beyond: $(VENV)/dev.stamp  ## Certified retention and the stable prior on fresh worlds; updates docs/beyond.md; takes about 25 minutes.
 	$(BIN)/python bench/beyond.py --update docs/beyond.md
+
+bench-open: $(VENV)/dev.stamp  ## Open answers on fresh worlds beside other decoders, and their cost; updates docs/beyond.md; takes about 20 minutes.
+	PYTHONPATH=tests/support $(BIN)/python bench/open_answers.py --update docs/beyond.md
 
 same-results: $(VENV)/dev.stamp  ## Compare every result with that of another commit (BASE), value by value; takes about ten minutes.
 	@test -d build/base-$(BASE) || git worktree add --quiet --detach build/base-$(BASE) $(BASE)

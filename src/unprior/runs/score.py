@@ -87,8 +87,9 @@ def write_open(config: RunConfig, engine: Engine, benchmark: Benchmark, side: in
 
     questions = benchmark.with_examples([example for example in benchmark if example.is_open])
     score_benchmark(
-        engine, questions, config.output.folder, resize=side, path=config.output.folder / OPEN_FOLDER / "scores.parquet",
-        batch_size=config.engine.batch_size, allow_censored=config.engine.allow_censored, all_candidates=True, report=report,
+        engine, questions, config.output.folder, resize=side, batch_size=config.engine.batch_size,
+        path=config.output.folder / OPEN_FOLDER / "scores.parquet", allow_censored=config.engine.allow_censored,
+        all_candidates=True, report=report,
     )  # fmt: skip
 
 
