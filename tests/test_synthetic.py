@@ -48,3 +48,18 @@ def test_repeats_make_larger_tables() -> None:
     assert len(table.where(split="dev")) == 560
     with pytest.raises(UnpriorError, match="at least 1"):
         synthesize(repeats=0)
+
+
+def test_open_questions_come_beside_the_others() -> None:
+    table, closed = synthesize(seed=6, open_questions=True), synthesize(seed=6)
+    assert table.take(~table.is_open).arrow.equals(closed.arrow)
+    opened = table.where(task="open")
+    assert len(opened) == 600
+    assert len(opened.where(split="dev")) == 140
+    assert set(opened.candidate_counts.tolist()) >= {1, 3, 4}
+    assert 0.95 < opened.is_covered.mean() < 1.0
+    junk = [max(scores) - min(scores) for scores in opened.column("prior_scores")]
+    assert sum(gap > 15 for gap in junk) > 100
+    metrics = measure(opened, opened.original)
+    assert metrics.cs.value > 0.95 > 0.7 > metrics.cf.value > 0.4
+    assert table.arrow.equals(synthesize(seed=6, open_questions=True).arrow)

@@ -15,7 +15,7 @@ from random_tables import random_rows
 from small_tables import synthetic
 from straightforward import fit_theta
 from unprior import Grid, ScoreTable, SelectivePriorCalibrator, UnpriorError
-from unprior.calibration import ALL_FEATURES, Condition, Fixed, Reason
+from unprior.calibration import ALL_FEATURES, Condition, Fixed, OpenAnswers, Reason
 
 both_versions = pytest.mark.parametrize("uncertainty", [False, True], ids=["standard", "uncertainty"])
 
@@ -27,7 +27,10 @@ def fitted(request: pytest.FixtureRequest, table: ScoreTable) -> SelectivePriorC
 
 SOURCES = ("synthetic-1", "random-5", "random-7")
 MORE_SOURCES = ("synthetic-2", "random-2")
-BEYOND_THE_PAPER = (Reason.SMALL_LEAD, Reason.UNSEEN_TASK, Reason.UNTRUSTED_PRIOR, Reason.CANONICAL)
+BEYOND_THE_PAPER = (
+    Reason.SMALL_LEAD, Reason.UNSEEN_TASK, Reason.UNTRUSTED_PRIOR, Reason.CANONICAL, Reason.ONE_CANDIDATE,
+    Reason.OPEN_UNFITTED, Reason.CLOSED_UNFITTED,
+)  # fmt: skip
 
 
 def load(source: str) -> ScoreTable:
@@ -287,6 +290,7 @@ def test_the_estimator_behaves_as_scikit_learn_users_expect(development: ScoreTa
         "target_mixture": None,
         "prior": "plain",
         "strict": False,
+        "open_answers": OpenAnswers(clips=(3.0, 5.0, 7.0), temperature=None),
     }
     assert repr(SelectivePriorCalibrator(**parameters)) == "SelectivePriorCalibrator(epsilon_cs=0.1, uncertainty=True)"
 

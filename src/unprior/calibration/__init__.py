@@ -5,6 +5,7 @@ from unprior.calibration.certificate import Certificate
 from unprior.calibration.decisions import Decision, Decisions
 from unprior.calibration.features import ALL_FEATURES, IMAGE_FEATURES, PRIOR_FEATURES
 from unprior.calibration.gate import Condition, Reason, Settings
+from unprior.calibration.open_answers import OpenAnswers, OpenScale
 from unprior.calibration.ranges import RecoveryBound, recovery_bound, stable_ranges
 from unprior.calibration.selection import Grid, Selection, TaskChange
 from unprior.calibration.state import FittedState
@@ -23,6 +24,8 @@ __all__ = [
     "Fixed",
     "Grid",
     "Learned",
+    "OpenAnswers",
+    "OpenScale",
     "Reason",
     "RecoveryBound",
     "Selection",

@@ -17,6 +17,7 @@ from unprior.calibration.features import ALL_FEATURES
 from unprior.calibration.fitting import fit_state
 from unprior.calibration.gate import CONDITIONS, Condition, Settings, StrengthModel
 from unprior.calibration.ladder import DELTA
+from unprior.calibration.open_answers import DEFAULT, OpenAnswers
 from unprior.calibration.parameters import Parameters, Sides
 from unprior.calibration.selection import Grid, Selection, Ties
 from unprior.calibration.stable import Prior
@@ -79,6 +80,13 @@ class SelectivePriorCalibrator:
         With ``canonical``: start from the answer that the image supports in the canonical form, so that the answer
         does not depend on how the question was asked. A promise about new pairs counts what this change alone
         harms.
+    open_answers
+        How the scores of open answers are brought to the scale of the method: at which τ nats below its top the prior
+        may be clipped, and the temperature T, fitted unless it is given; see :mod:`unprior.calibration.open_answers`.
+
+    Open questions (task ``open``) and questions with options are fitted apart, each on rows of its own, and kept
+    together. With a promise about new pairs they share its thresholds' one chain, so that it holds for all tasks at
+    once.
 
     Attributes
     ----------
@@ -105,6 +113,9 @@ class SelectivePriorCalibrator:
         One fit per ρ (from a file of version 1 just the chosen one).
     certificate_
         What is promised about new pairs, and what the promise rests on; None under the paper's rule.
+    open_
+        The part for open answers, as a calibrator of its own; the other attributes are about questions with options
+        where both were fitted.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> table = synthesize(seed=0)
@@ -131,6 +142,7 @@ class SelectivePriorCalibrator:
         target_mixture: Mapping[str, float] | None = None,
         prior: Prior = "plain",
         strict: bool = False,
+        open_answers: OpenAnswers = DEFAULT,
     ) -> None:
         """Keep the parameters; they are checked in :meth:`fit`."""
         self.epsilon_cs = epsilon_cs
@@ -147,6 +159,7 @@ class SelectivePriorCalibrator:
         self.target_mixture = target_mixture
         self.prior = prior
         self.strict = strict
+        self.open_answers = open_answers
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Constructor arguments by name, as scikit-learn's ``clone`` expects them."""
@@ -288,6 +301,23 @@ class SelectivePriorCalibrator:
         return self.state_.certificate
 
     @property
+    def open_(self) -> Self:
+        """The part for open answers, as a calibrator of its own.
+
+        >>> from unprior import SelectivePriorCalibrator, synthesize
+        >>> fitted = SelectivePriorCalibrator().fit(synthesize(seed=0, open_questions=True))
+        >>> fitted.development_rows_, fitted.open_.development_rows_, fitted.open_.state_.scale.clip
+        (280, 139, 7.0)
+        """
+        part = self.state_.open_part
+        if part is None:
+            raise NotFittedError(
+                "this calibrator was fitted on no open question; fit it on rows of task open "
+                "(`unprior score --task open` makes them)"
+            )
+        return self.from_state(part)
+
+    @property
     def made_with(self) -> dict[str, Any]:
         """What decisions note about the calibrator that made them."""
         return self.state_.made_with
@@ -315,8 +345,8 @@ class SelectivePriorCalibrator:
     ) -> Decision:
         """Decide for one example.
 
-        ``task`` is ``qa`` for yes and no and ``mc`` otherwise, unless another is given; ``views`` are what a stable
-        prior needs, by name.
+        ``task`` is ``qa`` for yes and no and ``mc`` otherwise, unless another is given, such as ``open`` for answers
+        that the model itself proposed; ``views`` are what a stable prior needs, by name.
 
         >>> from unprior import SelectivePriorCalibrator, synthesize
         >>> calibrator = SelectivePriorCalibrator().fit(synthesize(seed=0))

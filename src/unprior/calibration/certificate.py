@@ -71,7 +71,7 @@ class Certificate:
     has_target: bool
     """Whether the mixture was given; otherwise it is that of the development pairs."""
     strength: float
-    """λ for all examples."""
+    """λ for all examples; for those with options, where open questions have one of their own."""
     strength_rule: Literal["split", "fixed"]
     """Whether the strength was fitted on pairs set aside, or given."""
     seed: int
@@ -81,6 +81,8 @@ class Certificate:
     """Pairs that the strength was fitted on; none of them sets a threshold."""
     harmed_by_strict: bool = False
     """Whether it abstains because asking in the canonical form alone harms more answers than ε permits."""
+    open_strength: float | None = None
+    """λ for open questions, where there are both kinds."""
 
     @property
     def label(self) -> str:
@@ -133,6 +135,8 @@ class Certificate:
     def record(self, *, pair_lists: bool = True) -> dict[str, Any]:
         """Plain values, for files."""
         values = {"sentence": self.sentence, "label": self.label} | asdict(self) | {"mixture": dict(self.mixture)}
+        if self.open_strength is None:  # so that files about questions with options stay what they were
+            del values["open_strength"]
         if not pair_lists:
             del values["calibration_pairs"], values["strength_pairs"]
         return values

@@ -5,13 +5,18 @@ of harmed answers among these pairs bounds the rate on new ones. All tasks share
 that shows more harm than its step allows stops there; the next goes on to its own, lower step. The steps are planned
 before any score is seen (:mod:`unprior.calibration.ladder`), and their chances add up to at most δ, whatever the
 tasks have to do with each other.
+
+Open questions are one more task of the same chain, with a strength of their own. A chain for each kind would have to
+share δ between them, and 70 pairs that can promise ε = 0.04 at δ = 0.1 cannot at δ = 0.05. So that the promise stays
+exact, T and the strength of open answers come from the pairs that are spared for it, and τ is the middle one of those
+offered: to choose it, harms would have to be counted on the pairs that the promise rests on.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,21 +25,21 @@ from unprior.calibration.certificate import SEED, Certificate, TaskThreshold, mi
 from unprior.calibration.features import FEATURE_NAMES, Observation, observe
 from unprior.calibration.gate import Condition, Settings, StrengthModel
 from unprior.calibration.ladder import Plan, expected_plan, plan_steps, smallest_kept, total_chance, with_reserve
+from unprior.calibration.open_answers import OpenAnswers, OpenScale, fit_temperature, learnable, refuse_unlearnable
 from unprior.calibration.parameters import Parameters
 from unprior.calibration.selection import Groups, Selection
 from unprior.calibration.stable import StableRows
 from unprior.calibration.state import FittedState, FittedStrength
-from unprior.calibration.strength import Standardisation, inverse_softplus
+from unprior.calibration.strength import Standardisation, inverse_softplus, most_probable
 from unprior.calibration.strength_rules import ABOVE_CAP, Fixed
 from unprior.scores import Block
-from unprior.scores.schema import BoolArray, IntArray
+from unprior.scores.schema import OPEN, BoolArray, IntArray
 from unprior.scores.table import FloatArray
 
 _BEYOND_MOST_PROBABLE = 1.2
 """A gate repairs most with a strength somewhat above the most probable one."""
 _WITHOUT_PAIRS = 1.0
 """The strength when no pair can be spared for it."""
-_LOG_STRENGTHS, _POINTS, _ZOOMS = 3.0, 61, 4
 
 
 def fit_certified(parameters: Parameters, stable: StableRows) -> FittedState:
@@ -45,32 +50,54 @@ def fit_certified(parameters: Parameters, stable: StableRows) -> FittedState:
     >>> fitted.certificate_.steps, [task.harms for task in fitted.certificate_.tasks]
     ((1, 0), [1, 0])
     """
-    rows, development = CalibrationRows(stable, parameters.target_mixture), stable.table
-    certificate, loss = certify(parameters, rows)
-    rho = parameters.searched_grid.rho[0]
-    return FittedState(
-        parameters=parameters,
-        fits=(FittedStrength(rho, loss, 0.0, constant_strength(certificate.strength)),),
-        selection=Selection(certified_settings(certificate, rho), (), 0, int(not certificate.abstains), 1),
-        outcomes=None,
-        candidate_counts=tuple(sorted({block.candidate_count for block in rows.blocks})),
-        development_rows=len(development),
-        model_name=development.arrow.column("model")[0].as_py(),
-        provenance=development.provenance,
-        certificate=certificate,
+    certified = certify(parameters, CalibrationRows(stable, parameters.target_mixture))
+    certificate, rho = certified.certificate, parameters.searched_grid.rho[0]
+    development, parts = stable.table, {}
+    for is_open, (strength, loss) in certified.strengths.items():
+        own = development.take(development.is_open == is_open)
+        settings = certified_settings(certificate, rho, is_open=is_open)
+        parts[is_open] = FittedState(
+            parameters=parameters,
+            fits=(FittedStrength(rho, loss, 0.0, constant_strength(strength)),),
+            selection=Selection(settings, (), 0, int(not certificate.abstains), 1),
+            outcomes=None,
+            candidate_counts=tuple(sorted({count for count in own.candidate_counts.tolist() if count > 1})),
+            development_rows=len(own),
+            model_name=own.arrow.column("model")[0].as_py(),
+            provenance=own.provenance,
+            certificate=certificate,
+            scale=certified.scale if is_open else None,
+        )
+    return replace(parts[False], open=parts.get(True)) if False in parts else parts[True]
+
+
+def certified_settings(certificate: Certificate, rho: float, *, is_open: bool = False) -> Settings | None:
+    """The thresholds of a certificate for one kind of question as settings of the gate; None where it abstains.
+
+    ρ has no part in them.
+    """
+    if certificate.abstains:
+        return None
+    leads = tuple((each.task, each.threshold) for each in certificate.tasks if (each.task == OPEN) == is_open)
+    strength = certificate.open_strength if is_open else None
+    return Settings(
+        rho=rho, max_strength=certificate.strength if strength is None else strength, min_margin=0.0, min_leads=leads
     )
 
 
-def certified_settings(certificate: Certificate, rho: float) -> Settings | None:
-    """The thresholds of a certificate as settings of the gate; None where it abstains. ρ has no part in them."""
-    if certificate.abstains:
-        return None
-    leads = tuple((each.task, each.threshold) for each in certificate.tasks)
-    return Settings(rho=rho, max_strength=certificate.strength, min_margin=0.0, min_leads=leads)
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """What was fitted, and what is promised about it."""
+
+    certificate: Certificate
+    strengths: Mapping[bool, tuple[float, float]]
+    """Strength and its loss by kind of question: False for those with options, True for open ones."""
+    scale: OpenScale | None
+    """Of open answers, where there are any."""
 
 
-def certify(parameters: Parameters, rows: CalibrationRows) -> tuple[Certificate, float]:
-    """The strength and the thresholds, with what is promised about them; and the loss of the strength."""
+def certify(parameters: Parameters, rows: CalibrationRows) -> Certified:
+    """The strengths and the thresholds, with what is promised about them."""
     target, covered, weight = parameters.target_mixture, rows.subcategories(), 1.0
     if target is not None:
         covered = target
@@ -83,11 +110,14 @@ def certify(parameters: Parameters, rows: CalibrationRows) -> tuple[Certificate,
     in_use = np.zeros(len(rows.labels), dtype=np.bool_)
     in_use[np.concatenate(calibrating)] = True
     fits_strength = plan is not None and given is None
-    strength, loss = given or _WITHOUT_PAIRS, 0.0
+    spare = ~in_use[rows.pair] & fits_strength
+    rows, scale = rows.on_scale(parameters.open_answers, spare)
+    strengths = dict.fromkeys(rows.kinds, (given or _WITHOUT_PAIRS, 0.0))
     if fits_strength:
-        most_probable, loss = rows.fit_strength(~in_use[rows.pair] & rows.to_learn_from)
-        strength = _BEYOND_MOST_PROBABLE * most_probable
-    harms = rows.leads_of_harms(strength, parameters.conditions, calibrating) if plan else []
+        for kind in rows.kinds:
+            found, loss = rows.fit_strength(spare & rows.to_learn_from & (rows.table.is_open == kind))
+            strengths[kind] = _BEYOND_MOST_PROBABLE * found, loss
+    harms = rows.leads_of_harms(strengths, parameters.conditions, calibrating) if plan else []
     levels = _levels(parameters, plan, harms)
     if np.inf in levels:  # no threshold keeps the promise
         plan, levels = None, []
@@ -110,14 +140,15 @@ def certify(parameters: Parameters, rows: CalibrationRows) -> tuple[Certificate,
         weight=weight,
         mixture=tuple((name, share / sum(covered.values())) for name, share in covered.items()),
         has_target=target is not None,
-        strength=strength,
+        strength=strengths[rows.kinds[0]][0],
+        open_strength=strengths[True][0] if len(rows.kinds) > 1 else None,
         strength_rule="split" if given is None else "fixed",
         seed=SEED,
         calibration_pairs=rows.names(in_use),
         strength_pairs=rows.names(~in_use) if fits_strength else (),
         harmed_by_strict=bool(harms) and plan is None,
     )
-    return certificate, loss
+    return Certified(certificate, strengths, scale)
 
 
 def _plan(parameters: Parameters, pairs: int, tasks: int, rate: float) -> tuple[Plan | None, float | None]:
@@ -215,10 +246,32 @@ class CalibrationRows:
         self.pairs = min(map(len, self.pairs_of_task))
         """Of the task that has the fewest."""
 
+    @property
+    def kinds(self) -> tuple[bool, ...]:
+        """Kinds of question: False where there are some with options, True where there are open ones."""
+        return tuple(kind for kind in (False, True) if (self.table.is_open == kind).any())
+
+    def on_scale(self, given: OpenAnswers, spare: BoolArray) -> tuple[CalibrationRows, OpenScale | None]:
+        """The same rows with open answers on the scale of the method, and that scale; T is fitted on spare pairs."""
+        if True not in self.kinds:
+            return self, None
+        refuse_unlearnable(learnable(self.table)[self.table.is_open])
+        scale = OpenScale(given.middle, *fit_temperature(self.table, spare, given.temperature))
+        none = np.zeros(len(self.table), dtype=np.bool_)
+        lacking = none if self.stable.lacking is None else self.stable.lacking
+        unlearnable = self.table.is_open & ~learnable(self.table)
+        stable = replace(self.stable, table=scale.apply(self.table), lacking=lacking | unlearnable)
+        return CalibrationRows(stable, self.target), scale
+
     @cached_property
     def blocks(self) -> list[Block]:
-        """Rows of equal K."""
-        return list(self.table.blocks(max_rows=len(self.table)))
+        """Rows of equal K and of one kind."""
+        found = []
+        for kind in self.kinds:
+            chosen = np.flatnonzero(self.table.is_open == kind)
+            part = self.table.take(self.table.is_open == kind)
+            found += [replace(block, rows=chosen[block.rows]) for block in part.blocks(max_rows=len(part))]
+        return found
 
     @cached_property
     def observations(self) -> list[Observation]:
@@ -262,27 +315,28 @@ class CalibrationRows:
                 total = total + (peak + np.log(np.exp(corrected - peak).sum(axis=0))).sum(axis=0)
             return total
 
-        centre, reach = 0.0, _LOG_STRENGTHS
-        for _ in range(_ZOOMS):
-            logs = np.linspace(centre - reach, centre + reach, _POINTS)
-            found = losses(logs)
-            centre, reach = float(logs[found.argmin()]), float(logs[1] - logs[0])
-        return float(np.exp(centre)), float(found.min())
+        return most_probable(losses)
 
     def leads_of_harms(
-        self, strength: float, conditions: tuple[Condition, ...] | None, calibrating: Sequence[IntArray]
+        self,
+        strengths: Mapping[bool, tuple[float, float]],
+        conditions: tuple[Condition, ...] | None,
+        calibrating: Sequence[IntArray],
     ) -> list[FloatArray]:
         """Leads of proposals that would harm a right commonsense answer, from the largest, by task; one per pair."""
-        lead, model = np.full(len(self.table), -np.inf), constant_strength(strength)
+        lead = np.full(len(self.table), -np.inf)
         for block, seen in zip(self.blocks, self.observations, strict=True):
-            proposals = model.prepare(seen).propose(strength, conditions, leads=True)
+            strength, _ = strengths[bool(self.table.is_open[block.rows[0]])]
+            proposals = constant_strength(strength).prepare(seen).propose(strength, conditions, leads=True)
             asked = block.original if self.stable.asked is None else self.stable.asked[block.rows]
-            right = asked == block.answer
-            harmed = right & (proposals.candidate != block.answer) & (proposals.condition >= 0)
+            right, kept, proposed = (
+                self.table.is_right(each, block.rows) for each in (asked, block.original, proposals.candidate)
+            )
+            harmed = right & ~proposed & (proposals.condition >= 0)
             assert proposals.lead is not None  # asked for
             lead[block.rows[harmed]] = proposals.lead[harmed]
             # What strict mode changes without the gate is changed at every threshold.
-            lead[block.rows[right & (block.original != block.answer)]] = np.inf
+            lead[block.rows[right & ~kept]] = np.inf
         found = []
         for task, members in enumerate(calibrating):
             largest = np.full(len(self.labels), -np.inf)

@@ -59,12 +59,15 @@ def choose(
     keys: dict[tuple[int, ...], int] = {}
     for index in close.tolist():  # of equal counts only the first can win
         keys.setdefault((*net[index].tolist(), int(changed[index])), index)
-    winner = max(keys, key=lambda counts: _exact_value(counts, totals))  # of equal values the first
+    winner = max(keys, key=lambda counts: exact_value(counts, totals))  # of equal values the first
     return Choice(keys[winner], len(feasible))
 
 
-def _exact_value(counts: tuple[int, ...], totals: IntArray) -> tuple[Fraction, Fraction, Fraction, int, int]:
-    """The selection tuple of a setting without rounding (sums instead of means: same order)."""
+def exact_value(counts: tuple[int, ...], totals: IntArray) -> tuple[Fraction, Fraction, Fraction, int, int]:
+    """The selection tuple of a setting without rounding (sums instead of means: same order).
+
+    ``counts`` are repairs minus harms of every group, and then the changed answers.
+    """
     shares = [Fraction(net, int(total)) for net, total in zip(counts[:-1], totals, strict=True)]
     cf, cs = sum(shares[::2], Fraction()), sum(shares[1::2], Fraction())
     return cf + cs / 2, cf, cs, sum(net > 0 for net in counts[:-1:2]), -counts[-1]

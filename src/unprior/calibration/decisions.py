@@ -15,9 +15,10 @@ from unprior._files import as_path
 from unprior.calibration.explanation import explain
 from unprior.calibration.gate import CONDITIONS, REASONS, Condition, Reason, Settings
 from unprior.scores import ScoreTable
+from unprior.scores.block import LabelArray, as_labels
 from unprior.scores.files import finite_or_none, write_records
 from unprior.scores.schema import BoolArray, CodeArray, IntArray
-from unprior.scores.table import FloatArray, LabelArray, as_labels
+from unprior.scores.table import FloatArray
 from unprior.tables.format import format_limit
 from unprior.tables.records import to_pandas
 
@@ -47,7 +48,7 @@ class Decision:
     revised: bool
     """Whether the proposal replaced the original answer."""
     proposal: str | None
-    """The best corrected candidate; None only from a calibrator that abstains."""
+    """The best corrected candidate; None from a calibrator that abstains, or was not fitted on such questions."""
     strength: float
     """Capped λ (standard) or its posterior mean (uncertainty-aware)."""
     margin: float
@@ -65,7 +66,8 @@ class Decision:
     distance: float | None
     """d_dev, uncertainty-aware only."""
     corrected_scores: tuple[float, ...]
-    """Centred image scores minus strength times centred prior scores, by candidate."""
+    """Centred image scores minus strength times centred prior scores, by candidate; of an open question on the scale
+    that the calibrator brings them to."""
     prior_favourite: str
     """The candidate that wins without the image."""
     settings: Settings | None
@@ -76,6 +78,8 @@ class Decision:
     """The lead that a revision must exceed; NaN for a task that the certificate does not cover."""
     promise: str | None = None
     """What the certificate promises about new pairs, in one sentence."""
+    is_open: bool = False
+    """Whether it is an open question, whose candidates are answers that the model proposed."""
 
     @property
     def radius(self) -> float:
@@ -111,13 +115,14 @@ class Decisions:
 
     table: ScoreTable
     settings: Settings | None
+    """The settings for questions with options, or those of a calibrator of open answers alone."""
     made_with: dict[str, Any]
     """The calibrator that decided: version, ε, and how the scores were made that it was fitted on."""
     final_positions: IntArray
     """Candidate position of the final answer, -1 for null."""
     revised: BoolArray
     proposal_positions: IntArray
-    """Candidate position of the proposal; -1 from a calibrator that abstains."""
+    """Candidate position of the proposal; -1 from a calibrator that abstains, or was not fitted on such questions."""
     strength: FloatArray
     margin: FloatArray
     condition: CodeArray
@@ -131,7 +136,9 @@ class Decisions:
     lead: FloatArray | None = None
     needed_lead: FloatArray | None = None
     stable: ScoreTable | None = None
-    """The scores that were decided on, where a stable prior took the place of the table's own."""
+    """The scores that were decided on, where a stable prior or the scale of open answers changed the table's own."""
+    open_settings: Settings | None = None
+    """The settings for open questions."""
 
     @property
     def method(self) -> str:
@@ -186,7 +193,7 @@ class Decisions:
         def name(position: int) -> str | None:
             return candidates[position] if position >= 0 else None
 
-        code = int(self.condition[row])
+        code, is_open = int(self.condition[row]), bool(self.table.is_open[row])
         return Decision(
             candidates=candidates,
             original=name(int(self.table.original_positions[row])),
@@ -203,10 +210,11 @@ class Decisions:
             distance=None if self.distance is None else float(self.distance[row]),
             corrected_scores=tuple(corrected.tolist()),
             prior_favourite=candidates[int(np.argmax(prior))],
-            settings=self.settings,
+            settings=self.open_settings if is_open else self.settings,
             lead=None if self.lead is None else float(self.lead[row]),
             needed_lead=None if self.needed_lead is None else float(self.needed_lead[row]),
             promise=self.promise,
+            is_open=is_open,
         )
 
     def explain(self, row: int) -> str:

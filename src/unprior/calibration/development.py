@@ -27,7 +27,7 @@ def refuse_unfit(chosen: ScoreTable) -> None:
             f"the rows come from {len(models)} models ({', '.join(models)}); a calibrator belongs to one model. "
             f"Choose it with table.where(model=...) (command line: --model NAME)."
         )
-    if (chosen.answer_positions < 0).any():
+    if not chosen.is_labelled.all():
         raise UnpriorError("some rows have no answer; fitting needs the correct answer of every row")
     if not chosen.is_paired.all():
         raise UnpriorError(

@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from unprior.calibration.decisions import Decision
 
 
+_WITHOUT_SETTINGS = {
+    Reason.ONE_CANDIDATE: "the model proposed no other answer",
+    Reason.OPEN_UNFITTED: "this is an open question, and the calibrator was fitted on none",
+    Reason.CLOSED_UNFITTED: "this question has options, and the calibrator was fitted on open questions only",
+}
+
+
 def explain(decision: Decision, *, promise: bool = True) -> str:
     """Say what was decided and why, and what was promised about such revisions.
 
@@ -60,6 +67,8 @@ def _why_revised(decision: Decision) -> str:
 
 def _why_kept(decision: Decision) -> str:
     limits = decision.settings
+    if decision.reason in _WITHOUT_SETTINGS:
+        return _WITHOUT_SETTINGS[decision.reason]
     why = "this calibrator abstains, because no setting kept its promise on the development data"
     if limits is None:
         if decision.promise is not None:
@@ -88,7 +97,8 @@ def _why_kept(decision: Decision) -> str:
             covered = " and ".join(task for task, _ in limits.min_leads or ())
             why = f"the certificate covers questions of the kind {covered} only"
         case Reason.UNSEEN_CANDIDATE_COUNT:
-            why = f"the calibrator was fitted on no question with {len(decision.candidates)} candidates"
+            kind = "open question" if decision.is_open else "question"
+            why = f"the calibrator was fitted on no {kind} with {len(decision.candidates)} candidates"
         case Reason.FAR_FROM_DEVELOPMENT:
             distance, accepted = _apart(decision.distance or 0.0, limits.max_distance or 0.0)
             why = f"its scores are unlike the development data (distance {distance}, accepted up to {accepted})"

@@ -106,6 +106,8 @@ def observe(block: Block, stable: StableRows | None = None) -> Observation:
     image_winner, image_first, image_second = top_two(image)
     prior_winner, prior_first, prior_second = top_two(prior)
     image_margin, prior_margin = image_first - image_second, prior_first - prior_second
+    if block.candidate_count == 1:  # an open question with one answer, which has no rival
+        image_margin, prior_margin = np.zeros_like(image_first), np.zeros_like(prior_first)
     # Without an original answer the features take the image winner in its place.
     original = np.where(block.original < 0, image_winner, block.original)
 
@@ -119,10 +121,10 @@ def observe(block: Block, stable: StableRows | None = None) -> Observation:
     cross = (image_probability + prior_probability) * mixture_log
     divergence = -0.5 * (image_entropy + prior_entropy + cross.sum(axis=0))
 
-    count = block.candidate_count
+    count = max(block.candidate_count, 2)  # one candidate has no entropy to divide
     features = np.empty((len(block.rows), len(FEATURE_NAMES)))
     features[:, 0] = 1.0
-    features[:, 1] = np.log(count) / np.log(4.0)
+    features[:, 1] = np.log(block.candidate_count) / np.log(4.0)
     features[:, 2] = image_entropy / np.log(count)
     features[:, 3] = prior_entropy / np.log(count)
     features[:, 4] = image_probability.max(axis=0)

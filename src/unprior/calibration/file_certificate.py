@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ from unprior.calibration.certificate import SEED, Certificate, TaskThreshold
 from unprior.calibration.file_parts import Count, Positive, SettingsPart, StrictModel
 from unprior.calibration.ladder import Plan, smallest_kept
 from unprior.errors import UnpriorError
+from unprior.scores.schema import OPEN
 
 _Share = Annotated[float, Field(ge=0, le=1)]
 _SAME = 1e-9
@@ -59,19 +61,33 @@ class CertificatePart(StrictModel):
     calibration_pairs: list[int | str] = Field(default_factory=list)
     strength_pairs: list[int | str] = Field(default_factory=list)
     harmed_by_strict: bool = False
+    open_strength: Positive | None = None
 
-    def check(self, settings: SettingsPart | None) -> None:
-        """Refuse counts that do not support the promise, or thresholds other than those that are applied."""
-        if (settings is None) != (not self.steps):
+    def strength_of(self, is_open: bool) -> float:
+        """λ for open questions, or for those with options."""
+        return self.strength if not is_open or self.open_strength is None else self.open_strength
+
+    def check(self, parts: Mapping[bool, SettingsPart | None]) -> None:
+        """Refuse counts that do not support the promise, or thresholds other than those that are applied.
+
+        ``parts`` are the settings for questions with options (False) and for open questions (True). Those for open
+        questions may stand alone, taken from a calibrator with both.
+        """
+        if any((settings is None) != (not self.steps) for settings in parts.values()):
             raise ValueError(
                 "there must be settings exactly when the certificate has steps, without which it promises nothing"
             )
-        if settings is None:
+        applied = {True: parts.get(True), False: parts.get(False)}
+        if not any(applied.values()):
             return
-        if settings.min_leads != [(each.task, each.threshold) for each in self.tasks]:
-            raise ValueError("the thresholds of the settings are not those of the certificate")
-        if settings.max_strength != self.strength:
-            raise ValueError("the strength of the settings is not that of the certificate")
+        for is_open, settings in applied.items():
+            leads = [(each.task, each.threshold) for each in self.tasks if (each.task == OPEN) == is_open]
+            if settings is None and leads and not is_open:
+                continue
+            if (settings and settings.min_leads) != (leads or None):
+                raise ValueError("the thresholds of the settings are not those of the certificate")
+            if settings is not None and settings.max_strength != self.strength_of(is_open):
+                raise ValueError("the strength of the settings is not that of the certificate")
         self.check_counts()
         self.check_pairs()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,11 +11,12 @@ from unprior.calibration.certified import fit_certified
 from unprior.calibration.development import development_rows
 from unprior.calibration.features import Observation, observe
 from unprior.calibration.gate import StrengthModel
+from unprior.calibration.open_answers import OpenScale, fit_temperature, learnable, refuse_unlearnable, scaled_rows
 from unprior.calibration.parameters import Parameters, Sides
 from unprior.calibration.posterior import development_distance, distance_precision
 from unprior.calibration.selection import Groups, Histogram, Outcomes, count_rows, distance_limits
 from unprior.calibration.stable import StableRows, stabilise
-from unprior.calibration.state import FittedState, FittedStrength, choose_settings
+from unprior.calibration.state import FittedState, FittedStrength, choose_clip, choose_settings
 from unprior.calibration.strength import Standardisation, StrengthObjective
 from unprior.calibration.strength_rules import Split
 from unprior.scores import Block, ScoreTable
@@ -30,9 +32,36 @@ def fit_state(parameters: Parameters, table: ScoreTable, split: str | None) -> F
     """
     parameters.check()
     development = development_rows(table, split)
-    stable = stabilise(development, parameters.prior, strict=parameters.strict, complete=True)
     if parameters.retention != "paper":
-        return fit_certified(parameters, stable).with_outcome(development)
+        return fit_certified(parameters, _stabilised(parameters, development)).with_outcome(development)
+    is_open = development.is_open
+    if not is_open.any():
+        return _fit(parameters, development, _stabilised(parameters, development))
+    for_open = _fit_open(parameters, development.take(is_open))
+    if is_open.all():
+        return for_open
+    closed = development.take(~is_open)
+    return replace(_fit(parameters, closed, _stabilised(parameters, closed)), open=for_open)
+
+
+def _stabilised(parameters: Parameters, development: ScoreTable) -> StableRows:
+    return stabilise(development, parameters.prior, strict=parameters.strict, complete=True)
+
+
+def _fit_open(parameters: Parameters, development: ScoreTable) -> FittedState:
+    """Fit on open questions: once for every τ, of which the best by the rule for settings is chosen."""
+    rows = learnable(development)
+    if parameters.fit_on == "cf":
+        rows &= development.is_cf
+    refuse_unlearnable(rows)
+    temperature, fitted = fit_temperature(development, rows, parameters.open_answers.temperature)
+    scales = [OpenScale(clip, temperature, fitted) for clip in reversed(parameters.open_answers.clips)]
+    fits = [_fit(parameters, development, scaled_rows(development, scale)) for scale in scales]
+    return choose_clip([replace(fit, scale=scale) for fit, scale in zip(fits, scales, strict=True)])
+
+
+def _fit(parameters: Parameters, development: ScoreTable, stable: StableRows) -> FittedState:
+    """Fit on questions of one kind; ``stable`` has the scores to work on."""
     fitted_on = _of_sides(stable, parameters.fit_on).to_learn_from()
     selected_on = _of_sides(stable, parameters.select_on)
     grid, rule = parameters.searched_grid, parameters.rule
@@ -55,16 +84,18 @@ def fit_state(parameters: Parameters, table: ScoreTable, split: str | None) -> F
         )
         for fit in rule.fit(objective, grid.rho)
     )
-    counts = tuple(sorted({block.candidate_count for block in blocks}))
-    if len(selected_on.table) != len(fitted_on.table):
+    counts = {block.candidate_count for block in blocks}
+    if selected_on.table is not fitted_on.table:
         blocks, observations = _observe(selected_on)
+        # Open questions that nothing is learned from may be revised, and settings answer for what that does.
+        counts |= {block.candidate_count for block in blocks if development.is_open[0] and block.candidate_count > 1}
     outcomes = _count(parameters, [fit.model for fit in fits], selected_on, blocks, observations, limits)
     return FittedState(
         parameters=parameters,
         fits=fits,
         selection=choose_settings(parameters, outcomes),
         outcomes=outcomes,
-        candidate_counts=counts,
+        candidate_counts=tuple(sorted(counts)),
         development_rows=len(fitted_on.table),
         model_name=development.arrow.column("model")[0].as_py(),
         provenance=development.provenance,
@@ -96,11 +127,14 @@ def _count(
         prepared = [model.prepare(observation) for observation in observations]
         for cap in grid.max_strength:
             proposals = [part.propose(cap, parameters.conditions) for part in prepared]
-            gains = [_gain(block, part.candidate) for block, part in zip(blocks, proposals, strict=True)]
+            gains = [
+                _gain(selected_on.table, block, part.candidate) for block, part in zip(blocks, proposals, strict=True)
+            ]
             histograms.append(count_rows(proposals, gains, groups, grid, limits))
     return Outcomes(groups, tuple(histograms), limits)
 
 
-def _gain(block: Block, proposal: IntArray) -> IntArray:
+def _gain(table: ScoreTable, block: Block, proposal: IntArray) -> IntArray:
     """+1 where adopting the proposal repairs the answer, -1 where it harms it."""
-    return np.asarray((proposal == block.answer).astype(np.int64) - (block.original == block.answer))
+    before, after = (table.is_right(each, block.rows) for each in (block.original, proposal))
+    return np.asarray(after.astype(np.int64) - before)

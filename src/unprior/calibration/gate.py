@@ -69,6 +69,12 @@ class Reason(StrEnum):
     UNSEEN_TASK = "unseen_task", "kept: the certificate does not cover this task"
     UNTRUSTED_PRIOR = "untrusted_prior", "kept: the prior does not follow the claims, or they were not asked about"
     CANONICAL = "canonical", "changed: the image supports the other claim in the canonical form, both orders"
+    ONE_CANDIDATE = "one_candidate", "kept: the model proposed no other answer"
+    OPEN_UNFITTED = "open_unfitted", "kept: an open question, and the calibrator was fitted on none"
+    CLOSED_UNFITTED = (
+        "closed_unfitted",
+        "kept: a question with options, and the calibrator was fitted on open ones only",
+    )
 
 
 REASONS = tuple(Reason)
@@ -173,6 +179,8 @@ class PreparedObservation:
             condition[~np.isin(condition, [CONDITIONS.index(each) for each in conditions])] = -1
         if seen.trusted is not None:
             condition[~seen.trusted] = -1
+        if seen.candidate_count == 1:  # there is nothing to lead, and nothing to revise to
+            condition[:], margin, lead = -1, np.ones_like(margin), None if lead is None else np.zeros_like(lead)
         differs = candidate != seen.original
         return Proposals(candidate, strength, margin, condition, differs, support, self.distance, lead, seen.trusted)
 
@@ -237,6 +245,8 @@ def decide(
     reason = np.where(conflict, REASONS.index(Reason.CONFLICT), REASONS.index(Reason.ABSORPTION)).astype(np.int8)
     for why, failed in reversed(checks):
         reason[failed] = REASONS.index(why)
+    if candidate_count == 1:
+        reason[:] = REASONS.index(Reason.ONE_CANDIDATE)
     return reason
 
 

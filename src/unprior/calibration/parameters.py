@@ -12,6 +12,7 @@ from unprior.calibration.certificate import RETENTIONS, Retention, check_mixture
 from unprior.calibration.features import ALL_FEATURES
 from unprior.calibration.gate import CONDITIONS, Condition
 from unprior.calibration.ladder import DELTA, check_delta
+from unprior.calibration.open_answers import DEFAULT, OpenAnswers
 from unprior.calibration.selection import TIES, Grid, Ties
 from unprior.calibration.stable import Prior, check_prior, check_strict
 from unprior.calibration.strength_rules import Constant, Learned, Split, StrengthRule
@@ -41,6 +42,7 @@ class Parameters:
     target_mixture: Mapping[str, float] | None = None
     prior: Prior = "plain"
     strict: bool = False
+    open_answers: OpenAnswers = DEFAULT
 
     def check(self) -> None:
         """Refuse what cannot be fitted with, and name it."""
@@ -60,6 +62,11 @@ class Parameters:
             )
         check_prior(self.prior)
         check_strict(self.strict, self.prior)
+        if not isinstance(self.open_answers, OpenAnswers):
+            raise UnpriorError(
+                f"open_answers is {self.open_answers!r}, it must be OpenAnswers(...), which is in unprior.calibration"
+            )
+        self.open_answers.check()
         self.rule.check()
         self._check_retention()
         _check_names("features", self.features, ALL_FEATURES)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from unprior.calibration.decisions import method_name
 from unprior.calibration.gate import Reason
 from unprior.errors import format_option, warn
+from unprior.scores.schema import OPEN
 from unprior.tables.format import format_points
 from unprior.tables.html import as_html
 from unprior.tables.model import Table
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from unprior.calibration.calibrator import SelectivePriorCalibrator
     from unprior.calibration.certificate import Certificate
     from unprior.calibration.decisions import Decisions
+    from unprior.calibration.open_answers import OpenScale
     from unprior.calibration.state import FittedState
     from unprior.plots.style import FigureStyle
 
@@ -30,9 +32,11 @@ def calibrator_html(calibrator: SelectivePriorCalibrator) -> str:
     head = f"<p><code>{escape(repr(calibrator))}</code></p>"
     if not hasattr(calibrator, "state_"):
         return head + "<p>Not fitted yet: call <code>fit(table)</code>.</p>"
-    state = calibrator.state_
-    head += f"<p>{escape(limit_in_words(state))}</p>"
-    return head if state.settings is None else head + as_html(settings_table(state)) + as_html(outcome_table(state))
+    for state in filter(None, (calibrator.state_, calibrator.state_.open)):
+        head += f"<p>{escape(limit_in_words(state))}</p>"
+        if state.settings is not None:
+            head += as_html(settings_table(state)) + as_html(outcome_table(state))
+    return head
 
 
 def limit_in_words(state: FittedState) -> str:
@@ -44,7 +48,8 @@ def limit_in_words(state: FittedState) -> str:
     """
     parameters, selection = state.parameters, state.selection
     name = method_name(parameters.version, parameters.epsilon_cs)
-    fitted = f"{name}, fitted on {state.development_rows:,} rows of {state.model_name or 'a model without a name'}"
+    rows = "rows" if state.scale is None else "open rows"
+    fitted = f"{name}, fitted on {state.development_rows:,} {rows} of {state.model_name or 'a model without a name'}"
     kept = "lose no counterfactual accuracy"
     if parameters.select_on == "both":
         kept += f" and at most {100 * parameters.epsilon_cs:g} points of commonsense accuracy"
@@ -59,17 +64,26 @@ def limit_in_words(state: FittedState) -> str:
 def settings_table(state: FittedState) -> Table:
     """The chosen settings by name; none from a calibrator that abstains."""
     if state.certificate is not None:
-        return _thresholds_table(state.certificate)
+        return _thresholds_table(state.certificate, state.scale)
     chosen = {} if state.settings is None else asdict(state.settings)
+    if state.scale is not None:
+        chosen |= {"clip": state.scale.clip, "temperature": state.scale.temperature}
     rows = [(name.replace("_", " "), f"{value:.4g}") for name, value in chosen.items() if value is not None]
-    return Table.plain("Chosen settings", ("Setting", "Value"), rows, "")
+    title = "Chosen settings" if state.scale is None else "Chosen settings for open questions"
+    return Table.plain(title, ("Setting", "Value"), rows, "")
 
 
-def _thresholds_table(certificate: Certificate) -> Table:
+def _thresholds_table(certificate: Certificate, scale: OpenScale | None) -> Table:
+    """The thresholds for questions with options, or for open questions, which have a scale."""
     rows = [
         (each.task.upper(), f"{each.threshold:.4g}", f"{each.harms} of {each.pairs}", f"{each.bound:.4f}")
         for each in certificate.tasks
+        if (each.task == OPEN) == (scale is not None)
     ]
+    strength = certificate.strength
+    if scale is not None and certificate.open_strength is not None:
+        strength = certificate.open_strength
+    scaled = "" if scale is None else f" Prior clipped at {scale.clip:g} nats, temperature {scale.temperature:.3g}."
     rule = (
         f"fitted on the other {len(certificate.strength_pairs)} pairs"
         if certificate.strength_rule == "split"
@@ -82,7 +96,7 @@ def _thresholds_table(certificate: Certificate) -> Table:
         ("Task", "Threshold", "Harms seen", "Bound"),
         rows,
         f"A revision needs log-odds above the threshold. Bound: the smallest ε that is promised. Thresholds are set on "
-        f"{certificate.calibration} pairs; strength {certificate.strength:.3g}, {rule}.{spent}",
+        f"{certificate.calibration} pairs; strength {strength:.3g}, {rule}.{scaled}{spent}",
     )
 
 
@@ -158,9 +172,12 @@ def warn_about_abstaining(calibrator: SelectivePriorCalibrator) -> None:
     certificate = calibrator.certificate_
     if certificate is not None and certificate.abstains:
         warn(f"{certificate.sentence} See `unprior plan` for what more pairs would promise.")
-    elif calibrator.settings_ is None:
-        warn(
-            f"none of the {calibrator.selection_.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ "
-            f"−{calibrator.epsilon_cs:g} on every task: this calibrator abstains, it never changes an answer. A larger "
-            f"limit, {format_option('epsilon_cs')}, or more development pairs may help."
-        )
+        return
+    for state in filter(None, (calibrator.state_, calibrator.state_.open)):
+        if state.settings is None:
+            kind = "" if state.scale is None else " to an open question"
+            warn(
+                f"none of the {state.selection.searched} settings kept ΔCF ≥ 0 and ΔCS ≥ −{calibrator.epsilon_cs:g} "
+                f"on every task: this calibrator abstains, it never changes an answer{kind}. "
+                f"A larger limit, {format_option('epsilon_cs')}, or more development pairs may help."
+            )

@@ -52,7 +52,8 @@ class StableRows:
     asked: IntArray | None = None
     """Positions of the answers to the questions as they were asked, where the table has others."""
     lacking: BoolArray | None = None
-    """Yes/no rows without what the prior needs: they are never revised, and nothing is learned from them."""
+    """Rows that nothing is learned from: yes/no rows without what the prior needs, which are never revised either, and
+    open rows that miss the right answer or have one candidate."""
 
     def take(self, rows: BoolArray) -> StableRows:
         """Some of the rows."""
@@ -96,7 +97,10 @@ def stabilise(table: ScoreTable, prior: Prior, *, strict: bool = False, complete
         return StableRows(table)
     needed = (SWAPPED,) if prior == "symmetric" else CANONICAL_VIEWS
     views = [dict(entry or ()) for entry in table.column("views")]
-    asked = [tuple(candidates) in (_YES_NO, _YES_NO[::-1]) for candidates in table.candidate_lists.to_pylist()]
+    asked = [
+        tuple(candidates) in (_YES_NO, _YES_NO[::-1]) and not is_open
+        for candidates, is_open in zip(table.candidate_lists.to_pylist(), table.is_open.tolist(), strict=True)
+    ]
     has = np.array(
         [yes_no and all(name in entry for name in needed) for yes_no, entry in zip(asked, views, strict=True)]
     )

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from unprior.calibration.certificate import Certificate
+from unprior.calibration.choice import exact_value
 from unprior.calibration.decisions import Decisions
 from unprior.calibration.features import Observation, observe
 from unprior.calibration.gate import REASONS, Reason, Settings, StrengthModel, decide, is_revision
+from unprior.calibration.open_answers import OpenScale
 from unprior.calibration.parameters import Parameters
 from unprior.calibration.ranges import stable_ranges
 from unprior.calibration.selection import Groups, Outcomes, Selection, select
-from unprior.calibration.stable import stabilise
+from unprior.calibration.stable import StableRows, stabilise
 from unprior.errors import UnpriorError
 from unprior.scores import Block, ScoreTable
 from unprior.scores.checked import require_table
 from unprior.scores.provenance import Provenance
+from unprior.scores.schema import BoolArray
 from unprior.scores.table import FloatArray
 
 _ROWS_AT_ONCE = 1 << 14
@@ -70,6 +74,22 @@ class FittedState:
     """How the development scores were made, as far as their table knows."""
     certificate: Certificate | None = None
     """What is promised about new pairs; None under the paper's rule, which promises nothing."""
+    scale: OpenScale | None = None
+    """Of a state that decides about open questions: how their scores are brought to the scale of the method."""
+    other_clips: tuple[FittedState, ...] = ()
+    """Of such a state: the fits with the other τ, from which settings under another limit are chosen."""
+    open: FittedState | None = None
+    """What was fitted on open questions, beside what was fitted on questions with options."""
+
+    @property
+    def open_part(self) -> FittedState | None:
+        """What decides about open questions."""
+        return self.open if self.scale is None else self
+
+    @property
+    def closed_part(self) -> FittedState | None:
+        """What decides about questions with options."""
+        return self if self.scale is None else None
 
     @property
     def settings(self) -> Settings | None:
@@ -86,10 +106,12 @@ class FittedState:
     def made_with(self) -> dict[str, Any]:
         """What decisions note about the calibrator that made them."""
         promise = {} if self.certificate is None else {"certificate": self.certificate.record(pair_lists=False)}
+        scale = self.open_part and self.open_part.scale
         return {
             "version": self.parameters.version,
             "epsilon_cs": self.parameters.epsilon_cs,
             **promise,
+            **({} if scale is None else {"open": scale.record()}),
             "model": self.model_name,
             "scores": [record.record() for record in self.provenance],
         }
@@ -108,27 +130,59 @@ class FittedState:
             )
         parameters = replace(self.parameters, epsilon_cs=epsilon_cs)
         parameters.check()
-        return replace(self, parameters=parameters, selection=choose_settings(parameters, self.outcomes))
+        chosen = replace(self, parameters=parameters, selection=choose_settings(parameters, self.outcomes))
+        if self.open is not None:
+            return replace(chosen, open=self.open.reselect(epsilon_cs))
+        return choose_clip([chosen, *(each.reselect(epsilon_cs) for each in self.other_clips)])
 
     def with_outcome(self, development: ScoreTable) -> FittedState:
         """The same with what it does to the development rows counted."""
+        if self.open is not None:
+            opened = self.open.with_outcome(development.take(development.is_open))
+            return replace(replace(self, open=None).with_outcome(development.take(~development.is_open)), open=opened)
         if self.settings is None:
             return self
         final, groups = self.predict(development).final_positions, Groups.from_table(development)
-        answer, original = development.answer_positions, development.original_positions
-        gain = (final == answer).astype(np.int64) - (original == answer)
+        original = development.original_positions
+        gain = development.is_right(final).astype(np.int64) - development.is_right(original)
         net = np.bincount(groups.group, weights=gain, minlength=len(groups.totals))
         changes = groups.changes(np.rint(net).astype(np.int64))
         selection = replace(self.selection, changes=changes, changed=int((final != original).sum()))
         return replace(self, selection=selection)
 
     def predict(self, table: ScoreTable) -> Decisions:
-        """Decide for every row of a table; rows need no answer."""
+        """Decide for every row of a table; rows need no answer.
+
+        Open questions and those with options are decided by what was fitted on such questions; without it, answers
+        stay.
+        """
         require_table(table)
-        rows, uncertain = len(table), self.parameters.uncertainty
-        result = Decisions(
+        if self.scale is None and not table.is_open.any():
+            return self._predict_own(table)
+        result = self._undecided(table)
+        kinds = (
+            (self.closed_part, ~table.is_open, Reason.CLOSED_UNFITTED),
+            (self.open_part, table.is_open, Reason.OPEN_UNFITTED),
+        )
+        image, prior = table.image_scores.copy(), table.prior_scores.copy()
+        for part, rows, unfitted in kinds:
+            if part is None:
+                result.reason[rows] = REASONS.index(unfitted)
+            elif rows.any():
+                decided = part._predict_own(table.take(rows))
+                _put(decided, rows, result)
+                if decided.stable is not None:
+                    cells = np.repeat(rows, table.candidate_counts)
+                    image[cells], prior[cells] = decided.stable.image_scores, decided.stable.prior_scores
+        return replace(result, stable=table.with_image_scores(image).with_prior_scores(prior))
+
+    def _undecided(self, table: ScoreTable) -> Decisions:
+        """Every answer as it was."""
+        rows, uncertain, for_open = len(table), self.parameters.uncertainty, self.open_part
+        return Decisions(
             table=table,
             settings=self.settings,
+            open_settings=None if for_open is None else for_open.settings,
             made_with=self.made_with,
             final_positions=table.original_positions.copy(),
             revised=np.zeros(rows, dtype=np.bool_),
@@ -144,15 +198,25 @@ class FittedState:
             lead=None if self.certificate is None else np.zeros(rows),
             needed_lead=None if self.certificate is None else self._needed_leads(table),
         )
+
+    def _predict_own(self, table: ScoreTable) -> Decisions:
+        """Decide about questions of the kind that this was fitted on."""
+        result = self._undecided(table)
         if self.settings is not None:
-            stable = stabilise(table, self.parameters.prior, strict=self.parameters.strict)
-            if stable.claims is not None:
+            stable = self._prepared(table)
+            if stable.claims is not None or self.scale is not None:
                 result = replace(result, stable=stable.table)
             for block in stable.table.blocks(_ROWS_AT_ONCE):
                 self._decide_block(block, observe(block, stable), self.settings, result)
             if self.parameters.strict:
                 self._name_strict_changes(result)
         return result
+
+    def _prepared(self, table: ScoreTable) -> StableRows:
+        """The scores that are decided on."""
+        if self.scale is not None:
+            return StableRows(self.scale.apply(table))
+        return stabilise(table, self.parameters.prior, strict=self.parameters.strict)
 
     def _name_strict_changes(self, result: Decisions) -> None:
         """An answer that only the canonical form changed is a revision, too, and one that came back is none."""
@@ -192,6 +256,35 @@ class FittedState:
         for column, values in optional:
             if column is not None and values is not None:
                 column[rows] = values
+
+
+def _put(decided: Decisions, rows: BoolArray, result: Decisions) -> None:
+    """Copy the columns of decisions about some rows to their places among all."""
+    for field in fields(Decisions):
+        values, column = getattr(decided, field.name), getattr(result, field.name)
+        if isinstance(values, np.ndarray):
+            column[rows] = values
+
+
+def choose_clip(states: Sequence[FittedState]) -> FittedState:
+    """Of fits with different τ the best, by the rule that settings are chosen by; of equal ones the largest τ.
+
+    A larger τ changes the scores less. The others are kept with the chosen one.
+    """
+    ranked = sorted(states, key=lambda state: -np.inf if state.scale is None else -state.scale.clip)
+    best = ranked[0]
+    for state in ranked[1:]:
+        if state.settings is not None and (best.settings is None or _value(state) > _value(best)):
+            best = state
+    others = tuple(replace(state, other_clips=()) for state in ranked if state is not best)
+    return replace(best, other_clips=others)
+
+
+def _value(state: FittedState) -> tuple[Any, ...]:
+    selection = state.selection
+    counts = [net for change in selection.changes for net in (change.cf_net, change.cs_net)]
+    totals = [total for change in selection.changes for total in (change.cf_total, max(change.cs_total, 1))]
+    return exact_value((*counts, selection.changed), np.array(totals))
 
 
 def choose_settings(parameters: Parameters, outcomes: Outcomes) -> Selection:

@@ -5,50 +5,52 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from unprior._files import read_whole, replacing
 from unprior._validation import describe_validation_error
 from unprior.calibration.certificate import Retention
 from unprior.calibration.certified import constant_strength
-from unprior.calibration.features import FEATURE_NAMES
 from unprior.calibration.file_certificate import CertificatePart
+from unprior.calibration.file_fit import (
+    FeaturePart,
+    FitContent,
+    OpenFitPart,
+    OpenPart,
+    OutcomesPart,
+    ScalePart,
+    StrengthPart,
+    build_fit,
+    check_fit,
+    fit_content,
+    open_content,
+)
 from unprior.calibration.file_parts import (
-    FEATURE_COUNT,
-    MAX_COUNT,
     CandidateCounts,
     Count,
-    Covariance,
     Finite,
     GridPart,
     Positive,
     Precision,
-    Scale,
     SelectionPart,
     SettingsPart,
     StrictModel,
-    Weight,
     build_conditions,
-    check_features,
-    check_matrix,
 )
 from unprior.calibration.file_version_1 import FileVersion1
-from unprior.calibration.gate import CONDITIONS, StrengthModel
 from unprior.calibration.ladder import DELTA
+from unprior.calibration.open_answers import DEFAULT, OpenAnswers
 from unprior.calibration.parameters import Parameters, Sides, default_rule
-from unprior.calibration.selection import Grid, Groups, Histogram, Outcomes, Ties
+from unprior.calibration.selection import Grid, Ties
 from unprior.calibration.stable import Prior
-from unprior.calibration.state import FittedState, FittedStrength
-from unprior.calibration.strength import Standardisation
+from unprior.calibration.state import FittedState
 from unprior.calibration.strength_rules import Constant, Fixed, Learned, Split, StrengthRule
 from unprior.errors import UnpriorError
 from unprior.scores.provenance import Provenance
-from unprior.scores.schema import IntArray
 
 FORMAT = "unprior.calibrator"
 VERSION = 2
@@ -83,6 +85,15 @@ class _Split(StrictModel):
         return Split()
 
 
+class _OpenAnswers(StrictModel):
+    clips: list[Positive | None] = Field(min_length=1)
+    """Null does not clip."""
+    temperature: Positive | None
+
+    def build(self) -> OpenAnswers:
+        return OpenAnswers(tuple(math.inf if clip is None else clip for clip in self.clips), self.temperature)
+
+
 class _Parameters(StrictModel):
     epsilon_cs: Finite
     uncertainty: bool
@@ -98,6 +109,7 @@ class _Parameters(StrictModel):
     target_mixture: dict[str, Finite] | None = None
     prior: Prior = "plain"
     strict: bool = False
+    open_answers: _OpenAnswers | None = None
 
     def build(self) -> Parameters:
         strength: StrengthRule | None = self.strength.build()
@@ -118,73 +130,8 @@ class _Parameters(StrictModel):
             target_mixture=self.target_mixture,
             prior=self.prior,
             strict=self.strict,
+            open_answers=DEFAULT if self.open_answers is None else self.open_answers.build(),
         )
-
-
-class _Feature(StrictModel):
-    mean: Weight
-    scale: Scale
-
-
-class _Fit(StrictModel):
-    rho: Positive
-    loss: Finite
-    gradient_norm: Finite
-    theta: Annotated[list[Weight], Field(min_length=FEATURE_COUNT, max_length=FEATURE_COUNT)]
-    covariance: Covariance | None
-    """Σ of θ; null for the standard version."""
-
-
-class _Sparse(StrictModel):
-    """An array of small whole numbers, most of them zero."""
-
-    shape: list[Annotated[int, Field(gt=0)]]
-    places: list[Count]
-    """Where it is not zero, in the flattened array."""
-    values: list[Annotated[int, Field(ge=-MAX_COUNT, le=MAX_COUNT)]]
-
-    @model_validator(mode="after")
-    def _fits(self) -> _Sparse:
-        counts = {len(self.places), len(set(self.places)), len(self.values)}
-        if len(counts) > 1 or max(self.places, default=0) >= math.prod(self.shape):
-            raise ValueError("places and values must be equally many, and places differ and lie within the shape")
-        return self
-
-    @staticmethod
-    def content(array: IntArray) -> dict[str, Any]:
-        flat = array.ravel()
-        places = np.flatnonzero(flat)
-        return {"shape": list(array.shape), "places": places.tolist(), "values": flat[places].tolist()}
-
-    def build(self) -> IntArray:
-        array = np.zeros(math.prod(self.shape), dtype=np.int64)
-        array[self.places] = self.values
-        return array.reshape(self.shape)
-
-
-class _Outcomes(StrictModel):
-    tasks: list[str]
-    totals: list[Count]
-    """Rows of both sides of every task in turn."""
-    distance_limits: list[Finite]
-    net: _Sparse
-    """Repairs minus harms by ρ and λ_max, condition, side, and thresholds passed (support, margin, distance)."""
-    changed: _Sparse
-    """Changed answers by the same, without the side."""
-
-    def build(self, parameters: Parameters) -> Outcomes:
-        grid, uncertainty = parameters.searched_grid, parameters.uncertainty
-        runs, conditions, sides = len(grid.rho) * len(grid.max_strength), len(CONDITIONS), 2 * len(self.tasks)
-        support, distance = (len(grid.support), len(grid.distance_quantile)) if uncertainty else (1, 1)
-        bins = [support + 1, len(grid.min_margin) + 1, distance + 1]
-        wanted = ([runs, conditions, sides, *bins], [runs, conditions, *bins])
-        if (self.net.shape, self.changed.shape) != wanted or len(self.totals) != sides or 0 in self.totals[::2]:
-            raise UnpriorError("the counted outcomes do not belong to the grid and the tasks of the file")
-        if len(self.distance_limits) != (distance if uncertainty else 0):
-            raise UnpriorError("the distance limits do not belong to the grid of the file")
-        groups = Groups(tuple(self.tasks), np.zeros(0, dtype=np.int64), np.array(self.totals, dtype=np.int64))
-        pairs = zip(self.net.build(), self.changed.build(), strict=True)
-        return Outcomes(groups, tuple(Histogram(net, changed) for net, changed in pairs), tuple(self.distance_limits))
 
 
 class CalibratorFile(StrictModel):
@@ -204,83 +151,73 @@ class CalibratorFile(StrictModel):
     selection: SelectionPart
     candidate_counts: CandidateCounts
     development_rows: Count
-    features: dict[str, _Feature]
+    features: dict[str, FeaturePart]
     precision: Precision | None
     """Metric of the distance from the development data; null for the standard version."""
-    fits: list[_Fit] = Field(min_length=1)
+    fits: list[StrengthPart] = Field(min_length=1)
     """One for every ρ; a calibrator that was read from a file of version 1 has the chosen one."""
-    outcomes: _Outcomes | None
+    outcomes: OutcomesPart | None
     """What every setting does to the development rows; null for what was read from a file of version 1, and for a
     calibrator with a certificate."""
     certificate: CertificatePart | None = None
     """What is promised about new pairs; null under the paper's rule."""
 
+    scale: ScalePart | None = None
+    """Of a calibrator of open answers alone: how their scores are brought to the scale of the method."""
+    other_clips: list[OpenFitPart] = Field(default_factory=list)
+    """Of the same: what was fitted with the other values of τ."""
+    open: OpenPart | None = None
+    """What was fitted on open questions, beside questions with options."""
+
     @model_validator(mode="after")
     def _consistent(self) -> CalibratorFile:
-        check_features(dict(self.features))
         uncertainty = self.parameters.uncertainty
-        if any((part is not None) != uncertainty for part in (self.precision, *(fit.covariance for fit in self.fits))):
-            raise ValueError("precision and covariance must be present exactly when uncertainty is true")
-        if self.precision is not None:
-            check_matrix("precision", self.precision)
-        for fit in self.fits:
-            if fit.covariance is not None:
-                check_matrix("covariance", fit.covariance)
+        open_fits = [*self.other_clips, *([] if self.open is None else [self.open, *self.open.other_clips])]
+        for part in (self, *open_fits):
+            check_fit(part, uncertainty)
+        if self.scale is None and self.other_clips:
+            raise ValueError("there are fits with other values of τ, but none with the chosen one")
+        if self.scale is not None and self.open is not None:
+            raise ValueError("a calibrator of open answers alone cannot have another one for them")
         if (self.certificate is None) != (self.parameters.retention == "paper"):
             raise ValueError("a certificate must be present exactly when retention is certified or expected")
         if self.certificate is not None:
-            self.certificate.check(self.settings)
             self._check_promise(self.certificate)
-        if self.settings is not None:
-            self.settings.check(uncertainty)
-            if self.settings.rho not in [fit.rho for fit in self.fits]:
-                raise ValueError(f"there is no fit for the chosen rho {self.settings.rho}")
         return self
 
     def _check_promise(self, certificate: CertificatePart) -> None:
-        """The certificate is about these parameters and this strength."""
+        """The certificate is about these parameters and these strengths."""
         own, given = certificate, self.parameters
+        parts: dict[bool, CalibratorFile | OpenPart] = {self.scale is not None: self}
+        if self.open is not None:
+            parts[True] = self.open
+        certificate.check({is_open: part.settings for is_open, part in parts.items()})
         if (own.epsilon, own.delta, own.retention) != (given.epsilon_cs, given.delta, given.retention):
             raise ValueError("the certificate was made for another limit, chance or rule than the parameters have")
         if own.has_target != (given.target_mixture is not None):
             raise ValueError("the certificate was made for another mixture than the parameters have")
-        if self.fits[0].theta != constant_strength(own.strength).theta.tolist():
-            raise ValueError("the strength is not that of the certificate")
+        for is_open, part in parts.items():
+            if part.fits[0].theta != constant_strength(own.strength_of(is_open)).theta.tolist():
+                raise ValueError("the strength is not that of the certificate")
 
     def build(self) -> FittedState:
         """The state that was saved."""
         parameters = self.parameters.build()
         parameters.check()
-        grid, features = parameters.searched_grid, self.features.values()
-        if self.outcomes is not None and [fit.rho for fit in self.fits] != list(grid.rho):
-            raise UnpriorError("the fits do not belong to the grid of the file")
-        scaling = Standardisation(
-            np.array([part.mean for part in features]), np.array([part.scale for part in features])
-        )
-        precision = None if self.precision is None else np.array(self.precision)
-        return FittedState(
-            parameters=parameters,
-            fits=tuple(
-                FittedStrength(
-                    fit.rho,
-                    fit.loss,
-                    fit.gradient_norm,
-                    StrengthModel(
-                        scaling,
-                        np.array(fit.theta),
-                        None if fit.covariance is None else np.array(fit.covariance),
-                        precision,
-                    ),
-                )
-                for fit in self.fits
-            ),
-            selection=self.selection.build(self.settings),
-            outcomes=None if self.outcomes is None else self.outcomes.build(parameters),
-            candidate_counts=tuple(self.candidate_counts),
-            development_rows=self.development_rows,
-            model_name=self.model,
-            provenance=tuple(self.provenance),
-            certificate=None if self.certificate is None else self.certificate.build(),
+        certificate = None if self.certificate is None else self.certificate.build()
+
+        def build(part: FitContent, scale: ScalePart | None = None) -> FittedState:
+            state = build_fit(part, parameters, self.model, tuple(self.provenance), certificate)
+            return state if scale is None else replace(state, scale=scale.build())
+
+        def build_open(part: FitContent, scale: ScalePart, others: list[OpenFitPart]) -> FittedState:
+            return replace(build(part, scale), other_clips=tuple(build(each, each.scale) for each in others))
+
+        if self.scale is not None:
+            return build_open(self, self.scale, self.other_clips)
+        opened = self.open
+        return replace(
+            build(self), open=None if opened is None else build_open(opened, opened.scale, opened.other_clips)
         )
 
 
@@ -362,10 +299,7 @@ def _checksum(content: dict[str, Any]) -> str:
 def _content(state: FittedState) -> dict[str, Any]:
     from unprior._version import __version__
 
-    parameters, outcomes, model = state.parameters, state.outcomes, state.chosen.model
-    selection = asdict(state.selection)
-    settings = selection.pop("settings")
-    scaling = zip(FEATURE_NAMES, model.standardisation.mean, model.standardisation.scale, strict=True)
+    parameters = state.parameters
     rule = parameters.rule
     content = {
         "format": FORMAT,
@@ -388,33 +322,13 @@ def _content(state: FittedState) -> dict[str, Any]:
             "target_mixture": None if parameters.target_mixture is None else dict(parameters.target_mixture),
             "prior": parameters.prior,
             "strict": parameters.strict,
+            # Only where it was set, so that files about questions with options stay what they were.
+            **({} if parameters.open_answers == DEFAULT else {"open_answers": parameters.open_answers.record()}),
         },
-        "settings": settings,
-        "selection": selection,
-        "candidate_counts": state.candidate_counts,
-        "development_rows": state.development_rows,
-        "features": {name: {"mean": float(mean), "scale": float(scale)} for name, mean, scale in scaling},
-        "precision": None if model.precision is None else model.precision.tolist(),
-        "fits": [
-            {
-                "rho": fit.rho,
-                "loss": fit.loss,
-                "gradient_norm": fit.gradient_norm,
-                "theta": fit.theta.tolist(),
-                "covariance": None if fit.model.covariance is None else fit.model.covariance.tolist(),
-            }
-            for fit in state.fits
-        ],
-        "outcomes": None
-        if outcomes is None
-        else {
-            "tasks": outcomes.groups.tasks,
-            "totals": outcomes.groups.totals.tolist(),
-            "distance_limits": outcomes.distance_limits,
-            "net": _Sparse.content(np.stack([each.net for each in outcomes.histograms])),
-            "changed": _Sparse.content(np.stack([each.changed for each in outcomes.histograms])),
-        },
+        **fit_content(state),
         "certificate": None if state.certificate is None else state.certificate.record(),
+        **open_content(state),
+        **({} if state.open is None else {"open": fit_content(state.open) | open_content(state.open)}),
     }
     # Through the schema, so that what is written is what will be accepted.
     try:

@@ -9,11 +9,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
+from unprior.answer_forms import normalize_answer
 from unprior.calibration import Decisions
 from unprior.errors import UnpriorError, wrong_type
 from unprior.scores import ScoreTable
 from unprior.scores.checked import require_table
-from unprior.scores.schema import BoolArray, IntArray, position_in_row
+from unprior.scores.open_rows import accepted_forms
+from unprior.scores.schema import (
+    NO_ANSWER,
+    OTHER_ANSWER,
+    OTHER_RIGHT_ANSWER,
+    BoolArray,
+    IntArray,
+    position_in_row,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,9 @@ def utility(delta_cf: float, delta_cs: float, weight: float = 0.5) -> float:
 def as_answers(table: ScoreTable, answers: ArrayLike | Decisions) -> IntArray:
     """Candidate positions, one per row of a table, from decisions, labels or positions; -1 for no answer.
 
+    The answer to an open question may be any text: one that is a form of a candidate has its position, another one is
+    -2, or -3 if it is right.
+
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
     >>> bool((as_answers(table, table.answer) == table.answer_positions).all())
@@ -106,7 +118,8 @@ def as_answers(table: ScoreTable, answers: ArrayLike | Decisions) -> IntArray:
         raise UnpriorError(f"{given.size} answers for {len(table)} rows; there must be one per row")
     if given.dtype.kind in "OU":
         given = _positions(table, given.tolist())
-    if not np.issubdtype(given.dtype, np.integer) or (given < -1).any() or (given >= table.candidate_counts).any():
+    lowest = np.where(table.is_open, OTHER_RIGHT_ANSWER, NO_ANSWER)
+    if not np.issubdtype(given.dtype, np.integer) or (given < lowest).any() or (given >= table.candidate_counts).any():
         raise UnpriorError(
             "answers are labels (a candidate of their row, or None for no answer) or candidate positions (whole "
             "numbers from 0 to K - 1, or -1 for no answer)"
@@ -133,7 +146,9 @@ def _positions(table: ScoreTable, labels: list[Any]) -> IntArray:
     except (pa.ArrowException, UnicodeError):
         raise UnpriorError("answers are of several types; give labels (text, or None for no answer)") from None
     found = position_in_row(column, table.candidate_lists)
-    unknown = np.flatnonzero(found < -1)
+    for row in np.flatnonzero((found == OTHER_ANSWER) & table.is_open).tolist():
+        found[row] = _open_position(table, row, labels[row])
+    unknown = np.flatnonzero((found == OTHER_ANSWER) & ~table.is_open)
     if len(unknown):
         row = int(unknown[0])
         raise UnpriorError(
@@ -143,11 +158,21 @@ def _positions(table: ScoreTable, labels: list[Any]) -> IntArray:
     return found
 
 
+def _open_position(table: ScoreTable, row: int, text: str) -> int:
+    """Where the answer to an open question stands among the candidates in another form, or that it stands nowhere."""
+    forms = [normalize_answer(each) for each in table.candidate_lists[row].as_py()]
+    given, answer = normalize_answer(text), table.answer[row]
+    if given in forms:
+        return forms.index(given)
+    right = answer is not None and given in accepted_forms(answer, table.arrow.column("aliases")[row].as_py())
+    return OTHER_RIGHT_ANSWER if right else OTHER_ANSWER
+
+
 def correct(table: ScoreTable, answers: IntArray) -> BoolArray:
     """Which answers (candidate positions, -1 for none) are right; no answer is wrong."""
-    if (table.answer_positions < 0).any():
+    if not table.is_labelled.all():
         raise UnpriorError("some rows have no correct answer; evaluation needs one in every row")
-    return np.asarray(answers == table.answer_positions)
+    return table.is_right(answers)
 
 
 def measure(table: ScoreTable, answers: ArrayLike | Decisions) -> Metrics:
@@ -210,6 +235,8 @@ def prior_winners(table: ScoreTable) -> IntArray:
 
 def compare_with_partner(table: ScoreTable, answers: IntArray) -> tuple[BoolArray, BoolArray]:
     """For every row: is the pair's commonsense example here, and does the answer equal its right answer?"""
+    if table.is_open.any():
+        return _compare_open_with_partner(table, answers)
     pair, labels = table.codes("model", "benchmark", "task", "pair_id")
     names = table.candidate_lists.flatten().dictionary_encode().indices.to_numpy(zero_copy_only=False)
     cells = table.offsets[:-1] + np.maximum(answers, 0)
@@ -219,9 +246,50 @@ def compare_with_partner(table: ScoreTable, answers: IntArray) -> tuple[BoolArra
     expected[pair[~table.is_cf]] = right[~table.is_cf]
     clash = ~table.is_cf & (expected[pair] != right)
     if clash.any():
-        model, benchmark, task, pair_id = labels[pair[np.flatnonzero(clash)[0]]]
-        raise UnpriorError(
-            f"pair {pair_id} ({task}, benchmark {benchmark}, model {model}) has two commonsense examples with "
-            f"different answers; evaluate variants of a question in separate tables"
-        )
+        _refuse_clash(labels[pair[np.flatnonzero(clash)[0]]])
     return expected[pair] >= 0, expected[pair] == given
+
+
+def _refuse_clash(label: tuple[Any, ...]) -> None:
+    model, benchmark, task, pair_id = label
+    raise UnpriorError(
+        f"pair {pair_id} ({task}, benchmark {benchmark}, model {model}) has two commonsense examples with "
+        f"different answers; evaluate variants of a question in separate tables"
+    )
+
+
+def _compare_open_with_partner(table: ScoreTable, answers: IntArray) -> tuple[BoolArray, BoolArray]:
+    """The same with open questions among the rows, whose answers are compared in any written form."""
+    matched, same = np.zeros(len(table), dtype=np.bool_), np.zeros(len(table), dtype=np.bool_)
+    closed, opened = np.flatnonzero(~table.is_open), np.flatnonzero(table.is_open)
+    if len(closed):
+        matched[closed], same[closed] = compare_with_partner(table.take(closed), answers[closed])
+    part = table.take(opened)
+    pair, labels = part.codes("model", "benchmark", "task", "pair_id")
+    expected: dict[int, frozenset[str]] = {}
+    for row in np.flatnonzero(~part.is_cf).tolist():
+        accepted = accepted_forms(part.answer[row], part.arrow.column("aliases")[row].as_py())
+        if expected.setdefault(int(pair[row]), accepted) != accepted:
+            _refuse_clash(labels[pair[row]])
+    matched[opened] = [code in expected for code in pair.tolist()]
+    same[opened] = [
+        name is not None and normalize_answer(name) in expected.get(code, ())
+        for name, code in zip(part.candidate_names(answers[opened]), pair.tolist(), strict=True)
+    ]
+    return matched, same
+
+
+def coverage(table: ScoreTable) -> dict[tuple[str, str | None], Share]:
+    """Share of the rows whose candidates hold a right answer, by task and side; only open questions may lack it.
+
+    >>> from unprior import synthesize
+    >>> coverage(synthesize(seed=0))["mc", "cf"]
+    Share(count=300, total=300)
+    """
+    code, labels = table.codes("task", "side")
+    known = table.is_labelled
+    return {
+        (str(task), side): Share(int((mine & table.is_covered).sum()), int((mine & known).sum()))
+        for number, (task, side) in enumerate(labels)
+        for mine in (code == number,)
+    }

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unprior._files import as_path, is_parquet, open_to_read, parse_json, read_lines
+from unprior.answer_forms import is_accepted
 from unprior.calibration import Certificate, SelectivePriorCalibrator
 from unprior.errors import UnpriorError, format_names, warn
 from unprior.evaluation.answers import read_origin
 from unprior.plots.style import LIGHT, FigureStyle
 from unprior.scores.files import read_parquet
+from unprior.scores.schema import OPEN
 from unprior.scores.table import FloatArray
 from unprior.tables.model import Table
 
@@ -259,8 +261,13 @@ class _Labels:
             self.repeated += 1
         else:
             self._pairs.add(pair)
-            self._answers.setdefault(task, set()).add(answer)
-            self.seen.setdefault(task, []).append((line, record["original"] == answer != record["final"]))
+            if task == OPEN:
+                aliases = record.get("aliases") or ()
+                before, after = (is_accepted(record[name], answer, aliases) for name in ("original", "final"))
+            else:
+                self._answers.setdefault(task, set()).add(answer)
+                before, after = (record[name] == answer for name in ("original", "final"))
+            self.seen.setdefault(task, []).append((line, before and not after))
 
     def strange(self) -> dict[str, list[str]]:
         """Answers that no decision of the task names."""
@@ -299,6 +306,9 @@ def _checked(record: Any, path: Path, number: int) -> dict[str, Any]:
     for name in ("original", "final", "answer", "proposal"):
         if not isinstance(record.get(name), str | None) or record.get(name) == "":
             raise UnpriorError(f"{path}, line {number}: the {name} must be a text, as it stands among the candidates")
+    aliases = record.get("aliases")
+    if aliases is not None and not (isinstance(aliases, list) and all(isinstance(each, str) for each in aliases)):
+        raise UnpriorError(f"{path}, line {number}: aliases must be a list of texts")
     if not isinstance(record["task"], str) or record.get("side") not in ("cf", "cs", None):
         raise UnpriorError(f"{path}, line {number}: the task must be a text, and the side cf, cs or null")
     return record

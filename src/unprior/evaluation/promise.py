@@ -202,7 +202,7 @@ def _verdict(certificate: Certificate, harms: int, pairs: int, most: int) -> Ver
 def harmed_pairs(table: ScoreTable, final: IntArray, task: str, known: BoolArray | None = None) -> tuple[int, int]:
     """Pairs with a commonsense question of a task, and those of them with a right answer that was changed."""
     rows = table.mask(task=task) & ~table.is_cf & (True if known is None else known)
-    harmed = rows & (table.original_positions == table.answer_positions) & (final != table.answer_positions)
+    harmed = rows & table.is_right(table.original_positions) & ~table.is_right(final)
     code, _ = table.codes("pair_id")
     return len(np.unique(code[rows])), len(np.unique(code[harmed]))
 

@@ -146,11 +146,15 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
     labels, texts = record["candidates"], None if example is None else example.texts
     image, missing = (None, None) if example is None else embed_image(example.image, _IMAGE_SIDE, _IMAGE_QUALITY)
     answer = int(table.answer_positions[row])
+
+    def is_right(position: int) -> bool:
+        return bool(table.is_right(np.array([position]), np.array([row]))[0])
+
     bars, zero = _bars(record["image_scores"], record["prior_scores"], decisions[row].corrected_scores)
     return GalleryCard(
         outcome=outcome,
-        right=bool(decisions.final_positions[row] == answer),
-        proposal_right=bool(decisions.proposal_positions[row] == answer),
+        right=is_right(decisions.final_positions[row]),
+        proposal_right=is_right(decisions.proposal_positions[row]),
         pair=str(record["pair_id"]),
         task=record["task"],
         side=record["side"],
@@ -160,9 +164,9 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
         missing=missing,
         original="no answer" if named.original is None else named.original,
         final="no answer" if named.final is None else named.final,
-        answer=named.candidates[answer],
+        answer=named.candidates[answer] if answer >= 0 else record["answer"],
         candidates=tuple(
-            CandidateBars(label, None if texts is None else texts[position], position == answer, *kinds)
+            CandidateBars(label, None if texts is None else texts[position], is_right(position), *kinds)
             for position, (label, *kinds) in enumerate(zip(labels, *bars, strict=True))
         ),
         zero=zero,

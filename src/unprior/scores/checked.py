@@ -42,7 +42,7 @@ def read_checked(path: Path, *, skip_invalid: bool = False) -> ScoreTable:
 
 def labelled_rows(table: ScoreTable, rows: BoolArray, source: Path, *, skip_invalid: bool = False) -> BoolArray:
     """Of the chosen rows those with a correct answer; missing ones are refused, or left out if asked for."""
-    missing = rows & (table.answer_positions < 0)
+    missing = rows & ~table.is_labelled
     reason = "answer is missing (fitting and evaluation need it)"
     problems = tuple(RowProblem(int(table.lines[row]), reason) for row in np.flatnonzero(missing).tolist())
     if problems and not skip_invalid:

@@ -213,7 +213,8 @@ def table_pairs(table: ScoreTable, rows: BoolArray | None = None) -> PairColumns
     arrow = table.arrow
     paired = table.is_paired if rows is None else table.is_paired & rows
 
-    # Answers are compared by their names, so the order of the candidates does not matter here.
+    # Answers are compared by their names, so the order of the candidates does not matter here. Open questions have no
+    # options: what the model proposes differs between the two images.
     flat = codes_of(table.candidate_lists.flatten())
     weights = np.random.default_rng(1).integers(1, 1 << 60, int(flat.max(initial=0)) + 1)
 
@@ -231,7 +232,7 @@ def table_pairs(table: ScoreTable, rows: BoolArray | None = None) -> PairColumns
         task=codes_of(arrow.column("task")),
         is_cf=table.is_cf,
         is_paired=paired,
-        options=_compact(np.add.reduceat(weights[flat], table.offsets[:-1])),
+        options=_compact(np.where(table.is_open, 0, np.add.reduceat(weights[flat], table.offsets[:-1]))),
         identity=identity,
         split=codes_of(arrow.column("split")),
         describe=lambda row: (str(arrow.column("pair_id")[row].as_py()), str(arrow.column("task")[row].as_py())),
@@ -340,9 +341,9 @@ def _at_chance(table: ScoreTable, rows: BoolArray, task: str) -> str | None:
     from scipy.special import bdtrc  # scipy.stats takes a second to import
 
     total = int(rows.sum())
-    if total == 0 or (table.answer_positions[rows] < 0).any():
-        return None
-    right = int((table.original_positions[rows] == table.answer_positions[rows]).sum())
+    if total == 0 or not table.is_labelled[rows].all() or table.is_open[rows].any():
+        return None  # nobody guesses among the answers that a model itself proposes
+    right = int(table.is_right(table.original_positions)[rows].sum())
     chance = float((1 / table.candidate_counts[rows]).mean())
     if bdtrc(right - 1, total, chance) <= _CHANCE_LEVEL:  # the probability of guessing so many right, or more
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -186,6 +186,22 @@ def merge_provenance(groups: Iterable[Iterable[Provenance]]) -> tuple[Provenance
         if earlier is None or (record.date or "") > (earlier.date or ""):
             found[key] = record
     return tuple(found.values())
+
+
+def records_about(
+    records: Iterable[Provenance], models: Container[Any], benchmarks: Container[Any]
+) -> tuple[Provenance, ...]:
+    """Records of some models and benchmarks; what a record does not know fits all.
+
+    >>> records_about([Provenance(model="a"), Provenance(model="b")], {"a"}, {None})
+    (Provenance(model='a', ...
+    """
+    about = (("model", models), ("benchmark", benchmarks))
+    return tuple(
+        record
+        for record in records
+        if all(getattr(record, name) is None or getattr(record, name) in known for name, known in about)
+    )
 
 
 def to_json(records: Sequence[Provenance]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -14,14 +14,23 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from unprior.answer_forms import normalize_answer
 from unprior.prompts import YES_NO
 
 SIDES = ("cf", "cs")
+OPEN = "open"
+"""The task of questions without options: candidates come from the model itself."""
 _TASK = r"^[a-z][a-z0-9_-]{0,31}$"
 
 _INT64 = 2**63
 MAX_SCORE = 1e6
 """Beyond it, centring would lose the differences between scores."""
+NO_ANSWER = -1
+"""Position of an answer that there is none of, or that is not known."""
+OTHER_ANSWER = -2
+"""Position of an answer that is not among the candidates."""
+OTHER_RIGHT_ANSWER = -3
+"""Position of a given answer that is not among the candidates of an open question, and is right."""
 
 
 def _encodable(text: str) -> str:
@@ -72,7 +81,8 @@ class ScoreRow(BaseModel):
     side: Literal["cf", "cs"] | None = None
     """Counterfactual (``cf``) or commonsense (``cs``) image; null where images are not paired."""
     task: Annotated[str, AfterValidator(_check_task)]
-    """Multiple choice (``mc``), yes/no (``qa``), or a short name of your own; limits are kept in every task."""
+    """Multiple choice (``mc``), yes/no (``qa``), an open question (``open``), or a short name of your own; limits are
+    kept in every task."""
     category: Text | None = None
     """Broad category of the pair; never seen by the method."""
     subcategory: Text | None = None
@@ -80,7 +90,8 @@ class ScoreRow(BaseModel):
     split: Text | None = None
     """``dev`` for fitting and selection, ``test`` for evaluation."""
     candidates: list[Name]
-    """The possible answers, in file order; ties go to the first."""
+    """The possible answers, in file order; ties go to the first. Of an open question: answers that the model proposes;
+    written forms of one answer are merged on the way in (:mod:`unprior.scores.open_rows`)."""
     image_scores: list[float]
     """Summed token log-probability of each candidate given image and question."""
     prior_scores: list[float]
@@ -88,7 +99,8 @@ class ScoreRow(BaseModel):
     original: Name | None
     """The model's own answer, one of the candidates; null when nothing could be parsed."""
     answer: Name | None = None
-    """The visually correct candidate; may be missing only where it is not needed (``apply``)."""
+    """The visually correct candidate; may be missing only where it is not needed (``apply``). Of an open question it
+    is a text that need not be among the candidates."""
     views: dict[Text, list[float]] | None = None
     """Other estimates of the prior scores, and scores of the same claims asked in another way, by name."""
     original_text: Text | None = None
@@ -105,6 +117,8 @@ class ScoreRow(BaseModel):
     """Which of its two claims comes first: ``ordinary-first`` or ``atypical-first``."""
     claims: list[Text] | None = None
     """The two answers that exclude each other, of a yes/no question; the one that “yes” stands for first."""
+    aliases: list[Name] | None = None
+    """Other texts that are right as well, of an open question."""
 
 
 SCHEMA = pa.schema(
@@ -130,6 +144,7 @@ SCHEMA = pa.schema(
         ("form", pa.string()),
         ("claim_order", pa.string()),
         ("claims", pa.list_(pa.string())),
+        ("aliases", pa.list_(pa.string())),
     ]
 )
 """Arrow types of the columns; ``pair_id`` may also be int64 and then stays a number."""
@@ -180,7 +195,7 @@ def list_offsets(column: pa.ListArray) -> IntArray:
 
 
 def position_in_row(column: pa.Array, candidates: pa.ListArray) -> IntArray:
-    """Position of each row's value among that row's candidates: -1 for null, -2 for a stranger.
+    """Position of each row's value among that row's candidates: -1 for null, -2 for one that is none of them.
 
     >>> position_in_row(pa.array(["b", None, "x"]), pa.array([["a", "b"], ["a", "b"], ["a", "b"]])).tolist()
     [1, -1, -2]
@@ -189,7 +204,8 @@ def position_in_row(column: pa.Array, candidates: pa.ListArray) -> IntArray:
     row_of_value = np.repeat(np.arange(len(column)), np.diff(offsets))
     equal = pc.equal(candidates.flatten(), column.take(pa.array(row_of_value)))
     hits = np.flatnonzero(pc.fill_null(equal, False).to_numpy(zero_copy_only=False))
-    position = np.where(pc.is_null(column).to_numpy(zero_copy_only=False), -1, -2).astype(np.int64)
+    position = np.where(pc.is_null(column).to_numpy(zero_copy_only=False), NO_ANSWER, OTHER_ANSWER)
+    position = position.astype(np.int64)
     # Backwards, so that of two equal candidates (refused elsewhere) the first one is kept.
     position[row_of_value[hits[::-1]]] = hits[::-1] - offsets[row_of_value[hits[::-1]]]
     return position
@@ -206,7 +222,8 @@ def find_problems(table: pa.Table, *, require_answers: bool) -> dict[int, str]:
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     checks = [_missing(columns[name], name) for name in _NEVER_NULL]
     checks += [_unknown(columns["side"], "side", SIDES), _unnamed(columns["task"])]
-    checks += _candidate_checks(columns["candidates"])
+    is_open = open_rows(columns["task"])
+    checks += _candidate_checks(columns["candidates"], is_open)
     counts = _lengths(columns["candidates"])
     checks += [_unequal(columns[name], name, counts) for name in ("image_scores", "prior_scores")]
     checks += [_unequal(columns["token_counts"], "token_counts", counts)]
@@ -215,7 +232,8 @@ def find_problems(table: pa.Table, *, require_answers: bool) -> dict[int, str]:
     checks += [_unusable(columns[name], name) for name in ("image_scores", "prior_scores")]
     checks += [_view_problems(columns["views"], counts)]
     checks += _claim_checks(columns["claims"], columns["candidates"])
-    checks += [_stranger(columns[name], name, columns["candidates"]) for name in ("original", "answer")]
+    checks += [_stranger(columns[name], name, columns["candidates"], ~is_open) for name in ("original", "answer")]
+    checks += _open_checks(columns, is_open)
     if require_answers:
         checks.append(_missing(columns["answer"], "answer", " (fitting and evaluation need it)"))
     problems: dict[int, str] = {}
@@ -273,12 +291,54 @@ def _unusable(column: pa.ListArray, name: str) -> Check:
     return wrong, lambda row: f"{name} {_score_complaint(column[row].as_py())}"
 
 
-def _stranger(column: pa.Array, name: str, candidates: pa.ListArray) -> Check:
-    wrong = position_in_row(column, candidates) == -2
+def _stranger(column: pa.Array, name: str, candidates: pa.ListArray, rows: BoolArray) -> Check:
+    wrong = rows & (position_in_row(column, candidates) == OTHER_ANSWER)
     return wrong, lambda row: f"{name} {column[row].as_py()!r} is not one of the candidates"
 
 
-def _candidate_checks(candidates: pa.ListArray) -> list[Check]:
+def open_rows(task: pa.Array | pa.ChunkedArray) -> BoolArray:
+    """Which rows are open questions.
+
+    >>> open_rows(pa.array(["mc", "open"])).tolist()
+    [False, True]
+    """
+    mask: BoolArray = pc.fill_null(pc.equal(task, OPEN), False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _open_checks(columns: Mapping[str, pa.Array], is_open: BoolArray) -> list[Check]:
+    """What open questions must have; written forms of an answer are equal here."""
+    aliases = columns["aliases"]
+    given = _lengths(aliases) > 0
+    checks: list[Check] = [(given & ~is_open, lambda _: f"aliases are for open questions, those of task {OPEN}")]
+    if not is_open.any():
+        return checks
+    blank = {
+        name: is_open & _any_in_row(_is_blank(columns[name].flatten()), list_offsets(columns[name]))
+        for name in ("candidates", "aliases")
+    }
+    strange = np.zeros(len(is_open), dtype=np.bool_)
+    read = np.flatnonzero(is_open & ~_is_null(columns["original"]) & ~blank["candidates"])
+    originals, offered = (columns[name].take(pa.array(read)).to_pylist() for name in ("original", "candidates"))
+    strange[read] = [
+        normalize_answer(original) not in map(normalize_answer, texts or ())
+        for original, texts in zip(originals, offered, strict=True)
+    ]
+    return [
+        *checks,
+        (blank["candidates"], lambda _: "a candidate is empty"),
+        (blank["aliases"], lambda _: "an alias is empty"),
+        (given & is_open & _is_null(columns["answer"]), lambda _: "there are aliases but no answer"),
+        (strange, lambda row: f"original {columns['original'][row].as_py()!r} is no form of any candidate"),
+    ]
+
+
+def _is_blank(texts: pa.Array) -> BoolArray:
+    blank: BoolArray = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(texts), ""), True).to_numpy(zero_copy_only=False)
+    return blank
+
+
+def _candidate_checks(candidates: pa.ListArray, is_open: BoolArray) -> list[Check]:
     counts, offsets = _lengths(candidates), list_offsets(candidates)
     encoded = candidates.flatten().dictionary_encode()
     codes = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -292,10 +352,16 @@ def _candidate_checks(candidates: pa.ListArray) -> list[Check]:
         names = candidates[row].as_py()
         return f"candidate {next(name for name in names if names.count(name) > 1)!r} appears twice"
 
+    fewest = np.where(is_open, 1, 2)  # an open question may have a single answer, which is then kept
     return [
-        (counts < 2, lambda row: f"K is {counts[row]}, at least 2 candidates are needed"),
+        (
+            counts < fewest,
+            lambda row: (
+                f"K is {counts[row]}, at least {fewest[row]} candidate{'s are' if fewest[row] > 1 else ' is'} needed"
+            ),
+        ),
         (has_null, lambda _: "a candidate is null"),
-        (twice, first_repeated),
+        (twice & ~is_open, first_repeated),
     ]
 
 
@@ -320,11 +386,10 @@ def _view_problems(views: pa.MapArray, counts: IntArray) -> Check:
 
 
 def _claim_checks(claims: pa.ListArray, candidates: pa.ListArray) -> list[Check]:
-    counts, texts = _lengths(claims), claims.flatten()
-    blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(texts), ""), True).to_numpy(zero_copy_only=False)
+    counts = _lengths(claims)
     return [
         (~_is_null(claims) & (counts != 2), lambda row: f"claims has {counts[row]} texts, two are needed"),
-        (_any_in_row(blank, list_offsets(claims)), lambda _: "a claim is empty"),
+        (_any_in_row(_is_blank(claims.flatten()), list_offsets(claims)), lambda _: "a claim is empty"),
         (_in_two(claims, pc.equal), lambda row: f"both claims are {claims[row][0].as_py()!r}"),
         (
             ~_is_null(claims) & ~_in_two(candidates, _are_yes_no),

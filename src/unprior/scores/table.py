@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,16 +15,21 @@ from pydantic import ValidationError
 
 from unprior._validation import describe_validation_error
 from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
+from unprior.scores.block import Block, LabelArray, as_labels
 from unprior.scores.conform import conform
 from unprior.scores.messages import no_such_row
-from unprior.scores.provenance import Provenance, from_metadata, merge_provenance
+from unprior.scores.open_rows import merge_open_rows, right_cells
+from unprior.scores.provenance import Provenance, from_metadata, merge_provenance, records_about
 from unprior.scores.schema import (
+    NO_ANSWER,
+    OTHER_RIGHT_ANSWER,
     SCHEMA,
     BoolArray,
     IntArray,
     ScoreRow,
     find_problems,
     list_offsets,
+    open_rows,
     position_in_row,
     rows_to_arrow,
 )
@@ -34,40 +38,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FloatArray = NDArray[np.float64]
-LabelArray = NDArray[np.object_]
-"""Candidates by their text, one per row; None for no answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Rows with the same number of candidates K, candidates along the first axis.
-
-    Reductions over candidates then run over long contiguous rows, which NumPy does an order of
-    magnitude faster than over a short last axis.
-    """
-
-    rows: IntArray
-    """Positions of the rows in the table."""
-    image: FloatArray
-    """Image scores, shape (K, rows)."""
-    prior: FloatArray
-    """Prior scores, shape (K, rows)."""
-    original: IntArray
-    """Candidate position of the original answer, -1 for null."""
-    answer: IntArray
-    """Candidate position of the correct answer, -1 for unknown."""
-
-    @property
-    def candidate_count(self) -> int:
-        """K, the number of candidates of every row of the block."""
-        return int(self.image.shape[0])
-
-
-def as_labels(values: Sequence[str | None]) -> LabelArray:
-    """Labels as an array, so that two of them compare row by row."""
-    labels = np.empty(len(values), dtype=np.object_)
-    labels[:] = values
-    return labels
 
 
 class ScoreTable:
@@ -149,6 +119,7 @@ class ScoreTable:
     ) -> ScoreTable:
         """Validate columns; ``lines`` says where each row stood in ``source``.
 
+        Written forms of one answer to an open question become one candidate (:mod:`unprior.scores.open_rows`).
         How the scores were made is read from the schema's metadata unless ``provenance`` says it.
         """
         provenance = provenance or from_metadata(table.schema.metadata, source)
@@ -166,7 +137,9 @@ class ScoreTable:
             line_of = [line for line, kept in zip(line_of, keep.tolist(), strict=True) if kept]
         if len(conformed) == 0:
             raise UnpriorError(f"{source}: no {'valid ' if problems else ''}rows; there is nothing to work on")
-        return cls(conformed, skipped=tuple(problems), lines=line_of, source=source, provenance=provenance)
+        return cls(
+            merge_open_rows(conformed), skipped=tuple(problems), lines=line_of, source=source, provenance=provenance
+        )
 
     @classmethod
     def read(cls, path: str | Path, *, skip_invalid: bool = False, require_answers: bool = True) -> ScoreTable:
@@ -299,7 +272,8 @@ class ScoreTable:
         """Replace a column by other valid values, such as the pair ids of pairs that were drawn twice."""
         entries = [list(value.items()) if isinstance(value, Mapping) else value for value in values]
         column = pa.array(entries, None if name == "pair_id" else self.arrow.schema.field(name).type)
-        return self._set(name, column)
+        changed = self._set(name, column)
+        return changed if name != "aliases" else self._changed(merge_open_rows(changed.arrow), {})
 
     def with_prior_scores(self, prior: FloatArray) -> ScoreTable:
         """Replace the prior scores, given flattened like :attr:`prior_scores`."""
@@ -356,8 +330,38 @@ class ScoreTable:
 
     @cached_property
     def answer_positions(self) -> IntArray:
-        """Candidate position of the correct answer, -1 for unknown."""
+        """Candidate position of a correct answer, -1 for unknown, -2 for one that is not among the candidates."""
         return position_in_row(self.arrow.column("answer").combine_chunks(), self.candidate_lists)
+
+    @cached_property
+    def is_labelled(self) -> BoolArray:
+        """Whether the correct answer of each row is known, among its candidates or not."""
+        return np.asarray(self.answer_positions != NO_ANSWER)
+
+    @cached_property
+    def is_covered(self) -> BoolArray:
+        """Whether the candidates of each row hold a right answer."""
+        return np.asarray(self.answer_positions >= 0)
+
+    @cached_property
+    def is_open(self) -> BoolArray:
+        """Whether each row is an open question."""
+        return open_rows(self.arrow.column("task"))
+
+    def is_right(self, positions: IntArray, rows: IntArray | None = None) -> BoolArray:
+        """Whether the candidates at these positions are right, of all rows or of some; no answer never is.
+
+        Of an open question, several candidates may be right through its aliases.
+        """
+        chosen = slice(None) if rows is None else rows
+        right = (positions >= 0) & (positions == self.answer_positions[chosen])
+        if self._right_cells is not None:
+            right |= (positions >= 0) & self._right_cells[self.offsets[:-1][chosen] + np.maximum(positions, 0)]
+        return np.asarray(right | (self.is_open[chosen] & (positions == OTHER_RIGHT_ANSWER)))
+
+    @cached_property
+    def _right_cells(self) -> BoolArray | None:
+        return right_cells(self.arrow, self.offsets)
 
     @cached_property
     def is_cf(self) -> BoolArray:
@@ -422,12 +426,7 @@ class ScoreTable:
         """Records of the models and benchmarks that are left among some of the rows."""
         if len(self.provenance) < 2:
             return self.provenance
-        left = {name: ScoreTable(rows).values_of(name) for name in ("model", "benchmark")}
-        return tuple(
-            record
-            for record in self.provenance
-            if all(getattr(record, name) is None or getattr(record, name) in names for name, names in left.items())
-        )
+        return records_about(self.provenance, *(ScoreTable(rows).values_of(name) for name in ("model", "benchmark")))
 
     def _flat(self, name: str) -> FloatArray:
         values: FloatArray = self.arrow.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False)

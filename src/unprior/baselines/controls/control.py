@@ -88,8 +88,8 @@ class ControlContext:
 
     def gains(self, proposals: IntArray) -> IntArray:
         """+1 where a proposal for a development row repairs the original answer, -1 where it harms it."""
-        answer = self.development.answer_positions
-        return np.asarray((proposals == answer).astype(np.int64) - (self.development.original_positions == answer))
+        rows = self.development
+        return np.asarray(rows.is_right(proposals).astype(np.int64) - rows.is_right(rows.original_positions))
 
     def adopt(self, proposals: Sequence[IntArray], task: str | None = None) -> tuple[int, bool, tuple[TaskChange, ...]]:
         """Choose between proposals for all development rows (of one task) that are always adopted.

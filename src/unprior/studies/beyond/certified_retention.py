@@ -243,7 +243,7 @@ def _outcomes(
                 epsilon_cs=epsilon, delta=delta, retention="expected" if rule == "expected" else "certified",
                 strength=Fixed(1.0) if rule == "fixed" else None,
             )  # fmt: skip
-            certificate, _ = certify(calibrator.parameters, rows)
+            certificate = certify(calibrator.parameters, rows).certificate
             settings = certified_settings(certificate, 1.0)
             model = constant_strength(certificate.strength)
             yield (epsilon, rule), None if settings is None else pool.outcome(model, settings)

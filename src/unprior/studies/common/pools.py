@@ -88,9 +88,11 @@ class Pool:
             proposals = model.prepare(seen).propose(settings.max_strength, leads=leads is not None)
             count, needed = block.candidate_count, None if leads is None else leads[block.rows]
             revised = is_revision(decide(proposals, count, settings, (count,), needed))
-            right = block.original == block.answer
-            gain[block.rows] = revised * ((proposals.candidate == block.answer).astype(np.int64) - right)
-            harmed[block.rows] = revised & right & (proposals.candidate != block.answer)
+            right, proposed_right = (
+                self.table.is_right(each, block.rows) for each in (block.original, proposals.candidate)
+            )
+            gain[block.rows] = revised * (proposed_right.astype(np.int64) - right)
+            harmed[block.rows] = revised & right & ~proposed_right
         shape = (len(groups.tasks), 2)
         totals = groups.totals.reshape(shape)
         gains, harms = (

@@ -243,9 +243,9 @@ def _cell(part: ScoreTable, task: str) -> AttractionCell:
     winner = prior_winners(part)
     wrong = part.is_cf & ~correct(part, part.original_positions)
     # An undirected error hits the prior's winner once in K - 1 times, and never if that is the right answer.
-    possible = (winner != part.answer_positions) & (part.original_positions >= 0)
-    expected = np.where(possible, 1.0 / (part.candidate_counts - 1), 0.0)[wrong]
-    ordinary = (winner == part.answer_positions) & ~part.is_cf
+    possible = ~part.is_right(winner) & (part.original_positions >= 0) & (part.candidate_counts > 1)
+    expected = np.where(possible, 1.0 / np.maximum(part.candidate_counts - 1, 1), 0.0)[wrong]
+    ordinary = part.is_right(winner) & ~part.is_cf
     matched, same = compare_with_partner(part, winner)
     _, said_ordinary = compare_with_partner(part, part.original_positions)
     return AttractionCell(

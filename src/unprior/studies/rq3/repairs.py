@@ -114,7 +114,7 @@ def study_repairs(decisions: Decisions) -> Repairs:
     tasks = []
     for (task,), rows in group_rows(table, "task").items():
         cf, cs, found = rows[table.is_cf[rows]], rows[~table.is_cf[rows]], rows[repaired[rows]]
-        facts = ((same, cf), (same, cs), (image == table.answer_positions, found), (same & (image == prior), found))
+        facts = ((same, cf), (same, cs), (table.is_right(image), found), (same & (image == prior), found))
         tasks.append(TaskRepairs(str(task), *(Share(int(fact[among].sum()), len(among)) for fact, among in facts)))
     return Repairs(tuple(tasks), decisions.method)
 
