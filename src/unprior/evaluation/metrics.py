@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from unprior.calibration import Decisions
 from unprior.errors import UnpriorError, wrong_type
+from unprior.evaluation.free_texts import OTHER_RIGHT, open_rows, text_positions
 from unprior.scores import ScoreTable
 from unprior.scores.checked import require_table
-from unprior.scores.schema import BoolArray, IntArray, position_in_row
+from unprior.scores.schema import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ def utility(delta_cf: float, delta_cs: float, weight: float = 0.5) -> float:
 def as_answers(table: ScoreTable, answers: ArrayLike | Decisions) -> IntArray:
     """Candidate positions, one per row of a table, from decisions, labels or positions; -1 for no answer.
 
+    An answer to an open question may also be any text; see :func:`unprior.evaluation.free_texts.text_positions`.
+
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
     >>> bool((as_answers(table, table.answer) == table.answer_positions).all())
@@ -106,12 +109,18 @@ def as_answers(table: ScoreTable, answers: ArrayLike | Decisions) -> IntArray:
         raise UnpriorError(f"{given.size} answers for {len(table)} rows; there must be one per row")
     if given.dtype.kind in "OU":
         given = _positions(table, given.tolist())
-    if not np.issubdtype(given.dtype, np.integer) or (given < -1).any() or (given >= table.candidate_counts).any():
+    if not np.issubdtype(given.dtype, np.integer) or _outside(table, given).any():
         raise UnpriorError(
             "answers are labels (a candidate of their row, or None for no answer) or candidate positions (whole "
             "numbers from 0 to K - 1, or -1 for no answer)"
         )
     return given.astype(np.int64)
+
+
+def _outside(table: ScoreTable, given: IntArray) -> BoolArray:
+    """Which numbers are no positions: beyond the candidates, or another text where a question has options."""
+    lowest = np.where((given < -1) & open_rows(table), OTHER_RIGHT, -1) if (given < -1).any() else -1
+    return np.asarray((given < lowest) | (given >= table.candidate_counts))
 
 
 def _refuse_other_rows(table: ScoreTable, decided: ScoreTable) -> None:
@@ -132,8 +141,8 @@ def _positions(table: ScoreTable, labels: list[Any]) -> IntArray:
         column = pa.array(labels, pa.string(), from_pandas=True)
     except (pa.ArrowException, UnicodeError):
         raise UnpriorError("answers are of several types; give labels (text, or None for no answer)") from None
-    found = position_in_row(column, table.candidate_lists)
-    unknown = np.flatnonzero(found < -1)
+    found = text_positions(table, column.to_pylist())
+    unknown = np.flatnonzero(_outside(table, found))
     if len(unknown):
         row = int(unknown[0])
         raise UnpriorError(
@@ -144,10 +153,12 @@ def _positions(table: ScoreTable, labels: list[Any]) -> IntArray:
 
 
 def correct(table: ScoreTable, answers: IntArray) -> BoolArray:
-    """Which answers (candidate positions, -1 for none) are right; no answer is wrong."""
-    if (table.answer_positions < 0).any():
+    """Which answers (positions of :func:`as_answers`) are right; no answer is wrong."""
+    if (table.answer_positions == -1).any():
         raise UnpriorError("some rows have no correct answer; evaluation needs one in every row")
-    return np.asarray(answers == table.answer_positions)
+    # Below zero neither is a candidate: the right answer to an open question may be missing, and so may the given one.
+    among = (answers >= 0) & (answers == table.answer_positions)
+    return np.asarray(among | (answers == OTHER_RIGHT))
 
 
 def measure(table: ScoreTable, answers: ArrayLike | Decisions) -> Metrics:

@@ -145,12 +145,16 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
     named = _with_texts(decisions[row], example)
     labels, texts = record["candidates"], None if example is None else example.texts
     image, missing = (None, None) if example is None else embed_image(example.image, _IMAGE_SIDE, _IMAGE_QUALITY)
-    answer = int(table.answer_positions[row])
+    answer = int(table.answer_positions[row])  # negative where no candidate of an open question is right
+    one = table.take(np.array([row]))
+    right, proposed = (
+        bool(correct(one, given[[row]])[0]) for given in (decisions.final_positions, decisions.proposal_positions)
+    )
     bars, zero = _bars(record["image_scores"], record["prior_scores"], decisions[row].corrected_scores)
     return GalleryCard(
         outcome=outcome,
-        right=bool(decisions.final_positions[row] == answer),
-        proposal_right=bool(decisions.proposal_positions[row] == answer),
+        right=right,
+        proposal_right=proposed,
         pair=str(record["pair_id"]),
         task=record["task"],
         side=record["side"],
@@ -160,7 +164,7 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
         missing=missing,
         original="no answer" if named.original is None else named.original,
         final="no answer" if named.final is None else named.final,
-        answer=named.candidates[answer],
+        answer=named.candidates[answer] if answer >= 0 else record["answer"],
         candidates=tuple(
             CandidateBars(label, None if texts is None else texts[position], position == answer, *kinds)
             for position, (label, *kinds) in enumerate(zip(labels, *bars, strict=True))
