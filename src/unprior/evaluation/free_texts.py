@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from unprior.answer_forms import is_accepted, normalize_answer
 from unprior.benchmarks.schema import OPEN
@@ -64,7 +65,8 @@ def right_aliases(table: ScoreTable) -> list[Sequence[str]]:
 
 def open_rows(table: ScoreTable) -> BoolArray:
     """Which rows are open questions."""
-    return np.array([task == OPEN for task in table.column("task")], dtype=np.bool_)
+    found: BoolArray = pc.equal(table.arrow.column("task"), OPEN).to_numpy()
+    return found
 
 
 def _place(text: str, candidates: Sequence[str], right: Sequence[str]) -> int:
