@@ -242,3 +242,35 @@ def test_the_default_is_the_platform_s_cache(run: Callable, tmp_path: Path, monk
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     run("evaluate-answers", "cdh-bench", "x.jsonl").refused(str(tmp_path / "cache" / "unprior" / "data" / "cdh-bench"))
+
+
+@pytest.mark.parametrize("variant", ["open", "options"])
+def test_variants_of_the_microworld(run: Callable, drawn_world: Path, tmp_path: Path, variant: str) -> None:
+    name = f"microworld-{variant}"
+    assert name in run("data", "list", "--json").json
+    shutil.copytree(drawn_world, tmp_path / "data" / "microworld-seed-3")
+    shown = " ".join(run("data", "show", "microworld", "--variant", variant, "--seed", "3").out.split())
+    assert "600 examples, 600 images, 300 pairs, 70 dev, 230 test; 0 images missing" in shown
+    assert "1-cf-" + variant in shown
+    assert variant != "open" or "(open) →" in shown
+    out = tmp_path / "page.html"
+    made = run("data", "gallery", name, "--seed", "3", "--limit", "2", "--out", out, "--json").json
+    assert (made["benchmark"], made["shown"]) == (f"{name}-3", 2)
+    got = run("data", "get", name, "--seed", "3", "--out", tmp_path / "data" / "microworld-seed-3", "--json").json
+    read = read_questions(Path(got["out"]))
+    assert [replace(each, line=None) for each in read] == list(
+        microworld(tmp_path / "data" / "microworld-seed-3", 3, variant=variant)
+    )
+    checked = run("data", "check", got["out"], "--json").json
+    assert (checked["sound"], checked["pairs"]) == (True, [])
+
+
+def test_cdh_bench_tells_of_its_open_questions(run: Callable) -> None:
+    folder = real_data("cdh-bench")
+    shown = " ".join(run("data", "show", "cdh-bench", "--variant", "open", "--data-dir", folder.parent).out.split())
+    assert "288 pairs" in shown
+    assert "How many fingers are on the hand in this image? (open) → 6 fingers / 6" in shown
+    assert "gray/grey" in shown
+    record = run("data", "show", "cdh-bench", "--variant", "open", "--data-dir", folder.parent, "--json").json
+    assert record["variants"]["open"].endswith("questions that speak of options are left out (12 of 300 pairs)")
+    assert ["gray", "grey"] in record["synonyms"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,3 +65,27 @@ def test_answers_cut_off_while_thinking_are_shown(run: Callable, tmp_path: Path)
     assert "--max-new-tokens" in shown.err
     tasks = run("evaluate-answers", "mine.jsonl", "answers.jsonl", "--json").json["tasks"]
     assert [(task["task"], task["cut_off"], task["unparsed"]) for task in tasks] == [("mc", 1, 0), ("qa", 2, 1)]
+
+
+def test_open_answers_to_the_microworld_and_to_own_questions(run: Callable, drawn_world: Path, tmp_path: Path) -> None:
+    questions = run("data", "get", "microworld-open", "--seed", "3", "--out", Path(shutil.copytree(
+        drawn_world, tmp_path / "world")))  # fmt: skip
+    assert "--open" in questions.out
+    asked = [json.loads(line) for line in (tmp_path / "world" / "questions.jsonl").read_text().splitlines()]
+    lines = [
+        {"example_id": row["id"], "text": f"The {row['aliases'][0] if row.get('aliases') else row['answer']}!"}
+        if row["side"] == "cs"
+        else {"pair_id": row["pair"], "side": "cf", "task": "open", "text": None if row["pair"] % 2 else "nothing"}
+        for row in asked
+    ]
+    (tmp_path / "answers.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    shown = run("evaluate-answers", tmp_path / "world" / "questions.jsonl", "answers.jsonl")
+    text = " ".join(shown.out.split())
+    assert "OPEN 0.000 (0/230) 1.000 (230/230)" in text
+    empty = sum(row["split"] == "test" and row["pair"] % 2 for row in asked) // 2
+    assert f"460 OPEN answers; {empty} empty (counted as wrong)" in text
+    record = run(
+        "evaluate-answers", tmp_path / "world" / "questions.jsonl", "answers.jsonl", "--split", "all", "--json"
+    )
+    (task,) = record.json["tasks"]
+    assert (task["task"], task["right"], task["unparsed"]) == ("open", {"count": 300, "total": 600}, 150)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,92 @@ def test_lines_that_are_not_evaluated_also_tell_that_the_model_thinks(tmp_path: 
     other = CF | {"task": "qa", "text": "It has six.</think>no"}
     (task,) = evaluate_answers(write(tmp_path, CF, other, CS), benchmark).tasks
     assert (task.right.count, task.unparsed, task.cut_off) == (0, 0, 2)
+
+
+def asked(number: int, side: str | None, answer: str, *aliases: str) -> Example:
+    place = {} if side is None else {"pair_id": number, "side": side}
+    name = f"{number}-{side}" if side else str(number)
+    return Example(name, Path("a.png"), "How many legs?", "open", (), answer=answer, aliases=aliases, **place)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def legs() -> Benchmark:
+    sides = [
+        asked(n, side, *right) for n in (1, 2, 3) for side, right in (("cf", ("6 legs", "6")), ("cs", ("4 legs",)))
+    ]
+    return Benchmark("legs", sides)
+
+
+def lines_of(*texts: str | None) -> list[dict[str, Any]]:
+    names = [f"{n}-{side}" for n in (1, 2, 3) for side in ("cf", "cs")]
+    return [{"example_id": name, "text": text} for name, text in zip(names, texts, strict=True)]
+
+
+def test_open_answers_are_right_in_every_form(tmp_path: Path, legs: Benchmark) -> None:
+    texts = ("Six!", "It\u2019s four", "Four legs.", "the 4 Legs\nbecause I see them", "5 legs", "")
+    result = evaluate_answers(write(tmp_path, *lines_of(*texts)), legs)
+    (task,) = result.tasks
+    assert task.metrics is not None
+    assert (task.right, task.metrics.cf, task.metrics.cs) == (Share(2, 6), Share(1, 3), Share(1, 3))
+    assert task.metrics.ccr == Share(1, 2), "four is what the other image shows, five is not"
+    assert (task.unparsed, task.cut_off, task.f1, task.said_yes, task.judged) == (1, 0, None, None, None)
+    caption = result.table.caption
+    assert "6 OPEN answers; 1 empty (counted as wrong)" in caption
+    assert "exact match after normalisation, with aliases" in caption
+    assert "judge" not in result.record()
+    assert "judged" not in result.record()["tasks"][0]
+
+
+def test_empty_missing_and_cut_off_open_answers_are_wrong(tmp_path: Path, legs: Benchmark) -> None:
+    texts = ("<think>six</think> 6", "<think>4", None, " \n", "six", "</think>")
+    (task,) = evaluate_answers(write(tmp_path, *lines_of(*texts)), legs).tasks
+    assert (task.right, task.unparsed, task.cut_off) == (Share(1, 6), 2, 3)
+
+
+def test_without_pairs_open_answers_have_an_accuracy(tmp_path: Path) -> None:
+    single = Benchmark("single", [asked(1, None, "yes"), asked(2, None, "no", "none"), asked(3, None, "no")])
+    lines = [{"example_id": str(n), "text": text} for n, text in enumerate(("Yes.", "none", "yes"), start=1)]
+    (task,) = evaluate_answers(write(tmp_path, *lines), single).tasks
+    assert (task.right, task.metrics, task.f1, task.said_yes) == (Share(2, 3), None, None, None)
+
+
+def test_a_judge_is_asked_about_the_rest_and_named(tmp_path: Path, legs: Benchmark) -> None:
+    seen: list[tuple[str, str, tuple[str, ...], str]] = []
+
+    def by_number(question: str, answer: str, aliases: tuple[str, ...], text: str) -> bool:
+        seen.append((question, answer, aliases, text))
+        return answer.split(maxsplit=1)[0] in text
+
+    texts = ("6", "It has 4 of them", "  It has 6 of them ", "4 legs", "4 legs", None)
+    result = evaluate_answers(write(tmp_path, *lines_of(*texts)), legs, judge=by_number)
+    assert [text for *_, text in seen] == ["It has 4 of them", "It has 6 of them", "4 legs"], "no exact match, no gap"
+    assert seen[1][:3] == ("How many legs?", "6 legs", ("6",))
+    (task,) = result.tasks
+    assert task.metrics is not None
+    assert (task.right, task.judged, task.metrics.ccr) == (Share(4, 6), Share(2, 3), Share(1, 1))
+    assert "the other 3 judged by by_number: 2 right" in result.table.caption
+    record = result.record()
+    assert (record["judge"], record["tasks"][0]["judged"]) == ("by_number", {"count": 2, "total": 3})
+
+
+def test_a_judge_must_be_a_function_that_gives_a_truth_value(tmp_path: Path, legs: Benchmark) -> None:
+    path = write(tmp_path, *lines_of(*["five"] * 6))
+    with pytest.raises(UnpriorError, match=r"judge <lambda> gave 'yes' for the answer to 1-cf; it must give True or"):
+        evaluate_answers(path, legs, judge=lambda *_: "yes")  # type: ignore[arg-type,return-value]
+    with pytest.raises(UnpriorError, match="judge: give a function"):
+        evaluate_answers(path, legs, judge="exact")  # type: ignore[arg-type]
+
+
+def test_a_judge_has_no_say_about_choices(tmp_path: Path, benchmark: Benchmark) -> None:
+    result = evaluate_answers(write(tmp_path, CF, CS), benchmark, judge=lambda *_: True)
+    assert (result.judge, result.tasks[0].judged, result.tasks[0].right) == (None, None, Share(0, 2))
+
+
+def test_open_and_closed_questions_in_one_file(tmp_path: Path, benchmark: Benchmark, legs: Benchmark) -> None:
+    both = Benchmark("both", [*benchmark, *(replace(each, pair_id=9) for each in legs.examples[2:4])])
+    lines = [{"pair_id": 9, "side": side, "task": "open", "text": "6", "answer": "six"} for side in ("cf", "cs")]
+    result = evaluate_answers(write(tmp_path, CF, CS, *lines), both)
+    assert [(task.task, task.right) for task in result.tasks] == [("mc", Share(0, 2)), ("open", Share(1, 2))]
+    assert result.disagreeing == 1, "six is right on one side only"
+    closed = evaluate_answers(write(tmp_path, CF, CS, *lines), benchmark)
+    assert closed.other_tasks == 2

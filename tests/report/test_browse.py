@@ -152,3 +152,21 @@ def test_the_real_benchmark(browser: Browser, tmp_path: Path) -> None:
             {pair for flaw in cdh_bench.CARD.flaws for pair in flaw.pairs}
         )
         assert page.locator("img").first.evaluate("image => image.naturalWidth") == 240
+
+
+def test_open_questions_show_their_right_answers(browser: Browser, tmp_path: Path) -> None:
+    long = "a very long answer " * 20
+    pair = [
+        Example(f"1-{side}", tmp_path / f"{side}.png", "How many <b>legs</b>?", "open", (), answer=answer,
+                aliases=aliases, pair_id=1, side=side)
+        for side, answer, aliases in (("cf", "6 <i>legs</i>", ("6", "half a dozen")), ("cs", long, ()))
+    ]  # fmt: skip
+    alone = Example("2", tmp_path / "cf.png", "What is it?", "open", ())
+    assert write_gallery(tmp_path / "open.html", Benchmark("mine", [*pair, alone])) == 2
+    with opened(browser, tmp_path / "open.html", width=360) as page:
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+        first, second = page.locator(".asked").all()
+        assert first.locator("h3").inner_text() == "How many <b>legs</b>?"
+        assert first.locator(".text").all_inner_texts() == ["6 <i>legs</i> (or 6, half a dozen)", long.strip()]
+        assert first.locator(".badge").all_inner_texts() == ["CF", "CS"]
+        assert second.locator("li").count() == 0

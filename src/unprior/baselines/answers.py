@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from unprior._files import is_parquet, open_to_read, parse_json, replacing
 from unprior.baselines.activity import GateActivity
 from unprior.errors import UnpriorError
+from unprior.evaluation.free_texts import right_texts, text_positions
 from unprior.scores import ScoreTable
 from unprior.scores.files import read_parquet
-from unprior.scores.schema import IntArray, position_in_row
+from unprior.scores.schema import BoolArray, IntArray
 
 _ABOUT = b"unprior.baselines"
 _VERSION = 1
@@ -28,7 +29,8 @@ _TEXT = (
 )  # fmt: skip
 _COUNTS = ("positions", "active_positions")
 SCHEMA = pa.schema([*((name, pa.string()) for name in _TEXT), *((name, pa.int64()) for name in _COUNTS)])
-"""One row per method and example. ``answer`` is null where none was found in ``text``; ``matched_text`` is null where
+"""One row per method and example. ``answer`` is null where none was found in ``text``, and of an open question what the
+method wrote; ``matched_text`` is null where
 the method has no correction that could be switched off; counts of positions are null where it has no gate on them."""
 _REMEDY = "Methods answer the test examples, and `unprior baseline` computes what is missing."
 
@@ -66,11 +68,18 @@ class MethodAnswers:
 
     info: MethodInfo
     answers: IntArray
-    """Candidate positions, -1 for none."""
+    """Candidate positions, -1 for none; to an open question also ``OTHER_ANSWER`` or ``OTHER_RIGHT_ANSWER``, see
+    :mod:`unprior.evaluation.free_texts`."""
     matched: IntArray | None
     """Answers of the same decoder with its correction switched off; None where there is no such thing."""
     activity: tuple[GateActivity, ...] | None = None
     """By row, of a method with a gate on hidden states; None for others, and in files of 0.1.0."""
+    texts: tuple[str | None, ...] = ()
+    """What was answered, as the file has it: labels, or the words of an answer to an open question."""
+    right: BoolArray | None = None
+    """By row, whether the answer is right; False where the right answer is not known, None where texts are not."""
+    matched_right: BoolArray | None = None
+    """The same of the decoder with its correction switched off."""
 
 
 def write_answers(
@@ -140,14 +149,18 @@ def read_answers(path: Path, table: ScoreTable) -> list[MethodAnswers]:
         if absent:
             raise _missing(path, info.label, absent, len(keys))
         found = [rows[key] for key in keys]
-        answers = _positions(path, info.label, [row["answer"] for row in found], keys, table)
-        matched = None
+        texts = [row["answer"] for row in found]
+        answers = _positions(path, info.label, texts, keys, table)
+        matched = matched_right = None
         if any(row["matched_text"] is not None for row in found):
             absent = [key for key, row in zip(keys, found, strict=True) if row["matched_text"] is None]
             if absent:
                 raise _missing(path, f"{info.label} with its correction switched off", absent, len(keys))
-            matched = _positions(path, info.label, [row["matched_answer"] for row in found], keys, table)
-        results.append(MethodAnswers(info, answers, matched, _activity(found)))
+            references = [row["matched_answer"] for row in found]
+            matched = _positions(path, info.label, references, keys, table)
+            matched_right = right_texts(table, references)
+        right = right_texts(table, texts)
+        results.append(MethodAnswers(info, answers, matched, _activity(found), tuple(texts), right, matched_right))
     return results
 
 
@@ -224,8 +237,8 @@ def _rows_of(
 def _positions(
     path: Path, method: str, answers: list[str | None], keys: list[tuple[str | None, ...]], table: ScoreTable
 ) -> IntArray:
-    position = position_in_row(pa.array(answers, pa.string()), table.candidate_lists)
-    for row in np.flatnonzero(position == -2)[:1].tolist():
+    position = text_positions(table, answers)
+    for row in np.flatnonzero((position < -1) & ~table.is_open)[:1].tolist():
         candidates = ", ".join(table.candidate_lists[row].as_py())
         raise UnpriorError(
             f"{path}: {method} answers {answers[row]!r} to {_named(keys[row])}, which is none of its candidates "

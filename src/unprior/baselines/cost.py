@@ -12,14 +12,16 @@ from unprior.baselines.answers import Cost
 from unprior.baselines.decoding import Question, decode_texts
 from unprior.baselines.method import Method
 from unprior.benchmarks.schema import Benchmark, Example
-from unprior.engines.protocol import Query
+from unprior.engines.protocol import Engine, Proposed, ProposingEngine, Query
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.engines.transformers.load_errors import told
-from unprior.errors import warn
+from unprior.errors import UnpriorError, warn
 from unprior.images import open_image, resize
 from unprior.progress import Progress, Report, silent
 
 COSTED_EXAMPLES = 16
+_PROPOSED = 4
+"""Answers that are searched for with the image."""
 
 
 def measure_costs(
@@ -70,8 +72,21 @@ def measure_costs(
 
 def _answer_and_score(engine: TransformersEngine, image: Image.Image, example: Example) -> None:
     text, candidates = example.user_text(engine.layout), engine.layout.continuations(example.labels)
+    if example.is_open:
+        _propose_and_score(engine, image, text)
+        return
     engine.answer_batch([Query(image, text, candidates)])
     engine.score_batch([Query(None, text, candidates)])
+
+
+def _propose_and_score(engine: Engine, image: Image.Image, text: str) -> None:
+    """What an open question takes: the answer of the text alone, those with the image, and the prior of all of them."""
+    if not isinstance(engine, ProposingEngine):
+        raise UnpriorError("this engine does not propose answers to open questions")
+    (alone,) = engine.propose_batch([Query(None, text, ())], 1)
+    own = alone.candidates if isinstance(alone, Proposed) else ()
+    (seen,) = engine.propose_batch([Query(image, text, own)], _PROPOSED)
+    engine.score_batch([Query(None, text, seen.candidates if isinstance(seen, Proposed) else own, whole=True)])
 
 
 def _decode(engine: TransformersEngine, method: Method, image: Image.Image, example: Example) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unprior.answer_forms import read_open_answer
 from unprior.baselines.decoding import Decoded, Question, decode_observed
 from unprior.baselines.method import Method
 from unprior.baselines.plain import Plain
@@ -103,11 +104,9 @@ class BaselineRun:
                         "side": example.side,
                         "task": example.task,
                         "text": text,
-                        "answer": parse_answer(text, example.labels, thinking=thinking),
+                        "answer": _read(text, example, thinking),
                         "matched_text": reference,
-                        "matched_answer": None
-                        if reference is None
-                        else parse_answer(reference, example.labels, thinking=thinking),
+                        "matched_answer": None if reference is None else _read(reference, example, thinking),
                         "positions": given[name].get("positions"),
                         "active_positions": given[name].get("active_positions"),
                     }
@@ -192,3 +191,11 @@ class BaselineRun:
             reason = stored[job.key].failure if job.key in stored else "not computed yet"
             if reason is not None:
                 yield Failure(name, f"{method}: {reason}")
+
+
+def _read(text: str, example: Example, thinking: bool) -> str | None:
+    """The answer in what a method wrote: a candidate, or to an open question the words themselves."""
+    if not example.is_open:
+        return parse_answer(text, example.labels, thinking=thinking)
+    answer = read_open_answer(text, thinking=thinking)
+    return None if answer is None else answer.strip()

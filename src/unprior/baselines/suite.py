@@ -13,7 +13,7 @@ from typing import NamedTuple
 from unprior.baselines.answers import Cost, MethodInfo, described_methods, write_answers
 from unprior.baselines.cost import measure_costs
 from unprior.baselines.method import Method
-from unprior.baselines.names import DECODED, RELEASED_REVIS_NAME, REVIS_NAME, choose_methods, split_names
+from unprior.baselines.names import RELEASED_REVIS_NAME, REVIS_NAME, WRITING, choose_methods, split_names
 from unprior.baselines.revis.data import RevisData, microworld_data, read_revis_data
 from unprior.baselines.run import BaselineRun
 from unprior.baselines.trial import first_line, try_method
@@ -83,7 +83,7 @@ def try_methods(
     methods, left_out = [], {}
     written: dict[str, list[int]] = {}
     for name in names:
-        kind = DECODED[name]
+        kind = WRITING[name]
         try:
             method = make_revis(name) if kind is None else kind()
             try_method(engine, method, written)

@@ -42,6 +42,9 @@ class Card:
     """Square size that images have in the paper, by the beginning of a model's type."""
     by_hand: str = ""
     """What a person has to fetch, because it cannot be downloaded file by file."""
+    synonyms: tuple[tuple[str, ...], ...] = ()
+    """Groups of wordings that mean the same in its answers, whatever the right one is: (“gray”, “grey”). They become
+    aliases of its open questions; spellings that every answer may have (case, articles, number words) are none."""
 
     def image_side(self, model_type: str | None) -> int | None:
         """Side of the square that images are brought to for a model; None leaves them as they are.
@@ -57,7 +60,8 @@ class Card:
         """Plain values."""
         shown = ("name", "about", "published", "revision", "licence", "citation")
         flaws = [{"pairs": list(each.pairs), "what": each.what, "treatment": each.treatment} for each in self.flaws]
-        return {name: getattr(self, name) for name in shown} | {"counts": dict(self.counts), "flaws": flaws}
+        record = {name: getattr(self, name) for name in shown} | {"counts": dict(self.counts), "flaws": flaws}
+        return record | ({"synonyms": [list(group) for group in self.synonyms]} if self.synonyms else {})
 
     def flaws_of(self, pair: int | str | None) -> tuple[Flaw, ...]:
         """The flaws that concern one pair."""

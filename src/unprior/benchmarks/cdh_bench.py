@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from unprior._files import is_file, open_to_read
 from unprior.benchmarks.annotations import find_file, find_folder, read_json_lines
 from unprior.benchmarks.card import Card, Flaw
 from unprior.benchmarks.entry import Entry, Report
-from unprior.benchmarks.schema import LETTERS, Benchmark, Example
+from unprior.benchmarks.schema import LETTERS, OPEN, Benchmark, Example
 from unprior.benchmarks.sources import HubDataset
 from unprior.benchmarks.splits import split_by_rule
 from unprior.benchmarks.variants import Claims, constructed, relabelled
@@ -31,6 +32,8 @@ UNMATCHED = (54, 58, 77)
 """Pairs whose choice and yes/no question are about different things or numbers, so that no claims are known."""
 NAMED: dict[int | str, Claims] = {222: Claims(ordinary="green", atypical="purple")}
 """Claims of pairs whose choice labels do not tell them apart."""
+NOT_OPEN = (22, 126, 147, 148, 155, 159, 160, 179, 280, 291, 294, 300)
+"""Pairs whose choice question speaks of its options, so that it cannot be asked without them."""
 
 CARD = Card(
     name="cdh-bench",
@@ -45,7 +48,7 @@ CARD = Card(
         Flaw("options are broken at their commas", "repaired: the fragments are joined again with “, ”", BROKEN),
         Flaw(
             "both choice labels are A, and no option is purple",
-            "kept as published; claims use the pair's name: green (ordinary) and purple",
+            "kept as published; claims and open questions use the pair's name: green (ordinary) and purple",
             (222,),
         ),
         Flaw(
@@ -74,6 +77,13 @@ CARD = Card(
         ),
     ),
     image_sides={"qwen3_vl": 512},
+    synonyms=(
+        ("gray", "grey"),
+        ("vapor", "vapour"),
+        ("airplane", "aeroplane"),
+        ("transparent", "see-through"),
+        ("gaseous", "gas"),
+    ),
 )
 
 
@@ -168,11 +178,13 @@ def _image(folder: Path, name: str) -> Path:
     return next((path for path in paths if is_file(path)), paths[0])
 
 
+_CONSTRUCTED = constructed(NAMED)
 ENTRY = Entry(
     CARD,
     load,
     variants={
-        **constructed(NAMED),
+        **_CONSTRUCTED,
+        OPEN: replace(_CONSTRUCTED[OPEN], about=f"{_CONSTRUCTED[OPEN].about} ({len(NOT_OPEN)} of 300 pairs)"),
         "qa-relabelled": relabelled(INVERTED),
     },
     sources=(HubDataset("cks19999/CDH-Bench"),),

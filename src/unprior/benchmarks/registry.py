@@ -20,6 +20,8 @@ _ENTRIES = (
     "microworld.benchmark:ENTRY",
     "microworld.benchmark:FORMS_ENTRY",
     "microworld.benchmark:PRESENCE_ENTRY",
+    "microworld.benchmark:OPEN_ENTRY",
+    "microworld.benchmark:OPTIONS_ENTRY",
     "cdh_bench:ENTRY",
     "hallusion_bench:ENTRY",
     "pope:ENTRY",

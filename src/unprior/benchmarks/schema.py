@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unprior._files import is_file
+from unprior._text import seen
+from unprior.answer_forms import normalize_answer
 from unprior.benchmarks.card import Card
 from unprior.errors import UnpriorError
 from unprior.prompts import YES_NO
@@ -79,7 +81,7 @@ class Example:
         return layout.user_text(self.question, self.labels, self.texts, self.instruction)
 
     def text(self, label: str | None) -> str:
-        """A candidate as a person reads it.
+        """A candidate as a person reads it; of an open question, an answer.
 
         >>> Example("1", Path("a.png"), "How many?", "mc", ("A", "B"), ("five", "six")).text("B")
         'B. six'
@@ -101,21 +103,24 @@ class Benchmark:
     """The file of questions it was read from."""
 
     def __post_init__(self) -> None:
-        """Refuse two examples of one name, units in two splits, and claims that are none.
+        """Refuse two examples of one name, units in two splits, claims that are none, and open questions with options.
 
-        Results are joined by name, nothing leaks from one split to another, and claims are asked about.
+        Results are joined by name, nothing leaks from one split to another, claims are asked about, and what is
+        answered in a model's own words is judged by words.
         """
-        seen: set[str] = set()
+        names: set[str] = set()
         splits: dict[int | str, str | None] = {}
         for example in self.examples:
-            if example.example_id in seen:
+            if example.example_id in names:
                 raise UnpriorError(f"{self._place(example)}: two examples are called {example.example_id!r}")
-            seen.add(example.example_id)
+            names.add(example.example_id)
             if example.claims is not None and not _are_claims(example):
                 raise UnpriorError(
                     f"{self._place(example)}: example {example.example_id} has the claims {example.claims!r}; give two "
                     f"different texts, and only to questions that are answered by yes or no"
                 )
+            if (problem := _open_problem(example)) is not None:
+                raise UnpriorError(f"{self._place(example)}: example {example.example_id} {problem}")
             if splits.setdefault(example.unit, example.split) != example.split:
                 kind = "pair" if example.pair_id is not None else "image" if example.group is None else "group"
                 raise UnpriorError(
@@ -141,7 +146,7 @@ class Benchmark:
         return replace(self, examples=tuple(examples), name=name or self.name)
 
     def digest(self) -> str:
-        """Digest of what is asked: questions, options, answers, pairs and splits; not of images and claims.
+        """Digest of what is asked: questions, options, answers, aliases, pairs and splits; not of images and claims.
 
         >>> Benchmark("mine", [Example("1", Path("a.png"), "Is it red?", "qa", ("yes", "no"))]).digest()[:12]
         '1c11624edff5'
@@ -150,7 +155,8 @@ class Benchmark:
         for each in self.examples:
             asked = (each.example_id, each.question, each.task, each.labels, each.texts, each.instruction)
             place = (each.answer, each.pair_id, each.side, each.split)
-            digest.update(json.dumps([*asked, *place], ensure_ascii=True).encode() + b"\n")
+            aliases = [each.aliases] if each.is_open else []  # others have none, and keep their digest
+            digest.update(json.dumps([*asked, *place, *aliases], ensure_ascii=True).encode() + b"\n")
         return digest.hexdigest()
 
     def counts(self) -> dict[str, int]:
@@ -181,3 +187,16 @@ def _are_claims(example: Example) -> bool:
     """Whether the claims of an example are two answers, of which yes and no choose one."""
     texts = [each.strip() for each in example.claims or ()]
     return len(texts) == 2 and all(texts) and texts[0].casefold() != texts[1].casefold() and example.labels == YES_NO
+
+
+def _open_problem(example: Example) -> str | None:
+    """What is wrong with an open question, or with another one that has what only open questions have."""
+    if not example.is_open:
+        return "has aliases, which are for open questions" if example.aliases else None
+    if example.labels or example.texts is not None:
+        return "is open and has options; an open question has neither labels nor texts"
+    if example.aliases and example.answer is None:
+        return "has aliases and no answer; aliases are further right answers"
+    given = () if example.answer is None else (example.answer, *example.aliases)
+    empty = next((text for text in given if not normalize_answer(seen(text))), None)
+    return None if empty is None else f"has an empty right answer, {empty!r}"

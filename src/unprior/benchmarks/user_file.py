@@ -1,4 +1,4 @@
-"""Your own questions as a benchmark: JSON lines with an image, a question and its options."""
+"""Your own questions as a benchmark: JSON lines with an image, a question and its options, or an open question."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from unprior._files import open_to_read, read_lines, replacing
 from unprior._text import seen
 from unprior._validation import describe_validation_error
-from unprior.benchmarks.schema import Benchmark, Example
-from unprior.errors import InvalidScoresError, RowProblem, UnpriorError
+from unprior.answer_forms import normalize_answer
+from unprior.benchmarks.schema import OPEN, Benchmark, Example
+from unprior.errors import InvalidScoresError, RowProblem, UnpriorError, did_you_mean
 from unprior.prompts import YES_NO
 from unprior.scores.schema import Name
+
+_TASKS = ("mc", "qa", OPEN)
 
 
 class UserQuestion(BaseModel):
@@ -24,6 +27,8 @@ class UserQuestion(BaseModel):
 
     >>> UserQuestion(image="hand.png", question="How many fingers?", options=["five", "six"], answer="six").task
     'mc'
+    >>> UserQuestion(image="hand.png", question="How many fingers?", task="open", answer="six", aliases=["6"]).labels
+    ()
     """
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -31,12 +36,17 @@ class UserQuestion(BaseModel):
     image: Annotated[str, Field(min_length=1)]
     """Path of the image, relative to the file."""
     question: Annotated[str, Field(min_length=1)]
+    task: str = ""
+    """``open`` for a question that is answered in the model's own words; ``mc`` and ``qa`` follow from the options."""
     options: Annotated[list[Name], Field(min_length=2, max_length=26)] | None = None
-    """Answers to choose from; without them the question is answered by yes or no."""
+    """Answers to choose from; without them the question is answered by yes or no, or is open."""
     letters: Annotated[list[str], Field(min_length=2, max_length=26)] | None = None
     """The letters of answers that the question itself lists; instead of options."""
     answer: Name | None = None
-    """The right option, as its text or its letter; yes or no without options."""
+    """The right option, as its text or its letter; yes or no without options; the text of an open answer."""
+    aliases: list[Name] | None = None
+    """Other texts that are right as well, of an open question; case, articles, punctuation and number words need none.
+    """
     id: Name | None = None
     """A name for the example; by default its line number."""
     pair: int | str | None = None
@@ -60,6 +70,7 @@ class UserQuestion(BaseModel):
     def _check(self) -> UserQuestion:
         if self.options is not None and self.letters is not None:
             raise ValueError("options and letters exclude each other: letters are for options inside the question")
+        self._check_task()
         if not seen(self.question):
             raise ValueError("question must not be empty")
         if any(not seen(text) for text in (*(self.options or ()), *(self.letters or ()))):
@@ -71,6 +82,10 @@ class UserQuestion(BaseModel):
         unclear = self.answer is None or seen(self.answer) in options
         if len(set(options)) < len(options) and unclear and self.answer not in self.labels:
             raise ValueError("two options are the same; if that is meant, name the right one by its letter")
+        if self.task == OPEN:
+            self._check_open()
+        elif self.aliases is not None:
+            raise ValueError(f"aliases are for open questions, this one is {self.task}: leave them out")
         if self.answer is not None and self.answer_label is None:
             raise ValueError(f"answer {self.answer!r} is neither an option nor its letter")
         if self.answer is not None and self.options is not None and self._lettered not in (None, self.answer_label):
@@ -82,13 +97,38 @@ class UserQuestion(BaseModel):
         self._check_claims()
         return self
 
+    def _check_task(self) -> None:
+        """Refuse a task that does not agree with the options; without one they decide."""
+        chosen = "options" if self.options is not None else None if self.letters is None else "letters"
+        if "task" in self.model_fields_set and self.task not in _TASKS:
+            like = did_you_mean(self.task, _TASKS)
+            raise ValueError(f"no task {self.task!r}{like}; tasks are {', '.join(_TASKS)}")
+        if self.task == OPEN and chosen is not None:
+            raise ValueError(f"{chosen} and task {OPEN} exclude each other: leave out one of them")
+        if self.task == "qa" and chosen is not None:
+            raise ValueError(f"task qa is answered by yes or no: leave out the {chosen}, or the task")
+        if self.task == "mc" and chosen is None:
+            raise ValueError(f"task mc needs options, or letters: give them, or write {OPEN}")
+        self.task = self.task or ("qa" if chosen is None else "mc")
+
+    def _check_open(self) -> None:
+        if self.aliases is not None and self.answer is None:
+            raise ValueError("aliases are further right answers: give answer, too")
+        given = [("answer", self.answer), *(("alias", text) for text in self.aliases or ())]
+        for name, text in given:
+            if text is not None and not normalize_answer(seen(text)):
+                raise ValueError(f"{name} {text!r} is empty: write the text of a right answer, or leave it out")
+
     def _check_claims(self) -> None:
         if self.open_question is not None and self.claims is None:
             raise ValueError("open_question is what the claims answer: give claims, too, or leave it out")
         if self.claims is None:
             return
         if self.task != "qa":
-            raise ValueError("claims are for yes/no questions: leave them out where there are options or letters")
+            raise ValueError(
+                "claims are for yes/no questions: leave them out where there are options or letters, and of open "
+                "questions"
+            )
         if len(self.claims) != 2:
             raise ValueError(
                 f"claims has {len(self.claims)} answers: give two that exclude each other, the one of “yes” first"
@@ -102,22 +142,19 @@ class UserQuestion(BaseModel):
             raise ValueError("open_question must not be empty")
 
     @property
-    def task(self) -> str:
-        """Multiple choice with options, yes/no without."""
-        return "qa" if self.options is None and self.letters is None else "mc"
-
-    @property
     def labels(self) -> tuple[str, ...]:
-        """Letters for options, or yes and no."""
+        """Letters for options, or yes and no; an open question has none."""
+        if self.task == OPEN:
+            return ()
         if self.letters is not None:
             return tuple(self.letters)
         return YES_NO if self.options is None else tuple(string.ascii_uppercase[: len(self.options)])
 
     @property
     def answer_label(self) -> str | None:
-        """The candidate that the answer names."""
-        if self.answer is None:
-            return None
+        """The candidate that the answer names; of an open question the answer itself."""
+        if self.answer is None or self.task == OPEN:
+            return self.answer
         if self.options is not None and self.options.count(self.answer) == 1:
             return self.labels[self.options.index(self.answer)]
         return self._lettered
@@ -176,6 +213,7 @@ def write_questions(path: Path, benchmark: Benchmark) -> None:
                 options=None if example.texts is None else list(example.texts),
                 letters=list(example.labels) if example.texts is None and example.task == "mc" else None,
                 answer=example.answer,
+                aliases=list(example.aliases) or None,
                 id=example.example_id,
                 pair=example.pair_id,
                 side=example.side,
@@ -186,8 +224,10 @@ def write_questions(path: Path, benchmark: Benchmark) -> None:
                 group=example.group,
                 claims=None if example.claims is None else list(example.claims),
                 open_question=example.open_question,
+                **({"task": OPEN} if example.is_open else {}),
             )
-            stream.write(question.model_dump_json(exclude_none=True) + "\n")
+            told = None if example.is_open else {"task"}  # else the options say it
+            stream.write(question.model_dump_json(exclude_none=True, exclude=told) + "\n")
 
 
 def _written(name: str, **values: Any) -> UserQuestion:
@@ -206,6 +246,7 @@ def _example(question: UserQuestion, image: Path, number: int) -> Example:
         labels=question.labels,
         texts=None if question.options is None else tuple(question.options),
         answer=question.answer_label,
+        aliases=tuple(question.aliases or ()),
         pair_id=question.pair,
         side=question.side,
         category=question.category,

@@ -1,19 +1,30 @@
-"""Constructed tests: the options in another order, the two claims in both orders and four question forms."""
+"""Constructed tests: options in another order or left out, the two claims in both orders and four question forms."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from unprior.benchmarks.aliases import aliases_of
 from unprior.benchmarks.entry import Variant
 from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM, FORMS, ask_claim
-from unprior.benchmarks.schema import Benchmark, Example
+from unprior.benchmarks.schema import OPEN, Benchmark, Example
 from unprior.errors import UnpriorError
 from unprior.prompts import YES_NO
 
 OPTION_ORDERS: tuple[tuple[int, ...], ...] = ((1, 2, 3, 0), (2, 3, 0, 1), (3, 2, 1, 0))
 """The paper's three orders: which old option stands at each new place."""
+_CLOSING = re.compile(
+    r"(?<=[.?!])\s+(?:choose|select|pick) (?:one|the (?:best|correct|right) (?:answer|one|option))[.!]?\s*$",
+    re.IGNORECASE,
+)
+_SPEAKS_OF_OPTIONS = re.compile(
+    r"\b(?:options?|choices|alternatives|statements?|of the following|(?:which|what|best|correct) description|"
+    r"what is true)\b",
+    re.IGNORECASE,
+)
 
 
 class Claims(NamedTuple):
@@ -98,11 +109,61 @@ def ask_claims(
     return benchmark.with_examples(examples)
 
 
-def constructed(claims: Mapping[int | str, Claims] | None = None) -> dict[str, Variant]:
-    """The paper's constructed tests for a benchmark of pairs with four options.
+def ask_openly(benchmark: Benchmark, claims: Mapping[int | str, Claims] | None = None) -> Benchmark:
+    """The multiple-choice questions without their options; the right answer is the text of the right option.
 
-    >>> list(constructed())[:5]
-    ['order-1230', 'order-2301', 'order-3210', 'claim-order', 'forms']
+    A closing “Choose one.” is left out. Questions that speak of their options (“which of the following”), or list them
+    themselves, make no sense without them and are left out whole. The synonyms of the benchmark's card, and short forms
+    such as the bare number of a counted answer, are aliases.
+
+    Parameters
+    ----------
+    benchmark
+        Multiple-choice questions, of pairs or not.
+    claims
+        The answers of pairs whose labels do not tell them apart.
+
+    >>> from pathlib import Path
+    >>> one = Example("1-mc", Path("a.png"), "How many legs? Choose one.", "mc", ("A", "B"), ("2 legs", "4 legs"), "B")
+    >>> asked = ask_openly(Benchmark("mine", [one])).examples[0]
+    >>> asked.question, asked.answer, asked.aliases
+    ('How many legs?', '4 legs', ('4',))
+    """
+    synonyms = () if benchmark.card is None else benchmark.card.synonyms
+    given = claims or {}
+    examples = []
+    for example in _choices(benchmark):
+        question = _CLOSING.sub("", example.question)
+        if example.texts is None or _SPEAKS_OF_OPTIONS.search(question):
+            continue
+        answer = None if example.answer is None else example.texts[example.labels.index(example.answer)]
+        if example.pair_id is not None and example.pair_id in given:
+            answer = given[example.pair_id].atypical if example.side == "cf" else given[example.pair_id].ordinary
+        examples.append(
+            replace(
+                example,
+                example_id=re.sub("-mc$", f"-{OPEN}", example.example_id),
+                question=question,
+                task=OPEN,
+                labels=(),
+                texts=None,
+                answer=answer,
+                instruction=None,
+                aliases=() if answer is None else aliases_of(question, answer, example.texts, synonyms),
+            )
+        )
+    if not examples:
+        raise UnpriorError(
+            f"benchmark {benchmark.name}: all questions speak of their options; none can be asked openly"
+        )
+    return benchmark.with_examples(examples)
+
+
+def constructed(claims: Mapping[int | str, Claims] | None = None) -> dict[str, Variant]:
+    """The paper's constructed tests for a benchmark of pairs with four options, and the same as open questions.
+
+    >>> list(constructed())[:5], list(constructed())[-1]
+    (['order-1230', 'order-2301', 'order-3210', 'claim-order', 'forms'], 'open')
     """
     variants = {
         f"order-{''.join(map(str, order))}": Variant(
@@ -122,6 +183,10 @@ def constructed(claims: Mapping[int | str, Claims] | None = None) -> dict[str, V
             variants[f"{form}-{order}"] = asked(
                 f"the {form} form, {order.replace('-first', '')} claim first", [form], [order]
             )
+    variants[OPEN] = Variant(
+        "the choices without options, answered in the model's own words; questions that speak of options are left out",
+        lambda benchmark: ask_openly(benchmark, claims),
+    )
     return variants
 
 

@@ -29,7 +29,7 @@ from unprior.runs.config import RunConfig
     },
 )  # fmt: skip
 def baseline(
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Methods, or all.", show_default=False)],
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Methods, all, or open.", show_default=False)],
     *,
     config: RunConfig,
     dry_run: DryRun = False,
@@ -39,7 +39,10 @@ def baseline(
 
     Methods that ask the model: focus-on-vision, vcd, mfcd, pai, revis, revis-2.5, nolan. Controls on its scores:
     no-subtraction, fixed-strength, fixed-strength-gated, selected-strength, selected-strength-gated,
-    direct-subtraction, cfg-score, learned-rule-fixed, learned-rule-direct, ungated-adaptive.
+    direct-subtraction, cfg-score, learned-rule-fixed, learned-rule-direct, ungated-adaptive. All of these: all.
+
+    Further decoders, which the paper does not have: cad-0.5, cad-1, cad-mask-0.1, cad-mask-0.01. These, vcd, pai and
+    nolan are compared on open questions: open.
 
     Each method is tried first; one that the model cannot run is left out with the reason. What is missing is scored.
     Answers are stored as they come; the same command again computes only what is missing, and another one with the same

@@ -122,6 +122,7 @@ def get(
         return
     first = benchmark.examples[0]
     options = "" if first.texts is None else f" --options {'|'.join(first.texts)!r}"
+    options = " --open" if first.is_open else options
     output.print(f"Try: unprior ask {first.image} {first.question!r}{options}", soft_wrap=True)
 
 

@@ -32,13 +32,15 @@ def print_card(entry: Entry, benchmark: Benchmark | None, variants: dict[str, st
     facts.add_column("")
     numbers = ", ".join(f"{number:,} {name}" for name, number in card.counts.items())
     rows = [("Published", card.published), ("Revision", card.revision), ("Licence", card.licence),
-            ("Cite", card.citation), ("Counts", numbers), ("By hand", card.by_hand)]  # fmt: skip
+            ("Cite", card.citation), ("Counts", numbers), ("By hand", card.by_hand),
+            ("Synonyms", ", ".join("/".join(group) for group in card.synonyms))]  # fmt: skip
     if benchmark is not None:
         found = ", ".join(f"{number:,} {name}" for name, number in benchmark.counts().items())
         rows.append(("Here", f"{found}; {len(benchmark.missing_images()):,} images missing"))
         sample = benchmark.examples[0]
-        candidates = " / ".join(sample.text(label) for label in sample.labels)
-        rows.append(("Sample", f"{sample.example_id}: {sample.question} {candidates} → {sample.text(sample.answer)}"))
+        candidates = " / ".join(sample.text(label) for label in sample.labels) or "(open)"
+        right = " / ".join([sample.text(sample.answer), *sample.aliases])
+        rows.append(("Sample", f"{sample.example_id}: {sample.question} {candidates} → {right}"))
     for key, value in rows:
         if value:
             facts.add_row(key, Text(value))

@@ -12,17 +12,11 @@ from numpy.typing import ArrayLike
 from unprior.answer_forms import normalize_answer
 from unprior.calibration import Decisions
 from unprior.errors import UnpriorError, wrong_type
+from unprior.evaluation.free_texts import text_positions
 from unprior.scores import ScoreTable
 from unprior.scores.checked import require_table
 from unprior.scores.open_rows import accepted_forms
-from unprior.scores.schema import (
-    NO_ANSWER,
-    OTHER_ANSWER,
-    OTHER_RIGHT_ANSWER,
-    BoolArray,
-    IntArray,
-    position_in_row,
-)
+from unprior.scores.schema import NO_ANSWER, OTHER_ANSWER, OTHER_RIGHT_ANSWER, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +139,7 @@ def _positions(table: ScoreTable, labels: list[Any]) -> IntArray:
         column = pa.array(labels, pa.string(), from_pandas=True)
     except (pa.ArrowException, UnicodeError):
         raise UnpriorError("answers are of several types; give labels (text, or None for no answer)") from None
-    found = position_in_row(column, table.candidate_lists)
-    for row in np.flatnonzero((found == OTHER_ANSWER) & table.is_open).tolist():
-        found[row] = _open_position(table, row, labels[row])
+    found = text_positions(table, column.to_pylist())
     unknown = np.flatnonzero((found == OTHER_ANSWER) & ~table.is_open)
     if len(unknown):
         row = int(unknown[0])
@@ -156,16 +148,6 @@ def _positions(table: ScoreTable, labels: list[Any]) -> IntArray:
             f"({', '.join(table.candidate_lists[row].as_py())})"
         )
     return found
-
-
-def _open_position(table: ScoreTable, row: int, text: str) -> int:
-    """Where the answer to an open question stands among the candidates in another form, or that it stands nowhere."""
-    forms = [normalize_answer(each) for each in table.candidate_lists[row].as_py()]
-    given, answer = normalize_answer(text), table.answer[row]
-    if given in forms:
-        return forms.index(given)
-    right = answer is not None and given in accepted_forms(answer, table.arrow.column("aliases")[row].as_py())
-    return OTHER_RIGHT_ANSWER if right else OTHER_ANSWER
 
 
 def correct(table: ScoreTable, answers: IntArray) -> BoolArray:

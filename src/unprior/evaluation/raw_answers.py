@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from unprior._files import open_to_read, parse_json, read_lines
-from unprior.benchmarks.schema import Benchmark, Example
-from unprior.errors import UnpriorError, did_you_mean, format_names, format_option
+from unprior.answer_forms import is_accepted
+from unprior.benchmarks.schema import OPEN, Benchmark, Example
+from unprior.errors import UnpriorError, did_you_mean, format_names, format_option, wrong_type
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Metrics, Share, correct, measure
+from unprior.evaluation.open_judging import Judge, OpenJudging
 from unprior.prompts import YES_NO, is_cut_off, parse_answer, thinks
 from unprior.scores import ScoreTable
 from unprior.tables.html import as_html
@@ -39,7 +41,7 @@ class TaskAnswers:
     task: str
     right: Share
     unparsed: int
-    """Answers in which no candidate could be found; they count as wrong."""
+    """Answers in which no candidate could be found, of open questions empty ones; they count as wrong."""
     cut_off: int
     """Answers that end before the model's thinking does; they are not read, and count as wrong, too."""
     metrics: Metrics | None
@@ -49,6 +51,8 @@ class TaskAnswers:
     said_yes: Share | None
     groups: tuple[Group, ...]
     """By subcategory."""
+    judged: Share | None = None
+    """Answers to open questions that a judge accepted, of those that it was asked about; None without a judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ class AnswersEvaluation:
     """Lines whose own ``answer`` is not the benchmark's right answer."""
     other_tasks: int = 0
     """Lines that answer questions of a task that the benchmark (or its variant) does not have; left out."""
+    judge: str | None = None
+    """The function that judged open answers which are no form of a right one; None: exact match alone."""
 
     @property
     def table(self) -> Table:
@@ -102,8 +108,13 @@ class AnswersEvaluation:
                 record["metrics"] |= {name: None if math.isnan(value) else value for name, value in values.items()}
             if task.f1 is not None and math.isnan(task.f1):
                 record["f1"] = None
+            if task.judged is None:
+                del record["judged"]
             tasks.append(record)
-        return asdict(self) | {"tasks": tasks}
+        record = asdict(self) | {"tasks": tasks}
+        if self.judge is None:
+            del record["judge"]
+        return record
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -124,17 +135,31 @@ class AnswersEvaluation:
         where = f"{self.benchmark}, split {self.split}" if self.split else self.benchmark
         asked = " and ".join(f"{task.right.total:,} {task.task.upper()}" for task in self.tasks)
         unparsed = sum(task.unparsed for task in self.tasks)
-        caption = f"{where}: {asked} answers; {unparsed or 'none'} without a candidate in it (counted as wrong)"
+        lacking = "empty" if all(task.task == OPEN for task in self.tasks) else "without a candidate in it"
+        caption = f"{where}: {asked} answers; {unparsed or 'none'} {lacking} (counted as wrong)"
         if any(task.cut_off for task in self.tasks):
             cut_off = " and ".join(f"{task.cut_off:,} {task.task.upper()}" for task in self.tasks)
             caption += f"; {cut_off} answers cut off while thinking (not read, counted as wrong)"
+        if any(task.task == OPEN for task in self.tasks):
+            caption += "; open answers by exact match after normalisation, with aliases"
+        for task in self.tasks:
+            if task.judged is not None:
+                caption += f"; the other {task.judged.total:,} judged by {self.judge}: {task.judged.count:,} right"
         return caption
 
 
 def evaluate_answers(
-    path: Path, benchmark: Benchmark, *, split: str | None = None, skip_missing: bool = False
+    path: Path,
+    benchmark: Benchmark,
+    *,
+    split: str | None = None,
+    skip_missing: bool = False,
+    judge: Judge | None = None,
 ) -> AnswersEvaluation:
     """Parse raw answers and measure them.
+
+    An answer to an open question is its first line; it is right if it is a form of the right answer or of an alias,
+    see :func:`unprior.answer_forms.normalize_answer`. An empty one is wrong.
 
     When one answer of the file has a tag of thinking, they are those of a thinking model: then an answer without the
     closing tag was cut off.
@@ -150,7 +175,13 @@ def evaluate_answers(
         Only the examples of this split.
     skip_missing
         Leave out examples without an answer instead of refusing the file.
+    judge
+        A function of your own that is asked about open answers which are neither empty nor a form of a right one:
+        ``judge(question, right_answer, aliases, text)`` is True for a right one. There is none by default; results
+        tell that it judged.
     """
+    if judge is not None and not callable(judge):
+        raise wrong_type("judge", judge, "a function of question, right answer, aliases and text")
     examples = [example for example in benchmark if split is None or example.split == split]
     if not examples:
         known = sorted({str(example.split) for example in benchmark})
@@ -179,10 +210,12 @@ def evaluate_answers(
             f"{format_option('skip_missing', True)}"
         )
     answered = [example for example in examples if example.example_id in texts]
-    rows_of = [_row(example, texts[example.example_id], benchmark.name, thinking) for example in answered]
+    reading = OpenJudging((example for example in benchmark if example.is_open), judge, thinking=thinking)
+    rows_of = [_row(example, texts[example.example_id], benchmark.name, reading) for example in answered]
     table = ScoreTable.from_rows(rows_of)
-    tasks = tuple(_task(table.take(rows), label[0], thinking) for label, rows in group_rows(table, "task").items())
-    return AnswersEvaluation(benchmark.name, split, tasks, missing, disagreeing, other_tasks)
+    tasks = tuple(_task(table.take(rows), label[0], reading) for label, rows in group_rows(table, "task").items())
+    judged_by = reading.name if any(example.is_open for example in answered) else None
+    return AnswersEvaluation(benchmark.name, split, tasks, missing, disagreeing, other_tasks, judged_by)
 
 
 def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int, int, bool]:
@@ -190,7 +223,7 @@ def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int,
 
     All lines tell whether the model thinks, also those that are not evaluated.
     """
-    absent = {"mc", "qa"} - {example.task for example in benchmark}
+    absent = {"mc", "qa", OPEN} - {example.task for example in benchmark}
     by_name = {example.example_id: example for example in benchmark}
     by_place: dict[tuple[str, ...], list[Example]] = {}
     for example in benchmark:
@@ -220,7 +253,7 @@ def _read(path: Path, benchmark: Benchmark) -> tuple[dict[str, str | None], int,
             if example.example_id in texts:
                 raise UnpriorError(f"{where}: a second answer to {example.example_id}; keep one of them")
             texts[example.example_id] = record["text"]
-            disagreeing += record.get("answer") not in (None, example.answer)
+            disagreeing += _disagrees(record.get("answer"), example)
     return texts, disagreeing, other_tasks, thinking
 
 
@@ -241,8 +274,21 @@ def _place(pair: Any, side: Any, task: Any) -> tuple[str, ...]:
     return str(pair).removeprefix("Pair ").strip(), str(side).lower(), str(task).lower()
 
 
-def _row(example: Example, text: str | None, benchmark: str, thinking: bool) -> dict[str, Any]:
-    nothing = [0.0] * len(example.labels)  # there are no scores; only what needs none is read off this table
+def _disagrees(told: Any, example: Example) -> bool:
+    """Whether a line says another right answer than the benchmark does."""
+    if example.is_open and isinstance(told, str):
+        return not is_accepted(told, str(example.answer), example.aliases)
+    return told not in (None, example.answer)
+
+
+def _row(example: Example, text: str | None, benchmark: str, reading: OpenJudging) -> dict[str, Any]:
+    if example.is_open:
+        given = reading.label(example, text)
+        candidates = reading.candidates(example, given)
+    else:
+        given = None if text is None else parse_answer(text, example.labels, thinking=reading.thinking)
+        candidates = list(example.labels)
+    nothing = [0.0] * len(candidates)  # there are no scores; only what needs none is read off this table
     return {
         "benchmark": benchmark,
         "pair_id": str(example.example_id if example.pair_id is None else example.pair_id),
@@ -250,19 +296,19 @@ def _row(example: Example, text: str | None, benchmark: str, thinking: bool) -> 
         "task": example.task,
         "subcategory": example.subcategory,
         "category": example.category,
-        "candidates": list(example.labels),
+        "candidates": candidates,
         "image_scores": nothing,
         "prior_scores": nothing,
-        "original": None if text is None else parse_answer(text, example.labels, thinking=thinking),
+        "original": given,
         "original_text": text,
         "answer": example.answer,
         "example_id": example.example_id,
     }
 
 
-def _task(table: ScoreTable, task: str, thinking: bool) -> TaskAnswers:
-    right = correct(table, table.original_positions)
-    binary = all(set(labels) == set(YES_NO) for labels in table.column("candidates"))
+def _task(table: ScoreTable, task: str, reading: OpenJudging) -> TaskAnswers:
+    right, thinking = correct(table, table.original_positions), reading.thinking
+    binary = task != OPEN and all(set(labels) == set(YES_NO) for labels in table.column("candidates"))
     given, true = table.column("original"), table.column("answer")
     cut_off = sum(text is not None and is_cut_off(text, thinking=thinking) for text in table.column("original_text"))
     yes = Share(given.count("yes"), len(given)) if binary else None
@@ -275,6 +321,7 @@ def _task(table: ScoreTable, task: str, thinking: bool) -> TaskAnswers:
         f1=_f1(given, true) if binary else None,
         said_yes=yes,
         groups=tuple(_group(table, str(label[0] or "–"), rows) for label, rows in _in_order(table)),
+        judged=Share(reading.accepted, reading.asked) if task == OPEN and reading.judge is not None else None,
     )
 
 

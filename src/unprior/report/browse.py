@@ -32,7 +32,7 @@ class ShownImage:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One candidate, and on which sides it is right."""
+    """One candidate, or one right answer to an open question, and on which sides it is right."""
 
     label: str
     text: str | None
@@ -131,6 +131,9 @@ def _questions(examples: list[Example]) -> tuple[Question, ...]:
     questions = []
     for members in groups.values():
         one = members[0]
+        if one.is_open:
+            questions.append(Question(one.question, _right_answers(members)))
+            continue
         options = tuple(
             Option(
                 label,
@@ -141,3 +144,15 @@ def _questions(examples: list[Example]) -> tuple[Question, ...]:
         )
         questions.append(Question(one.question, options))
     return tuple(questions)
+
+
+def _right_answers(members: list[Example]) -> tuple[Option, ...]:
+    """The right answers to an open question, each once, with its aliases; they have no label."""
+    sides: dict[tuple[str, tuple[str, ...]], list[str | None]] = {}
+    for member in members:
+        if member.answer is not None:
+            sides.setdefault((member.answer, member.aliases), []).append(member.side)
+    return tuple(
+        Option("", f"{answer} (or {', '.join(aliases)})" if aliases else answer, tuple(dict.fromkeys(right)))
+        for (answer, aliases), right in sides.items()
+    )

@@ -145,7 +145,7 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
     named = _with_texts(decisions[row], example)
     labels, texts = record["candidates"], None if example is None else example.texts
     image, missing = (None, None) if example is None else embed_image(example.image, _IMAGE_SIDE, _IMAGE_QUALITY)
-    answer = int(table.answer_positions[row])
+    answer = int(table.answer_positions[row])  # negative where no candidate of an open question is right
 
     def is_right(position: int) -> bool:
         return bool(table.is_right(np.array([position]), np.array([row]))[0])

@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from unprior.answer_forms import is_accepted
 from unprior.benchmarks.forms import CLAIM_ORDERS, FORMS
 from unprior.benchmarks.microworld import microworld, pairs
+from unprior.benchmarks.microworld.benchmark import CARDS
+from unprior.benchmarks.microworld.concepts import number_of
+from unprior.benchmarks.microworld.options import OPTION_COUNTS
 from unprior.benchmarks.schema import LETTERS, Benchmark, Example
 from unprior.benchmarks.taxonomy import SUBCATEGORIES
 from unprior.errors import UnpriorError
@@ -141,3 +145,44 @@ def test_yes_stands_for_the_first_claim(world: Benchmark, folder: Path) -> None:
         assert choice.text(choice.answer).endswith(asked.claims[0])
         assert asked.question == pair.concept.claim.format(first=asked.claims[0], second=asked.claims[1])
     assert all(example.claims is None for example in microworld(folder, 3, variant="presence"))
+
+
+def test_open_questions_ask_for_the_state(folder: Path) -> None:
+    asked = microworld(folder, 3, variant="open")
+    assert (asked.name, asked.counts()) == ("microworld-open-3", dict(CARDS["open"].counts))
+    by_pair = {pair.number: pair for pair in pairs(3)}
+    for example in asked:
+        pair = by_pair[int(str(example.pair_id))]
+        assert (example.task, example.labels, example.texts) == ("open", (), None)
+        assert (example.question, example.answer) == (pair.concept.question, pair.state(str(example.side)))
+        if example.category == "Counting Anomalies":
+            assert example.aliases[0] == str(number_of(str(example.answer)))
+            assert is_accepted(str(number_of(str(example.answer))), str(example.answer), example.aliases)
+        others = (state for state in pair.concept.states if state != example.answer)
+        assert not any(is_accepted(state, str(example.answer), example.aliases) for state in others)
+    assert Counter(example.aliases for example in asked if example.category != "Counting Anomalies").keys() == {
+        (),
+        ("transparent",),
+    }
+
+
+def test_choices_of_two_to_six_options_are_equally_frequent(folder: Path) -> None:
+    asked = microworld(folder, 3, variant="options")
+    assert (asked.name, asked.counts()) == ("microworld-options-3", dict(CARDS["options"].counts))
+    for part in (asked.examples, [example for example in asked if example.split == "dev"]):
+        counts = Counter(len(example.labels) for example in part)
+        assert counts == dict.fromkeys(OPTION_COUNTS, len(part) // 5)
+    by_pair = {pair.number: pair for pair in pairs(3)}
+    sides: dict[object, set[object]] = {}
+    for example in asked:
+        assert example.texts is not None
+        pair = by_pair[int(str(example.pair_id))]
+        assert example.labels == tuple("ABCDEF"[: len(example.texts)])
+        assert len(set(example.texts)) == len(example.texts)
+        assert example.texts[example.labels.index(str(example.answer))] == pair.state(str(example.side))
+        assert {pair.concept.ordinary, pair.atypical} <= set(example.texts)
+        sides.setdefault(example.pair_id, set()).add(example.texts)
+    assert {len(texts) for texts in sides.values()} == {1}
+    assert asked == microworld(folder, 3, variant="options")
+    places = Counter(example.labels.index(str(example.answer)) for example in asked if len(example.labels) == 6)
+    assert len(places) == 6

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import string
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -13,10 +15,11 @@ from PIL import Image
 from unprior._files import replacing
 from unprior.benchmarks.card import Card
 from unprior.benchmarks.entry import Entry
+from unprior.benchmarks.microworld.options import OPTION_COUNTS, draw_options
 from unprior.benchmarks.microworld.pairs import SIDES, Pair, pairs
 from unprior.benchmarks.microworld.render import render
 from unprior.benchmarks.schema import LETTERS, Benchmark, Example
-from unprior.benchmarks.variants import ask_claims, constructed
+from unprior.benchmarks.variants import ask_claims, ask_openly, constructed
 from unprior.errors import UnpriorError
 from unprior.prompts import YES_NO
 
@@ -80,7 +83,8 @@ def microworld(
         The same seed gives the same images and questions. Benchmark seeds are below 1000.
     variant
         ``standard`` (one multiple-choice and one yes/no question per image), ``forms`` (four question forms in both
-        claim orders) or ``presence`` (“Is there a cat in the image?”, half yes and half no).
+        claim orders), ``presence`` (“Is there a cat in the image?”, half yes and half no), ``open`` (the
+        multiple-choice questions without options) or ``options`` (the same with two to six options).
     report
         Told how many images are there, of how many.
     """
@@ -91,13 +95,11 @@ def microworld(
         example
         for pair in pairs(seed)
         for place, side in enumerate(SIDES)
-        for example in (_presence if variant == "presence" else _standard)(
-            pair, place, _common(folder, pair, side, variant)
-        )
+        for example in _ASKED.get(variant, _standard)(pair, place, _common(folder, pair, side, variant))
     ]
     card = replace(CARDS[variant], revision=f"seed {seed}")
     benchmark = Benchmark(card.name if seed == 0 else f"{card.name}-{seed}", examples, card)
-    return ask_claims(benchmark) if variant == "forms" else benchmark
+    return _MADE[variant](benchmark) if variant in _MADE else benchmark
 
 
 def _common(folder: Path, pair: Pair, side: str, variant: str) -> dict[str, Any]:
@@ -130,6 +132,24 @@ def _presence(pair: Pair, place: int, common: dict[str, Any]) -> Iterator[Exampl
     )  # fmt: skip
 
 
+def _options(pair: Pair, place: int, common: dict[str, Any]) -> Iterator[Example]:
+    """A choice of two to six options, the same ones on both sides; all numbers of options are equally frequent."""
+    count = OPTION_COUNTS[pair.number % len(OPTION_COUNTS)]
+    shown = pair.concept.states.index(pair.atypical)
+    texts = draw_options(pair.concept, shown, count, random.Random(f"options/{pair.seed}"))
+    letters, side = tuple(string.ascii_uppercase[:count]), SIDES[place]
+    yield Example(
+        example_id=f"{pair.number}-{side}-options", question=pair.concept.question, task="mc", labels=letters,
+        texts=texts, answer=letters[texts.index(pair.state(side))], **common,
+    )  # fmt: skip
+
+
+_ASKED = {"presence": _presence, "options": _options}
+"""What is asked about an image; by default the standard questions."""
+_MADE: dict[str, Callable[[Benchmark], Benchmark]] = {"forms": ask_claims, "open": ask_openly}
+"""What is made of the standard questions."""
+
+
 def presence_question(name: str) -> str:
     """Ask whether a thing is there.
 
@@ -147,6 +167,7 @@ _CARD = Card(
     revision="seed 0",
     licence="Apache-2.0",
     counts={"pairs": 300, "examples": 1200, "images": 600, "dev": 70, "test": 230},
+    synonyms=(("see-through", "transparent"),),
 )
 CARDS = {
     "standard": _CARD,
@@ -162,9 +183,21 @@ CARDS = {
         about="the same images, presence questions without a prior conflict",
         counts={"examples": 600, "images": 600, "dev": 140, "test": 460},
     ),
+    "open": replace(
+        _CARD,
+        name="microworld-open",
+        about="the same pairs, one open question each, answered in the model's own words",
+        counts={"pairs": 300, "examples": 600, "images": 600, "dev": 70, "test": 230},
+    ),
+    "options": replace(
+        _CARD,
+        name="microworld-options",
+        about="the same pairs, one choice of two to six options each",
+        counts={"pairs": 300, "examples": 600, "images": 600, "dev": 70, "test": 230},
+    ),
 }
 """What is known of each variant."""
-ENTRY, FORMS_ENTRY, PRESENCE_ENTRY = (
+ENTRY, FORMS_ENTRY, PRESENCE_ENTRY, OPEN_ENTRY, OPTIONS_ENTRY = (
     Entry(
         card,
         partial(microworld, variant=variant),
