@@ -81,6 +81,19 @@ class MethodAnswers:
     matched_right: BoolArray | None = None
     """The same of the decoder with its correction switched off."""
 
+    def take(self, rows: BoolArray) -> MethodAnswers:
+        """The answers to some of the rows."""
+        places = np.flatnonzero(rows).tolist()
+        return MethodAnswers(
+            self.info,
+            self.answers[rows],
+            None if self.matched is None else self.matched[rows],
+            None if self.activity is None else tuple(self.activity[place] for place in places),
+            tuple(self.texts[place] for place in places) if self.texts else (),
+            None if self.right is None else self.right[rows],
+            None if self.matched_right is None else self.matched_right[rows],
+        )
+
 
 def write_answers(
     path: Path,

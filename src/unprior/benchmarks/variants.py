@@ -12,8 +12,10 @@ from unprior.benchmarks.entry import Variant
 from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM, FORMS, ask_claim
 from unprior.benchmarks.schema import OPEN, Benchmark, Example
 from unprior.errors import UnpriorError
-from unprior.prompts import YES_NO
+from unprior.prompts import YES_NO, PromptLayout
 
+GIVEN = "given"
+"""The task and the variant of open questions whose possible answers are known."""
 OPTION_ORDERS: tuple[tuple[int, ...], ...] = ((1, 2, 3, 0), (2, 3, 0, 1), (3, 2, 1, 0))
 """The paper's three orders: which old option stands at each new place."""
 _CLOSING = re.compile(
@@ -142,7 +144,7 @@ def ask_openly(benchmark: Benchmark, claims: Mapping[int | str, Claims] | None =
         examples.append(
             replace(
                 example,
-                example_id=re.sub("-mc$", f"-{OPEN}", example.example_id),
+                example_id=f"{example.example_id.removesuffix('-mc')}-{OPEN}",
                 question=question,
                 task=OPEN,
                 labels=(),
@@ -159,11 +161,26 @@ def ask_openly(benchmark: Benchmark, claims: Mapping[int | str, Claims] | None =
     return benchmark.with_examples(examples)
 
 
+def ask_given(benchmark: Benchmark, claims: Mapping[int | str, Claims] | None = None) -> Benchmark:
+    """The open questions with the texts of the options as candidates, which the model is not shown.
+
+    What SPC could do with open answers if it knew the possible ones.
+    """
+    texts = {each.example_id.removesuffix("-mc"): dict.fromkeys(each.texts or ()) for each in _choices(benchmark)}
+    examples = []
+    for example in ask_openly(benchmark, claims):
+        name = example.example_id.removesuffix(f"-{OPEN}")
+        if example.answer in (None, *texts[name]):
+            changes = {"example_id": f"{name}-{GIVEN}", "task": GIVEN, "labels": tuple(texts[name]), "aliases": ()}
+            examples.append(replace(example, instruction=PromptLayout().open_instruction, **changes))  # type: ignore[arg-type]
+    return benchmark.with_examples(examples)
+
+
 def constructed(claims: Mapping[int | str, Claims] | None = None) -> dict[str, Variant]:
     """The paper's constructed tests for a benchmark of pairs with four options, and the same as open questions.
 
-    >>> list(constructed())[:5], list(constructed())[-1]
-    (['order-1230', 'order-2301', 'order-3210', 'claim-order', 'forms'], 'open')
+    >>> list(constructed())[:5], list(constructed())[-2:]
+    (['order-1230', 'order-2301', 'order-3210', 'claim-order', 'forms'], ['open', 'given'])
     """
     variants = {
         f"order-{''.join(map(str, order))}": Variant(
@@ -186,6 +203,10 @@ def constructed(claims: Mapping[int | str, Claims] | None = None) -> dict[str, V
     variants[OPEN] = Variant(
         "the choices without options, answered in the model's own words; questions that speak of options are left out",
         lambda benchmark: ask_openly(benchmark, claims),
+    )
+    variants[GIVEN] = Variant(
+        "the open questions, with the texts of the options as candidates that the model is not shown",
+        lambda benchmark: ask_given(benchmark, claims),
     )
     return variants
 

@@ -73,7 +73,9 @@ def sum_up(candidates: Sequence[Beginning], read: Mapping[Beginning, NextTokens]
         scores.append(total)
         censored.append(hidden)
     marks = tuple(censored) if any(step.floor is not None for step in read.values()) else None
-    return CandidateScores(tuple(scores), tuple(len(tokens) for tokens in candidates), marks)
+    start = read[()].visible if () in read else {}
+    first = tuple(start[tokens[0]] for tokens in candidates) if all(each[0] in start for each in candidates) else None
+    return CandidateScores(tuple(scores), tuple(len(tokens) for tokens in candidates), marks, first)
 
 
 def leads_to(beginning: Beginning, read: Mapping[Beginning, NextTokens]) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from PIL import Image
@@ -59,6 +59,8 @@ class CandidateScores:
     """Number of tokens of each candidate."""
     censored: tuple[bool, ...] | None = None
     """Candidates outside the tokens that a server shows have only an upper bound as score; None if all can be seen."""
+    first_scores: tuple[float, ...] | None = field(default=None, repr=False, compare=False)
+    """Log-probability of the first token of each whole answer, where the engine tells; for comparison only."""
 
     @property
     def mass(self) -> float:

@@ -67,7 +67,8 @@ class Preparation:
 
     def prepare(self, needs: dict[str, tuple[str, ...]]) -> None:
         """Meet the needs, the cheapest first."""
-        from unprior.studies.inputs import FORMS, GIVEN
+        from unprior.benchmarks.variants import GIVEN
+        from unprior.studies.inputs import FORMS
 
         forms = [FORMS] if {"forms", "canonical"} & set(needs) else []
         work: dict[str, Callable[[], None]] = {
@@ -92,7 +93,8 @@ class Preparation:
     def _variant(self, variant: str) -> None:
         """Test examples, and the development examples of questions that SPC is fitted on."""
         from unprior.benchmarks.forms import FITTED_FORM
-        from unprior.studies.inputs import FORMS, GIVEN, VARIANTS
+        from unprior.benchmarks.variants import GIVEN
+        from unprior.studies.inputs import FORMS, VARIANTS
 
         questions = load_questions(self.config, self.report, variant=variant)
         asked = [each for each in questions if each.split == "test" or each.form == FITTED_FORM or variant == GIVEN]

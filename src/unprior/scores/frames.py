@@ -16,7 +16,7 @@ from unprior.scores.table import ScoreTable
 if TYPE_CHECKING:
     import pandas as pd
 
-_LISTS = ("candidates", "image_scores", "prior_scores", "token_counts", "censored", "claims", "aliases")
+_LISTS = ("candidates", "image_scores", "prior_scores", "token_counts", "censored", "claims", "aliases", "sources")
 _FIRST_ROWS = 5
 
 

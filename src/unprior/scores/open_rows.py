@@ -20,6 +20,7 @@ from unprior.scores.schema import BoolArray, IntArray, open_rows
 
 _COLUMNS = (
     "candidates", "image_scores", "prior_scores", "views", "token_counts", "censored", "original", "answer", "aliases",
+    "sources",
 )  # fmt: skip
 
 
@@ -104,7 +105,7 @@ def _merge_row(row: dict[str, Any]) -> dict[str, Any]:
     image, prior, *others = merged.scores
     forms = [normalize_answer(row["candidates"][places[0]]) for places in merged.members]
     label_of = dict(zip(forms, merged.labels, strict=True))
-    counts, bounds, original = row["token_counts"], row["censored"], row["original"]
+    counts, bounds, original, sources = (row[name] for name in ("token_counts", "censored", "original", "sources"))
     answer, aliases = _name_answer(row["answer"], row["aliases"], dict(zip(forms, image, strict=True)), label_of)
     return {
         "candidates": merged.labels,
@@ -116,7 +117,19 @@ def _merge_row(row: dict[str, Any]) -> dict[str, Any]:
         "original": None if original is None else label_of[normalize_answer(original)],
         "answer": answer,
         "aliases": aliases,
+        "sources": None
+        if sources is None
+        else [_joined([sources[place] for place in each]) for each in merged.members],
     }
+
+
+def _joined(sources: Sequence[str]) -> str:
+    """Everybody who proposed one of several forms.
+
+    >>> _joined(["original+image", "image", "text"])
+    'original+image+text'
+    """
+    return "+".join(dict.fromkeys(part for each in sources for part in each.split("+")))
 
 
 def _name_answer(

@@ -119,6 +119,8 @@ class ScoreRow(BaseModel):
     """The two answers that exclude each other, of a yes/no question; the one that “yes” stands for first."""
     aliases: list[Name] | None = None
     """Other texts that are right as well, of an open question."""
+    sources: list[Text] | None = None
+    """Who proposed each candidate of an open question: ``original``, ``text``, ``image``, joined by +."""
 
 
 SCHEMA = pa.schema(
@@ -145,6 +147,7 @@ SCHEMA = pa.schema(
         ("claim_order", pa.string()),
         ("claims", pa.list_(pa.string())),
         ("aliases", pa.list_(pa.string())),
+        ("sources", pa.list_(pa.string())),
     ]
 )
 """Arrow types of the columns; ``pair_id`` may also be int64 and then stays a number."""
@@ -228,7 +231,8 @@ def find_problems(table: pa.Table, *, require_answers: bool) -> dict[int, str]:
     checks += [_unequal(columns[name], name, counts) for name in ("image_scores", "prior_scores")]
     checks += [_unequal(columns["token_counts"], "token_counts", counts)]
     checks += [_not_counts(columns["token_counts"])]
-    checks += [_unequal(columns["censored"], "censored", counts), _unmarked(columns["censored"])]
+    checks += [_unequal(columns[name], name, counts) for name in ("censored", "sources")]
+    checks += [_unmarked(columns[name], name) for name in ("censored", "sources")]
     checks += [_unusable(columns[name], name) for name in ("image_scores", "prior_scores")]
     checks += [_view_problems(columns["views"], counts)]
     checks += _claim_checks(columns["claims"], columns["candidates"])
@@ -281,9 +285,9 @@ def _not_counts(column: pa.ListArray) -> Check:
     return _any_in_row(negative, list_offsets(column)), lambda _: "token_counts has a value that is missing or negative"
 
 
-def _unmarked(column: pa.ListArray) -> Check:
+def _unmarked(column: pa.ListArray, name: str) -> Check:
     absent = _any_in_row(_is_null(column.flatten()), list_offsets(column))
-    return absent, lambda _: "censored has a value that is missing"
+    return absent, lambda _: f"{name} has a value that is missing"
 
 
 def _unusable(column: pa.ListArray, name: str) -> Check:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from unprior.answer_forms import group_forms, normalize_answer, read_open_answer
+from unprior.answer_forms import normalize_answer, read_open_answer
 from unprior.engines.protocol import (
     CandidateScores,
     Engine,
@@ -27,9 +27,12 @@ from unprior.engines.protocol import (
     QueryFailure,
 )
 from unprior.errors import UnpriorError, format_option
+from unprior.scores.open_rows import merge_forms
 from unprior.scoring.settings import BEAMS, CANDIDATES, TEXT_BEAMS
 
 _MAX_REMEMBERED = 20_000
+FIRST_TOKENS = {"first-token-image": "first_scores", "first-token-text": "first_prior_scores"}
+"""Views of a row with all candidates, and what they are called in the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class OpenScores:
             "prior_scores": list(self.prior.scores),
             "token_counts": list(self.image.token_counts),
         }
+        first = {"first_scores": self.image.first_scores, "first_prior_scores": self.prior.first_scores}
+        record |= {name: list(scores) for name, scores in first.items() if scores is not None}
         return record | ({"censored": marks} if any(marks) else {})
 
 
@@ -150,6 +155,8 @@ class OpenCandidates:
     censored: tuple[bool, ...] | None
     original: str | None
     """The label of the model's own answer."""
+    first_scores: dict[str, list[float]]
+    """Views with the scores of the first tokens of these forms, with the image and without, where they are known."""
 
 
 def candidates_of(stored: dict[str, Any], count: int | None = CANDIDATES, *, thinking: bool = False) -> OpenCandidates:
@@ -162,27 +169,29 @@ def candidates_of(stored: dict[str, Any], count: int | None = CANDIDATES, *, thi
     >>> kept.labels, kept.original, kept.sources, round(kept.image_scores[0], 3)
     (('6 fingers', '5 fingers'), '6 fingers', ('original+image', 'text'), -0.307)
     """
-    strings = [string.strip() for string in stored["strings"]]
-    image, prior = (np.asarray(stored[name], dtype=np.float64) for name in ("scores", "prior_scores"))
     answer = read_open_answer(stored["text"], thinking=thinking)
     own = None if answer is None else normalize_answer(answer)
-    groups = group_forms(strings)
-    merged = [[float(np.logaddexp.reduce(scores[group])) for group in groups] for scores in (image, prior)]
-    best = [group[int(np.argmax(image[group]))] for group in groups]
-    names = [normalize_answer(strings[place]) for place in best]
-    by_score = sorted(range(len(groups)), key=lambda place: -merged[0][place])
-    needed = [place for place in by_score if names[place] == own or 0 in groups[place]]
+    merged = merge_forms(stored["strings"], stored["scores"], stored["prior_scores"])
+    image, prior = merged.scores
+    names = [normalize_answer(label) for label in merged.labels]
+    by_score = sorted(range(len(names)), key=lambda place: -image[place])
+    needed = [place for place in by_score if names[place] == own or 0 in merged.members[place]]
     kept = [*needed, *(place for place in by_score if place not in needed)][:count]
     kept.sort(key=by_score.index)
     marks = stored.get("censored")
+
+    def of_form(name: str) -> list[Any]:
+        return [stored[name][merged.chosen[place]] for place in kept]
+
     return OpenCandidates(
-        tuple(strings[best[place]] for place in kept),
-        tuple(merged[0][place] for place in kept),
-        tuple(merged[1][place] for place in kept),
-        tuple(stored["token_counts"][best[place]] for place in kept),
-        tuple(_sources(names[place] == own, groups[place]) for place in kept),
-        None if marks is None else tuple(any(marks[member] for member in groups[place]) for place in kept),
-        next((strings[best[place]] for place in kept if names[place] == own), None),
+        tuple(merged.labels[place] for place in kept),
+        tuple(image[place] for place in kept),
+        tuple(prior[place] for place in kept),
+        tuple(of_form("token_counts")),
+        tuple(_sources(names[place] == own, merged.members[place]) for place in kept),
+        None if marks is None else tuple(any(marks[member] for member in merged.members[place]) for place in kept),
+        next((merged.labels[place] for place in kept if names[place] == own), None),
+        {view: of_form(name) for view, name in FIRST_TOKENS.items() if name in stored},
     )
 
 

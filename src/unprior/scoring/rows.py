@@ -13,7 +13,7 @@ from unprior.prompts import is_cut_off, parse_answer, thinks
 from unprior.scores import ScoreTable
 from unprior.scores.provenance import Provenance
 from unprior.scores.schema import MAX_SCORE
-from unprior.scoring.open_answers import candidates_of
+from unprior.scoring.open_answers import FIRST_TOKENS, candidates_of
 from unprior.scoring.plan import Chunk, PlannedExample, ScoringPlan
 from unprior.scoring.store import ScoreStore
 
@@ -148,15 +148,19 @@ class StoredRows:
 
     def _open_row(self, example: Example, stored: dict[str, Any]) -> dict[str, Any]:
         found = candidates_of(stored, self.candidates, thinking=bool(self.thinking))
-        return self._about(example, stored["text"]) | {
-            "candidates": list(found.labels),
-            "image_scores": list(found.image_scores),
-            "prior_scores": list(found.prior_scores),
-            "original": found.original,
-            "token_counts": list(found.token_counts),
-            "censored": None if found.censored is None else list(found.censored),
-            "aliases": list(example.aliases) or None,
-        }
+        return (
+            self._about(example, stored["text"])
+            | {
+                "candidates": list(found.labels),
+                "image_scores": list(found.image_scores),
+                "prior_scores": list(found.prior_scores),
+                "original": found.original,
+                "token_counts": list(found.token_counts),
+                "censored": None if found.censored is None else list(found.censored),
+                "aliases": list(example.aliases) or None,
+            }
+            | ({} if self.candidates else {"sources": list(found.sources), "views": found.first_scores or None})
+        )
 
     def _row(self, example: Example, answered: dict[str, Any], views: dict[str, list[float]]) -> dict[str, Any]:
         return self._about(example, answered["text"]) | {
@@ -183,8 +187,9 @@ def _is_open_result(value: Any) -> bool:
     strings = value.get("strings") if isinstance(value, dict) else None
     if not isinstance(strings, list) or not strings or not all(map(_is_text, strings)):
         return False
-    prior = {"scores": value.get("prior_scores"), "token_counts": value.get("token_counts")}
-    return all(_is_result(each, len(strings), answered=named) for each, named in ((value, True), (prior, False)))
+    names = ("prior_scores", *(name for name in FIRST_TOKENS.values() if name in value))
+    others = [{"scores": value.get(name), "token_counts": value.get("token_counts")} for name in names]
+    return all(_is_result(each, len(strings), answered=each is value) for each in (value, *others))
 
 
 def _is_result(value: Any, count: int, *, answered: bool) -> bool:

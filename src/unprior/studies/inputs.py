@@ -11,6 +11,7 @@ from typing import Any
 from unprior._files import is_parquet, open_to_read
 from unprior._text import one_line
 from unprior.baselines.answers import Cost, MethodAnswers, read_answers, read_references
+from unprior.benchmarks.variants import GIVEN
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.calibration.certificate import Retention
 from unprior.calibration.selection import Ties
@@ -25,8 +26,6 @@ VARIANTS = "variants"
 EXTERNAL = "external"
 ORDERS = ("order-1230", "order-2301", "order-3210")
 FORMS = "forms"
-GIVEN = "given"
-"""The variant of open questions with the benchmark's options as candidates."""
 OPEN_FOLDER = "open"
 """Where a run folder keeps open questions with all candidates, and the answers of other methods to them."""
 

@@ -314,7 +314,8 @@ class TransformersEngine(LocalEngine):
 
 
 def _as_scores(prompt: PromptTokens, result: Result) -> CandidateScores:
-    return CandidateScores(tuple(result.scores), tuple(len(tokens) for tokens in prompt.candidates))
+    counts, first = tuple(len(tokens) for tokens in prompt.candidates), result.first
+    return CandidateScores(tuple(result.scores), counts, first_scores=None if first is None else tuple(first))
 
 
 def _stop_tokens(model: Any, tokenizer: Any) -> list[int]:

@@ -57,6 +57,8 @@ class Result:
     tokens: list[int]
     """The original answer; empty if it was not asked for."""
     scores: list[float]
+    first: list[float] | None = None
+    """Of the first tokens, where they cost nothing."""
 
 
 class End(Protocol):
@@ -69,6 +71,10 @@ class End(Protocol):
 
     def score(self, candidates: Sequence[Sequence[list[int]]]) -> list[list[float]]:
         """Summed log-probabilities of token lists, for every prompt."""
+        ...
+
+    def score_first(self, candidates: Sequence[Sequence[list[int]]]) -> list[list[float] | None]:
+        """Log-probabilities of the first tokens alone, where they cost nothing."""
         ...
 
     def beams(self) -> Beams:
@@ -96,6 +102,10 @@ class CachedEnd:
         """Summed log-probabilities of token lists, for every prompt."""
         return score_after(self.reader, self.branch, candidates)
 
+    def score_first(self, candidates: Sequence[Sequence[list[int]]]) -> list[list[float] | None]:
+        """Log-probabilities of the first tokens alone."""
+        return [*self.score([[tokens[:1] for tokens in lists] for lists in candidates])]
+
     def beams(self) -> Beams:
         """One empty beam per prompt, in one branch."""
         return BranchedBeams(self.reader, self.branch)
@@ -116,6 +126,10 @@ class FullEnd:
     def score(self, candidates: Sequence[Sequence[list[int]]]) -> list[list[float]]:
         """Summed log-probabilities of token lists, by the plain recipe."""
         return [[self._score(tokens) for tokens in lists] for lists in candidates]
+
+    def score_first(self, candidates: Sequence[Sequence[list[int]]]) -> list[list[float] | None]:
+        """Nothing: every token would be a pass."""
+        return [None] * len(candidates)
 
     def beams(self) -> Beams:
         """One empty beam; every beam is read with the whole prompt."""
@@ -223,8 +237,8 @@ class Scorer:
 
 
 def _score_candidates(end: End, prompts: Sequence[PromptTokens], written: Sequence[list[int]]) -> list[Result]:
-    scores = end.score([prompt.candidates for prompt in prompts])
-    return [Result(tokens, row) for tokens, row in zip(written, scores, strict=True)]
+    candidates = [prompt.candidates for prompt in prompts]
+    return list(map(Result, written, end.score(candidates), end.score_first(candidates)))
 
 
 def _rows(inputs: dict[str, Any]) -> list[list[int]]:

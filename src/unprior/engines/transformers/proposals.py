@@ -42,8 +42,8 @@ class Proposer:
         found = search_answers(end.beams(), len(rows), width, lambda row, tokens: rows[row].accept(tokens))
         for row, answers in zip(rows, found, strict=True):
             row.take(answers)
-        scores = end.score([row.unscored() for row in rows])
-        return [row.proposed(values) for row, values in zip(rows, scores, strict=True)]
+        scores, first = end.score([row.unscored() for row in rows]), end.score_first([row.tokens for row in rows])
+        return [row.proposed(*values) for row, values in zip(rows, zip(scores, first, strict=True), strict=True)]
 
     def _allowed(self) -> Tensor:
         allowed = torch.tensor(self.usable)
@@ -86,11 +86,19 @@ class _Row:
         """Tokens of the candidates that no beam has scored."""
         return [tokens for text, tokens in self._tokens.items() if text not in self._scores]
 
-    def proposed(self, scores: Sequence[float]) -> Proposed:
-        """All candidates, given the scores of those that had none."""
+    @property
+    def tokens(self) -> list[list[int]]:
+        """Tokens of all candidates."""
+        return list(self._tokens.values())
+
+    def proposed(self, scores: Sequence[float], first: Sequence[float] | None) -> Proposed:
+        """All candidates, given the scores of those that had none, and perhaps those of all first tokens."""
         missing = (text for text in self._tokens if text not in self._scores)
         known = {**self._scores, **dict(zip(missing, scores, strict=True))}
         found = sorted((text for text in self._tokens if text not in self._first), key=lambda text: -known[text])
         texts = (*self._first, *found)
-        scored = CandidateScores(tuple(known[text] for text in texts), tuple(len(self._tokens[text]) for text in texts))
-        return Proposed(self._text, texts, scored)
+        scores = tuple(known[text] for text in texts)
+        begun = None if first is None else dict(zip(self._tokens, first, strict=True))
+        counts = tuple(len(self._tokens[text]) for text in texts)
+        of_first = None if begun is None else tuple(begun[text] for text in texts)
+        return Proposed(self._text, texts, CandidateScores(scores, counts, first_scores=of_first))

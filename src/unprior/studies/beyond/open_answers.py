@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from unprior.benchmarks.variants import GIVEN
 from unprior.calibration import Decisions, OpenAnswers, SelectivePriorCalibrator
 from unprior.evaluation import Share, TaskResult, evaluate
 from unprior.evaluation.metrics import coverage
@@ -23,7 +24,7 @@ from unprior.studies.common.open_tables import (
     limit_candidates,
     mean_scores,
 )
-from unprior.studies.inputs import GIVEN, StudyInputs
+from unprior.studies.inputs import StudyInputs
 from unprior.studies.result import StudyResult, Test, format_repairs
 from unprior.studies.rq2.methods import MethodRow, Methods
 from unprior.studies.study import Study
@@ -244,7 +245,8 @@ def _spc(
 
 
 def _chosen(calibrator: SelectivePriorCalibrator) -> str:
-    fitted = calibrator.open_.state_.transform
+    fitted = calibrator.open_.state_.scale
+    assert fitted is not None
     clip = "no clip" if math.isinf(fitted.clip) else f"τ = {fitted.clip:g}"
     return f"T = {fitted.temperature:.2f}, {clip}" + (", abstains" if calibrator.settings_ is None else "")
 
@@ -275,7 +277,8 @@ def _carried_over(inputs: StudyInputs, table: ScoreTable) -> Iterator[OpenOutcom
     if not len(closed) or not (closed.candidate_counts == CANDIDATES).any():
         return
     fitted = SelectivePriorCalibrator(epsilon_cs=inputs.epsilon, uncertainty=inputs.uncertainty).fit(closed)
-    own = SelectivePriorCalibrator(epsilon_cs=inputs.epsilon).fit(table).open_.state_.transform
+    own = SelectivePriorCalibrator(epsilon_cs=inputs.epsilon).fit(table).open_.state_.scale
+    assert own is not None
     test = table.where(split="test")
     scaled = own.apply(test)
     decided = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,8 @@ def limit_candidates(table: ScoreTable, count: int, *, from_text: bool = True) -
     kept = [_kept(row, count, from_text) for row in table.arrow.select(_COLUMNS).to_pylist()]
     changed = table
     for name in (*_LISTS, "views"):
-        column = [_taken(value, places) for value, places in zip(table.column(name), kept, strict=True)]
+        take = _views_taken if name == "views" else _taken
+        column = [take(value, places) for value, places in zip(table.column(name), kept, strict=True)]
         changed = changed.with_column(name, column)
     return ScoreTable.from_arrow(changed.arrow, source="open questions", provenance=table.provenance)
 
@@ -40,9 +42,9 @@ _LISTS = ("candidates", "image_scores", "prior_scores", "token_counts", "censore
 _COLUMNS = ["candidates", "image_scores", "original", "sources"]
 
 
-def _kept(row: dict[str, list[str]], count: int, from_text: bool) -> list[int]:
+def _kept(row: dict[str, Any], count: int, from_text: bool) -> list[int]:
     scores, sources = row["image_scores"], row["sources"] or [""] * len(row["candidates"])
-    places = sorted(range(len(scores)), key=lambda place: -float(scores[place]))
+    places = sorted(range(len(scores)), key=lambda place: -scores[place])
     if not from_text:
         places = [place for place in places if sources[place] != TEXT_ONLY]
     first = [place for place in places if row["candidates"][place] == row["original"]]
@@ -51,14 +53,12 @@ def _kept(row: dict[str, list[str]], count: int, from_text: bool) -> list[int]:
     return [place for place in places if place in chosen]
 
 
-def _taken(value: object, places: Sequence[int]) -> object:
-    if value is None:
-        return None
-    entries = dict(value) if not (isinstance(value, list) and (not value or not isinstance(value[0], tuple))) else None  # type: ignore[call-overload]
-    if entries is not None:
-        return {name: [scores[place] for place in places] for name, scores in entries.items()}
-    assert isinstance(value, list)
-    return [value[place] for place in places]
+def _taken(value: Any, places: Sequence[int]) -> Any:
+    return None if value is None else [value[place] for place in places]
+
+
+def _views_taken(value: Any, places: Sequence[int]) -> dict[str, list[float]] | None:
+    return None if value is None else {name: _taken(scores, places) for name, scores in value}
 
 
 def mean_scores(table: ScoreTable) -> ScoreTable:
@@ -83,7 +83,3 @@ def _view(table: ScoreTable, name: str) -> FloatArray:
     if any(each is None for each in lists):
         raise UnpriorError(f"the open questions have no view {name}; score them with the transformers engine")
     return np.concatenate([np.asarray(each, dtype=np.float64) for each in lists])
-
-
-Change = Callable[[ScoreTable], ScoreTable]
-"""Makes another table of the same rows."""
