@@ -170,4 +170,6 @@ def test_a_run_is_stored_resumed_and_mended(engine: TransformersEngine, default_
         broken = ScoringRun(engine, few, store)
         assert len(broken.run().failures) == 1  # removed, and computed by the next run
         assert not ScoringRun(engine, few, store).run().failures
-        assert ScoringRun(engine, few, store).table().arrow.equals(table.arrow)
+        mended = ScoringRun(engine, few, store).table()
+        assert mended.column("candidates") == table.column("candidates")
+        assert mended.image_scores == pytest.approx(table.image_scores, abs=1e-4)  # computed alone, not in a batch
