@@ -15,8 +15,9 @@ from PIL import Image
 import tiny_models
 from support_matrix import measured, on_vllm
 from unprior.engines.precision import HALF
-from unprior.engines.protocol import Answered, CandidateScores, Query
+from unprior.engines.protocol import Answered, CandidateScores, Proposed, Query
 from unprior.engines.support import known_architectures
+from unprior.engines.transformers import proposals
 from unprior.engines.transformers.engine import TransformersEngine
 
 # Some processors make NumPy arrays of tensors in a way that NumPy will not take for ever.
@@ -209,6 +210,22 @@ def test_text_after_an_image_and_back(subject: Subject, images: list[Image.Image
     ):
         assert isinstance(result, CandidateScores), result
         assert result.scores == subject.expected(None, asked)
+
+
+def test_answers_are_proposed_and_scored_with_their_end(
+    subject: Subject, images: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the image and without it, and the image is encoded once."""
+    monkeypatch.setattr(proposals, "MAX_TOKENS", 2)
+    engine = subject.engine
+    end, before = engine.encoder.tokenizer.convert_ids_to_tokens(engine.encoder.end), engine.encoded_images
+    for image in (images[1], None):
+        proposed = engine.propose_batch([Query(image, QUESTIONS[1], (" seventeen zebras",))], 8)[0]
+        assert isinstance(proposed, Proposed), proposed
+        assert len(proposed.candidates) > 1
+        expected = [subject.plain.score(image, QUESTIONS[1], text + end) for text in proposed.candidates]
+        assert proposed.scored.scores == pytest.approx(expected, abs=1e-4)
+    assert engine.encoded_images - before == 1
 
 
 def test_images_matter(subject: Subject, images: list[Image.Image]) -> None:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,12 +107,17 @@ class PromptEncoder:
         """
         if not text.strip() or _BROKEN in text or thinks([text]) or any(word in text for word in self._reserved):
             return None
-        forms: dict[str, list[int]] = {}
+        plain = None
         for form in (text, f" {text}"):
-            with suppress(UnpriorError):  # it melts into the prompt
-                forms[form] = self._continuation(prompt.scoring_text, prompt.scoring, form)
-        chosen = next((form for form, tokens in forms.items() if tokens == list(written[: len(tokens)])), text)
-        return (chosen, [*forms[chosen], *self._ending_tokens()]) if chosen in forms else None
+            try:
+                tokens = self._continuation(prompt.scoring_text, prompt.scoring, form)
+            except UnpriorError:  # it melts into the prompt
+                continue
+            found = form, [*tokens, *self._ending_tokens()]
+            if tokens == list(written[: len(tokens)]):
+                return found
+            plain = found if form == text else plain
+        return plain
 
     def answer_tokens(self, config: Any) -> list[bool]:
         """For every token whether it may stand in an answer; control tokens and placeholders may not."""
