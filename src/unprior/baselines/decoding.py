@@ -104,14 +104,8 @@ def _decode(
 
 
 def image_tokens(engine: TransformersEngine) -> list[int]:
-    """Tokens that may stand for an image, by what configuration and processor say, the likeliest first.
-
-    A model cannot read them as a part of its own answer.
-    """
-    config, processor = engine.model.config, engine.encoder.processor
-    named = ((config, "image_token_id"), (config, "image_token_index"), (processor, "image_token_id"))
-    found = [getattr(owner, name, None) for owner, name in named]
-    return [token for token in (*found, engine.encoder.placeholder) if token is not None]
+    """Tokens that may stand for an image; a model cannot read them as a part of its own answer."""
+    return engine.encoder.image_tokens(engine.model.config)
 
 
 def choose(method: Method, streams: list[Tensor]) -> Tensor:

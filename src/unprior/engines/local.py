@@ -34,9 +34,11 @@ class LocalEngine(ABC):
         """What the fingerprint is made of, for people."""
         return dict(self._identity)
 
-    def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
-        """Exact scores of candidate answers to one question."""
-        result = self.score_batch([Query(image, question, tuple(candidates))])[0]
+    def score_candidates(
+        self, image: Image.Image | None, question: str, candidates: Sequence[str], *, whole: bool = False
+    ) -> CandidateScores:
+        """Exact scores of candidate answers to one question; ``whole``: that the answer ends there is scored, too."""
+        result = self.score_batch([Query(image, question, tuple(candidates), whole)])[0]
         if isinstance(result, QueryFailure):
             raise UnpriorError(result.reason)
         return result

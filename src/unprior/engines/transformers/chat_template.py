@@ -75,6 +75,21 @@ class ChatTemplate:
         """The prompt for one user turn, image first; “now” is when the model was loaded, however long a run takes."""
         return self._render(with_image, text, self._loaded)
 
+    def behind_answer(self) -> str:
+        """What the template writes behind an assistant's turn; empty if it cannot be told."""
+        for parts in () if self.is_plain else (self._takes_parts, not self._takes_parts):
+            said = ([{"type": "text", "text": words}] if parts else words for words in ("?", _WORDS))
+            messages = [{"role": role, "content": next(said)} for role in ("user", "assistant")]
+            try:
+                with _at(self._loaded):
+                    shown = self._apply(messages, add_generation_prompt=False)
+            except Exception:  # templates are programs: they may raise anything, also on purpose
+                continue
+            before, found, behind = shown.rpartition(_WORDS)
+            if found and "'type'" not in before:
+                return behind
+        return ""
+
     def _render(self, with_image: bool, text: str, moment: datetime) -> str:
         if self.is_plain:
             system = f"{self._system}\n" if self._system else ""
@@ -97,11 +112,11 @@ class ChatTemplate:
             content, system = f"{self._image_word}\n{text}" if with_image else text, self._system
         messages = [{"role": "system", "content": system}] if self._system else []
         messages.append({"role": "user", "content": content})
-        return str(
-            self._processor.apply_chat_template(
-                messages, chat_template=self._source, tokenize=False, add_generation_prompt=True, **self.arguments
-            )
-        )
+        return self._apply(messages, add_generation_prompt=True)
+
+    def _apply(self, messages: list[dict[str, Any]], *, add_generation_prompt: bool) -> str:
+        options = {"tokenize": False, "add_generation_prompt": add_generation_prompt, **self.arguments}
+        return str(self._processor.apply_chat_template(messages, chat_template=self._source, **options))
 
     def _takes_only_text(self) -> bool:
         """Whether the template takes a turn as a text, as older ones do, and not as a list of parts."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -11,9 +14,17 @@ from PIL import Image
 from unprior.engines.batches import work_in_parts
 from unprior.engines.local import LocalEngine
 from unprior.engines.precision import explained_difference
-from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure, fingerprint_of
+from unprior.engines.protocol import (
+    Answered,
+    CandidateScores,
+    Capabilities,
+    Proposed,
+    Query,
+    QueryFailure,
+    fingerprint_of,
+)
 from unprior.engines.transformers.source import Source
-from unprior.errors import UnpriorError
+from unprior.errors import UnpriorError, require_type
 from unprior.prompts import PromptLayout
 
 if TYPE_CHECKING:
@@ -125,8 +136,10 @@ class TransformersEngine(LocalEngine):
             self._identity = {**loaded.identity, **self.encoder.prompt_digests()}
             self.reader: Reader = Reader(self.model)
             """Feeds tokens to the model."""
-            self.stop_tokens = _stop_tokens(self.model, self.encoder.tokenizer)
+            stop = _stop_tokens(self.model, self.encoder.tokenizer)
+            self.stop_tokens = set(stop)
             """Tokens that end an answer."""
+            self.encoder.choose_end([token for token in stop if self.reader.knows(token)])
         self.scorer = Scorer(self.reader, self.encoder)
         """Answers and scores, at any level."""
         self.max_new_tokens = max_new_tokens
@@ -162,7 +175,7 @@ class TransformersEngine(LocalEngine):
     @property
     def capabilities(self) -> Capabilities:
         """Everything: the model runs in this process."""
-        return Capabilities(exact_scores=True, hidden_states=True, attention_edits=True)
+        return Capabilities(exact_scores=True, hidden_states=True, attention_edits=True, proposes=True)
 
     @property
     def fingerprint(self) -> str:
@@ -196,6 +209,18 @@ class TransformersEngine(LocalEngine):
     def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
         """Original answers and scores for many queries, encoding each image once."""
         return self._guarded(queries, self._answer)
+
+    def propose_batch(self, queries: Sequence[Query], count: int) -> list[Proposed | QueryFailure]:
+        """The most probable whole answers to every query, all queries with an image or all without.
+
+        Beam search of width ``count`` behind the scoring prompt. Images are encoded once: the original answer, the
+        search and the scores branch off from one reading.
+        """
+        require_type("count", count, Integral, "a whole number")
+        if count < 1:
+            raise UnpriorError(f"count={count}: search for at least one answer")
+        whole = [replace(query, candidates=tuple(dict.fromkeys(query.candidates)), whole=True) for query in queries]
+        return self._guarded(whole, lambda prompts: self._propose(prompts, int(count)))
 
     def score_in_full(self, query: Query) -> CandidateScores:
         """The slow recipe that every shortcut must agree with: one whole pass per candidate, no cache, no batch."""
@@ -232,7 +257,16 @@ class TransformersEngine(LocalEngine):
             for prompt, result in zip(prompts, results, strict=True)
         ]
 
-    def _exactly(self, prompts: list[PromptTokens], work: Callable[[Level], list[Result]]) -> list[Result]:
+    def _propose(self, prompts: list[PromptTokens], count: int) -> list[Proposed]:
+        from unprior.engines.transformers.proposals import Proposer
+
+        stop, most = self.stop_tokens, self.max_new_tokens
+        proposer = Proposer(self.encoder, count, self._ends, self._answer_tokens)
+        if prompts[0].image is None:
+            return self._exactly(prompts, lambda level: self.scorer.finish(level, prompts, proposer))
+        return self._exactly(prompts, lambda level: self.scorer.write_and_finish(level, prompts, stop, most, proposer))
+
+    def _exactly(self, prompts: list[PromptTokens], work: Callable[[Level], list[Item]]) -> list[Item]:
         """Do the work; the first prompt that is longer than a large limit is tested like those at load."""
         from unprior.engines.transformers.levels import LEVELS
 
@@ -246,6 +280,17 @@ class TransformersEngine(LocalEngine):
         longest = max(prompts, key=self.encoder.length)
         self.level = self.self_test.choose_for(self.self_test.beside_short(longest), LEVELS[LEVELS.index(before) :])
         return results if self.level is before else work(self.level)
+
+    @property
+    def _ends(self) -> tuple[int, ...]:
+        """Tokens that end an answer, first the one that whole answers are scored with."""
+        end = self.encoder.end
+        others = sorted(token for token in self.stop_tokens if token != end and self.reader.knows(token))
+        return (*([] if end is None else [end]), *others)
+
+    @cached_property
+    def _answer_tokens(self) -> list[bool]:
+        return self.encoder.answer_tokens(self.model.config)
 
     def original_inputs(self, prompts: list[PromptTokens]) -> dict[str, Any]:
         """Model inputs of the prompts that original answers continue, all with an image or all without."""
@@ -272,8 +317,9 @@ def _as_scores(prompt: PromptTokens, result: Result) -> CandidateScores:
     return CandidateScores(tuple(result.scores), tuple(len(tokens) for tokens in prompt.candidates))
 
 
-def _stop_tokens(model: Any, tokenizer: Any) -> set[int]:
+def _stop_tokens(model: Any, tokenizer: Any) -> list[int]:
     """The tokens at which the model's own ``generate`` stops; the tokenizer's only where it would not stop at all."""
     configured = getattr(model.generation_config, "eos_token_id", None)
     tokens = configured if isinstance(configured, list | tuple) else [configured]
-    return {token for token in tokens if token is not None} or {tokenizer.eos_token_id} - {None}
+    known = [token for token in tokens if token is not None] or [tokenizer.eos_token_id]
+    return [token for token in known if token is not None]

@@ -7,6 +7,7 @@ by the model's own ``prepare_inputs_for_generation`` and its relatives, as ``gen
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -132,6 +133,14 @@ class Reader:
 
         with torch.inference_mode():
             self.forks.learn(branch.cache, use)
+
+    def knows(self, token: int) -> bool:
+        """Whether the vocabulary has a token of this number; stored settings may name others."""
+        return 0 <= token < len(self.model.get_input_embeddings().weight)
+
+    def room_behind(self, ids: Tensor) -> int:
+        """Tokens that the model can read behind these."""
+        return (self._most_tokens or sys.maxsize) - int(ids.shape[1])
 
     def forget_positions(self) -> None:
         """Some models remember an offset of positions from the last image they saw, also for a text without one."""

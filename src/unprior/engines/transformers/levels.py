@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import torch
 
+from unprior.engines.transformers.beam_search import Beams
+from unprior.engines.transformers.beams import BranchedBeams, RereadBeams
 from unprior.engines.transformers.forward import (
     Branch,
     Reader,
@@ -17,6 +19,8 @@ from unprior.engines.transformers.forward import (
     score_after,
 )
 from unprior.engines.transformers.tokens import PromptEncoder, PromptTokens
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,76 @@ class Result:
     scores: list[float]
 
 
+class End(Protocol):
+    """The ends of scoring prompts that were read: whatever continues them is read from there."""
+
+    @property
+    def room(self) -> int:
+        """Tokens that the model can read behind the longest prompt."""
+        ...
+
+    def score(self, candidates: Sequence[Sequence[list[int]]]) -> list[list[float]]:
+        """Summed log-probabilities of token lists, for every prompt."""
+        ...
+
+    def beams(self) -> Beams:
+        """One empty beam per prompt; what grows from them leaves this end as it is."""
+        ...
+
+
+Finish: TypeAlias = Callable[[End, Sequence[PromptTokens], Sequence[list[int]]], list[Item]]
+"""What is done at the ends of scoring prompts, given the prompts and their original answers: one item per prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedEnd:
+    """The ends of prompts whose cache can be branched."""
+
+    reader: Reader
+    branch: Branch
+
+    @property
+    def room(self) -> int:
+        """Tokens that the model can read behind the longest prompt."""
+        return self.reader.room_behind(self.branch.ids)
+
+    def score(self, candidates: Sequence[Sequence[list[int]]]) -> list[list[float]]:
+        """Summed log-probabilities of token lists, for every prompt."""
+        return score_after(self.reader, self.branch, candidates)
+
+    def beams(self) -> Beams:
+        """One empty beam per prompt, in one branch."""
+        return BranchedBeams(self.reader, self.branch)
+
+
+@dataclass(frozen=True, slots=True)
+class FullEnd:
+    """The end of one prompt that is read again with everything that continues it."""
+
+    reader: Reader
+    inputs: dict[str, Any]
+
+    @property
+    def room(self) -> int:
+        """Tokens that the model can read behind the prompt."""
+        return self.reader.room_behind(self.inputs["input_ids"])
+
+    def score(self, candidates: Sequence[Sequence[list[int]]]) -> list[list[float]]:
+        """Summed log-probabilities of token lists, by the plain recipe."""
+        return [[self._score(tokens) for tokens in lists] for lists in candidates]
+
+    def beams(self) -> Beams:
+        """One empty beam; every beam is read with the whole prompt."""
+        return RereadBeams(Rereader(self.reader), self.inputs)
+
+    def _score(self, tokens: list[int]) -> float:
+        """The plain recipe for one candidate of one prompt: a whole pass, no cache."""
+        whole = self.reader.with_tail(self.inputs, torch.tensor([tokens]))
+        read = self.reader.read(whole, keep=len(tokens) + 1, cached=False)
+        distribution = torch.log_softmax(read.logits[0], dim=-1)
+        return sum(float(distribution[step, token]) for step, token in enumerate(tokens))
+
+
 class Scorer:
     """Answers and scores by one of the levels."""
 
@@ -64,8 +138,7 @@ class Scorer:
 
     def score(self, level: Level, prompts: Sequence[PromptTokens]) -> list[Result]:
         """Scores of every prompt's candidates, without an original answer."""
-        batches = [prompts] if level.batches else [[prompt] for prompt in prompts]
-        return [Result([], scores) for batch in batches for scores in self._score(level, batch)]
+        return self.finish(level, prompts, _score_candidates)
 
     def write(self, level: Level, prompt: PromptTokens, stop: set[int], most: int) -> list[int]:
         """The original answer alone: until one of the ``stop`` tokens, or ``most`` tokens."""
@@ -75,63 +148,69 @@ class Scorer:
 
     def answer(self, level: Level, prompts: Sequence[PromptTokens], stop: set[int], most: int) -> list[Result]:
         """Scores, and the original answer: until one of the ``stop`` tokens, or ``most`` tokens."""
+        return self.write_and_finish(level, prompts, stop, most, _score_candidates)
+
+    def finish(self, level: Level, prompts: Sequence[PromptTokens], finish: Finish[Item]) -> list[Item]:
+        """Read scoring prompts, and do something at their ends; there are no original answers."""
+        batches = [prompts] if level.batches else [[prompt] for prompt in prompts]
+        nothing: list[int] = []
+        return [item for batch in batches for item in self._finish(level, batch, [nothing] * len(batch), finish)]
+
+    def write_and_finish(
+        self, level: Level, prompts: Sequence[PromptTokens], stop: set[int], most: int, finish: Finish[Item]
+    ) -> list[Item]:
+        """Write original answers, and do something at the ends of the scoring prompts; images are encoded once."""
         batches = [prompts] if level.batches else [[prompt] for prompt in prompts]
         work = self._share if level.shares else self._read_both
         with self._encoder.remembering_images():
-            return [result for batch in batches for result in work(level, batch, stop, most)]
+            return [item for batch in batches for item in work(level, batch, stop, most, finish)]
 
-    def _share(self, level: Level, prompts: Sequence[PromptTokens], stop: set[int], most: int) -> list[Result]:
+    def _share(
+        self, level: Level, prompts: Sequence[PromptTokens], stop: set[int], most: int, finish: Finish[Item]
+    ) -> list[Item]:
         """Read the common beginning once, and go on from there to both ends."""
         inputs = self._inputs(prompts, scoring=False)
         original, scoring = _rows(inputs), _rows(self._inputs(prompts, scoring=True))
         # Every row gives up the same number of tokens at its end, so that the beginnings end in one column.
         cut = max(len(tokens) - _common(tokens, other) for tokens, other in zip(original, scoring, strict=True))
         if any(cut > min(self._after_image(*row), len(row[1]) - 1) for row in zip(prompts, original, strict=True)):
-            return self._read_both(level, prompts, stop, most)  # the image stands too close to the end
+            return self._read_both(level, prompts, stop, most, finish)  # the image stands too close to the end
         beginning = self._reader.read(self._reader.without_tail(inputs, cut))
         whole = self._reader.follow(beginning, inputs["input_ids"][:, -cut:])
         written = decode_greedily(self._reader, whole, stop, most)
+        del whole
         ends = [other[len(tokens) - cut :] for tokens, other in zip(original, scoring, strict=True)]
-        scores = self._score_ends(beginning, ends, [prompt.candidates for prompt in prompts])
-        return [Result(tokens, row) for tokens, row in zip(written, scores, strict=True)]
-
-    def _score_ends(
-        self, beginning: Branch, ends: list[list[int]], candidates: list[list[list[int]]]
-    ) -> list[list[float]]:
-        """Scores after the ends of prompts; those of one length together, for padding would stand in the middle."""
-        scores: list[list[float]] = [[]] * len(ends)
+        items: dict[int, Item] = {}
+        # Ends of one length together, for padding would stand in the middle.
         for length in {len(end) for end in ends}:
             group = [row for row, end in enumerate(ends) if len(end) == length]
             chosen = torch.tensor(group, device=beginning.ids.device)
             branch = beginning if len(group) == len(ends) else beginning.rows(chosen)
             read = self._reader.follow(branch, torch.tensor([ends[row] for row in group]))
-            for row, found in zip(group, score_after(self._reader, read, [candidates[r] for r in group]), strict=True):
-                scores[row] = found
-        return scores
+            end = CachedEnd(self._reader, read)
+            done = finish(end, [prompts[row] for row in group], [written[row] for row in group])
+            items.update(zip(group, done, strict=True))
+        return [items[row] for row in range(len(ends))]
 
-    def _read_both(self, level: Level, prompts: Sequence[PromptTokens], stop: set[int], most: int) -> list[Result]:
+    def _read_both(
+        self, level: Level, prompts: Sequence[PromptTokens], stop: set[int], most: int, finish: Finish[Item]
+    ) -> list[Item]:
         """Read both prompts of every example whole."""
         reader = self._reader if level.caches else Rereader(self._reader)
         with self._reader.memory.open() if level.remembers or level.shares else nullcontext():
             whole = reader.read(self._inputs(prompts, scoring=False))
             written = decode_greedily(reader, whole, stop, most)
-            scores = self._score(level, prompts)
-        return [Result(tokens, row) for tokens, row in zip(written, scores, strict=True)]
+            return self._finish(level, prompts, written, finish)
 
-    def _score(self, level: Level, prompts: Sequence[PromptTokens]) -> list[list[float]]:
-        """Scores after whole scoring prompts."""
+    def _finish(
+        self, level: Level, prompts: Sequence[PromptTokens], written: Sequence[list[int]], finish: Finish[Item]
+    ) -> list[Item]:
+        """Read whole scoring prompts, and do something at their ends."""
         inputs = self._inputs(prompts, scoring=True)
         if level.caches:
-            return score_after(self._reader, self._reader.read(inputs), [prompt.candidates for prompt in prompts])
+            return finish(CachedEnd(self._reader, self._reader.read(inputs)), prompts, written)
         with nullcontext() if self._reader.memory.active or not level.remembers else self._reader.memory.open():
-            return [[self._in_full(inputs, tokens) for tokens in prompt.candidates] for prompt in prompts]
-
-    def _in_full(self, inputs: dict[str, Any], tokens: list[int]) -> float:
-        """The plain recipe for one candidate of one prompt: a whole pass, no cache."""
-        whole = self._reader.with_tail(inputs, torch.tensor([tokens]))
-        read = self._reader.read(whole, keep=len(tokens) + 1, cached=False)
-        distribution = torch.log_softmax(read.logits[0], dim=-1)
-        return sum(float(distribution[step, token]) for step, token in enumerate(tokens))
+            return finish(FullEnd(self._reader, inputs), prompts, written)
 
     def _inputs(self, prompts: Sequence[PromptTokens], *, scoring: bool) -> dict[str, Any]:
         texts = [prompt.scoring_text if scoring else prompt.original_text for prompt in prompts]
@@ -141,6 +220,11 @@ class Scorer:
         """Tokens behind the image: those at the end that the prompt has without the image, too."""
         plain = self._encoder.tokenize_prompt(self._encoder.render(False, prompt.text))
         return _common(tokens[::-1], plain[::-1], last=0)
+
+
+def _score_candidates(end: End, prompts: Sequence[PromptTokens], written: Sequence[list[int]]) -> list[Result]:
+    scores = end.score([prompt.candidates for prompt in prompts])
+    return [Result(tokens, row) for tokens, row in zip(written, scores, strict=True)]
 
 
 def _rows(inputs: dict[str, Any]) -> list[list[int]]:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,12 @@ from unprior.engines.protocol import Query
 from unprior.engines.transformers.chat_template import ChatTemplate, check_complete, check_prompts
 from unprior.engines.transformers.forward import pad_left
 from unprior.errors import UnpriorError
-from unprior.prompts import THINKING_TAGS, PromptLayout
+from unprior.prompts import THINKING_TAGS, PromptLayout, thinks
 
 _MEDIA = re.compile("image|video|audio")
 _BLANK = Image.new("RGB", (64, 64))
+_BROKEN = "\N{REPLACEMENT CHARACTER}"
+"""What tokenizers write for a part of a character."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ class PromptTokens:
     scoring_text: str
     """The rendered prompt that candidates continue."""
     candidates: list[list[int]]
+    """Tokens of the candidates; those of whole answers close with the end token."""
+    strings: tuple[str, ...]
+    """The candidates as text."""
+    scoring: list[int]
+    """Tokens of the text that candidates continue; an image has one token or none there."""
 
 
 class PromptEncoder:
@@ -64,6 +71,16 @@ class PromptEncoder:
             self._ending = self._added_by_processor()
         self._tag_tokens, self._hidden_tokens = _special_tokens(self.tokenizer)
         self._reserved = _reserved_words(processor)
+        self.end: int | None = None
+        """The token that closes whole answers; see :meth:`choose_end`."""
+
+    def choose_end(self, stop: Sequence[int]) -> None:
+        """Close whole answers with the token that the chat template writes behind an answer, if generation stops there.
+
+        Otherwise with the first of the tokens at which it stops.
+        """
+        behind = self.tokenizer(self.template.behind_answer(), add_special_tokens=False)["input_ids"]
+        self.end = next((token for token in behind if token in stop), stop[0] if stop else None)
 
     def length(self, prompt: PromptTokens) -> int:
         """Tokens of the prompt that candidates continue, those of its image included."""
@@ -77,8 +94,41 @@ class PromptEncoder:
         self._check_placeholders(query, original_text)
         scoring_text = self.render(query.image is not None, query.text + self.layout.scoring_suffix)
         scoring = self.tokenize_prompt(scoring_text)
-        candidates = [self._continuation(scoring_text, scoring, text) for text in query.candidates]
-        return PromptTokens(query.image, query.text, original_text, scoring_text, candidates)
+        ending = self._ending_tokens() if query.whole else []
+        candidates = [[*self._continuation(scoring_text, scoring, text), *ending] for text in query.candidates]
+        return PromptTokens(query.image, query.text, original_text, scoring_text, candidates, query.candidates, scoring)
+
+    def whole_answer(self, prompt: PromptTokens, text: str, written: Sequence[int]) -> tuple[str, list[int]] | None:
+        """A text that the model wrote, as a candidate and its tokens with the end token; None if it cannot be one.
+
+        Some tokenizers lose the space before the first word when they decode: it is put back where the tokens say so.
+        Texts without words, with tags of thinking, with a part of a character, or with what would be read as a control
+        token are no candidates.
+        """
+        if not text.strip() or _BROKEN in text or thinks([text]) or any(word in text for word in self._reserved):
+            return None
+        forms: dict[str, list[int]] = {}
+        for form in (text, f" {text}"):
+            with suppress(UnpriorError):  # it melts into the prompt
+                forms[form] = self._continuation(prompt.scoring_text, prompt.scoring, form)
+        chosen = next((form for form, tokens in forms.items() if tokens == list(written[: len(tokens)])), text)
+        return (chosen, [*forms[chosen], *self._ending_tokens()]) if chosen in forms else None
+
+    def answer_tokens(self, config: Any) -> list[bool]:
+        """For every token whether it may stand in an answer; control tokens and placeholders may not."""
+        known = self.tokenizer.get_vocab()
+        usable = set(known.values()) - self._tag_tokens - self._hidden_tokens - set(self.image_tokens(config))
+        usable -= {known[word] for word in self._reserved if word in known}
+        return [token in usable for token in range(1 + max(usable, default=-1))]
+
+    def image_tokens(self, config: Any) -> list[int]:
+        """Tokens that may stand for an image, by what configuration and processor say, the likeliest first.
+
+        A model cannot read them as a part of its own answer.
+        """
+        named = ((config, "image_token_id"), (config, "image_token_index"), (self.processor, "image_token_id"))
+        found = [getattr(owner, name, None) for owner, name in named]
+        return [token for token in (*found, self.placeholder) if token is not None]
 
     def render(self, with_image: bool, text: str) -> str:
         """The chat template's text for one user turn, image first."""
@@ -209,6 +259,14 @@ class PromptEncoder:
         """Everything that stands for something other than its letters."""
         known = {*self.tokenizer.all_special_tokens, *self.tokenizer.get_added_vocab()}
         return known if self.placeholder_text is None else {*known, self.placeholder_text}
+
+    def _ending_tokens(self) -> list[int]:
+        if self.end is None:
+            raise UnpriorError(
+                "the model has no token that ends an answer, so whole answers cannot be scored; name one as "
+                "eos_token_id in generation_config.json of a local copy of the model"
+            )
+        return [self.end]
 
     def _continuation(self, prompt_text: str, prompt: list[int], candidate: str) -> list[int]:
         joint = self.tokenize(prompt_text + self._ending + candidate)
