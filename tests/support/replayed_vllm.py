@@ -158,10 +158,13 @@ class ReplayedVllm:
         """What vLLM tells of tokens that were written one after the other."""
         text = self.engine.encoder.tokenizer.decode(written, skip_special_tokens=True)
         stopped = bool(written) and written[-1] in self.engine.stop_tokens
-        reason = {"finish_reason": "stop" if stopped else "length"}
-        reason |= {"stop_reason": written[-1] if stopped and not self.own_end else None}
         numbers = {"token_ids": written} if self.tells_prompt and body.get("return_token_ids") else {}
-        return {"message": {"content": text}, **reason, **numbers}
+        return {
+            "message": {"content": text},
+            "finish_reason": "stop" if stopped else "length",
+            "stop_reason": written[-1] if stopped and not self.own_end else None,
+            **numbers,
+        }
 
     def _told(self, body: dict[str, Any], prompt: list[int], choices: list[dict[str, Any]]) -> dict[str, Any]:
         tells = self.logprobs and self.tells_prompt and body.get("return_token_ids")

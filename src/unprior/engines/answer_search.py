@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from unprior.answer_forms import read_open_answer
 from unprior.engines.candidate_tree import Beginning, NextTokens, Token
+from unprior.engines.protocol import CandidateScores, Proposed
 from unprior.errors import UnpriorError
+from unprior.prompts import thinks
 
 MAX_ANSWER_TOKENS = 24
 """Longest answer that is searched for, the end token not counted."""
@@ -27,8 +28,8 @@ class AnswerSearch:
         Beams that go on at every step, and answers to find.
     end
         The token that ends an answer.
-    excluded
-        Tokens that cannot stand in an answer, such as those of images.
+    usable
+        Whether a token can stand in an answer; those of images, for example, cannot.
 
     >>> search = AnswerSearch(2, end=0)
     >>> search.advance({(): NextTokens({5: -0.5, 6: -1.0, 0: -9.0})})
@@ -39,11 +40,9 @@ class AnswerSearch:
     ({}, [(5,), (6,)])
     """
 
-    def __init__(
-        self, count: int, end: Token, *, excluded: Collection[Token] = (), longest: int = MAX_ANSWER_TOKENS
-    ) -> None:
+    def __init__(self, count: int, end: Token, usable: Callable[[Token], bool] = lambda _: True) -> None:
         """Begin with one empty beam."""
-        self._count, self._end, self._excluded, self._longest = count, end, {end, *excluded}, longest
+        self._count, self._end, self._usable = count, end, usable
         self.running: dict[Beginning, float] = {(): 0.0}
         """Beams to be read next, and their summed log-probabilities."""
         self._ended: dict[Beginning, float] = {}
@@ -55,8 +54,9 @@ class AnswerSearch:
             visible = read[beam].visible
             if beam and self._end in visible:  # an empty answer is none
                 self._ended[beam] = score + visible[self._end]
-            if len(beam) < self._longest:
-                longer |= {(*beam, token): score + value for token, value in self._usable(visible)}
+            if len(beam) < MAX_ANSWER_TOKENS:
+                going = (token for token in visible if token != self._end and self._usable(token))
+                longer |= {(*beam, token): score + visible[token] for token in going}
         ranked = sorted(self._ended.values(), reverse=True)
         bound = ranked[self._count - 1] if len(ranked) >= self._count else -math.inf
         kept = sorted(longer, key=lambda beam: -longer[beam])[: self._count]
@@ -65,9 +65,6 @@ class AnswerSearch:
     def answers(self) -> list[Beginning]:
         """What was found so far, most probable first, without the end token."""
         return sorted(self._ended, key=lambda beam: -self._ended[beam])[: self._count]
-
-    def _usable(self, visible: Mapping[Token, float]) -> Iterable[tuple[Token, float]]:
-        return ((token, value) for token, value in visible.items() if token not in self._excluded)
 
 
 def check_count(count: int) -> None:
@@ -83,20 +80,26 @@ def check_count(count: int) -> None:
         raise UnpriorError(f"count={count!r}: search for 1 to {SHOWN_TOKENS // 2} answers")
 
 
-def candidates_of(own: Iterable[str], text: str | None, found: Iterable[str]) -> tuple[str, ...]:
-    """What is scored as whole answers: a query's own candidates, the original answer, what was found; no string twice.
-
-    >>> candidates_of([" five"], " six\\n", [" six", " 6"])
-    (' five', ' six', ' 6')
-    """
-    original = None if text is None else read_open_answer(text)
-    return tuple(dict.fromkeys([*own, *([] if original is None else [original]), *found]))
-
-
 def is_answer(text: str) -> bool:
-    """Whether a text that a search found can be an answer: it has words, and no part of a character.
+    """Whether a text that a model wrote can be an answer: it has words, no thinking, and no part of a character.
 
-    >>> is_answer(" six"), is_answer(" \\n"), is_answer(" \\ufffd")
-    (True, False, False)
+    >>> is_answer(" six"), is_answer(" \\n"), is_answer(" \\ufffd"), is_answer("<think>")
+    (True, False, False, False)
     """
-    return bool(text.strip()) and "\N{REPLACEMENT CHARACTER}" not in text
+    return bool(text.strip()) and "\N{REPLACEMENT CHARACTER}" not in text and not thinks([text])
+
+
+def as_proposed(text: str | None, first: int, candidates: Sequence[str], scored: CandidateScores) -> Proposed:
+    """A proposal whose ``first`` candidates were given; the others, which were found, stand behind them by score.
+
+    >>> as_proposed(" six", 1, [" six", " 6", " five"], CandidateScores((-1.0, -3.0, -2.0), (2, 2, 2))).candidates
+    (' six', ' five', ' 6')
+    """
+    order = [*range(first), *sorted(range(first, len(candidates)), key=lambda place: -scored.scores[place])]
+    counts, hidden = scored.token_counts, scored.censored
+    arranged = CandidateScores(
+        tuple(scored.scores[place] for place in order),
+        tuple(counts[place] for place in order),
+        None if hidden is None else tuple(hidden[place] for place in order),
+    )
+    return Proposed(text, tuple(candidates[place] for place in order), arranged)

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 from PIL import Image
 
-from unprior.engines.answer_search import candidates_of, check_count
+from unprior.answer_forms import read_open_answer
+from unprior.engines.answer_search import as_proposed, check_count
 from unprior.engines.candidate_tree import Token
 from unprior.engines.openai.branches import BranchReader
 from unprior.engines.openai.client import HttpClient, RetryPolicy, UnreachableError, WrongAnswerError
@@ -295,10 +296,14 @@ class HttpEngine:
             self._tokenizer, self._branches, self._require_end(), may_keep=lambda found: hides(found) == found
         )
         found = await proposer.answers(prompt, count, partial(self._post, shown, text), with_image=with_image)
-        candidates = candidates_of(query.candidates, original, found)
+        first = list(dict.fromkeys(query.candidates))
+        answer = None if original is None else read_open_answer(original)
+        if answer is not None and answer not in first and await proposer.can_be_scored(prompt, answer):
+            first.append(answer)
         # All are scored in one way, however they were found.
-        whole = Query(query.image, query.text, candidates, whole=True)
-        return Proposed(original, candidates, await self._score(whole, shown, prompt))
+        whole = Query(query.image, query.text, tuple(dict.fromkeys([*first, *found])), whole=True)
+        scored = await self._score(whole, shown, prompt)
+        return as_proposed(original, len(first), whole.candidates, scored)
 
     def _require_end(self) -> AnswerEnd:
         if self._end is None:

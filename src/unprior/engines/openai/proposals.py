@@ -59,8 +59,19 @@ class Proposer:
                 parts = [await self._tokenizer.text_of([token]) for token in tokens]
                 if not any(_CONTROL.fullmatch(part.strip()) for part in parts):
                     found.setdefault(await self._text(prompt, tokens), tokens)
-        kept = [text for text in found if is_answer(text) and self._may_keep(text)]
-        return [text for text in kept if await self._can_be_scored(prompt, text, found[text])]
+        return [text for text in found if await self.can_be_scored(prompt, text, found[text])]
+
+    async def can_be_scored(self, prompt: ServedPrompt, text: str, tokens: Beginning | None = None) -> bool:
+        """Whether a text that the model wrote, perhaps with these tokens, can be a candidate."""
+        if not is_answer(text) or not self._may_keep(text):
+            return False
+        try:
+            await self._tokenizer.continuation(prompt, text, tokens)
+        except UnreachableError:
+            raise
+        except UnpriorError:  # it melts into the prompt
+            return False
+        return True
 
     async def _served_beams(self, prompt: ServedPrompt, count: int, post: Post) -> list[WrittenTokens]:
         """The server's own search; answers that did not end are left out."""
@@ -101,12 +112,3 @@ class Proposer:
     async def _text(self, prompt: ServedPrompt, tokens: Beginning) -> str:
         whole = await self._tokenizer.text_behind(prompt, tokens)
         return whole.removeprefix(prompt.shown) if whole.startswith(prompt.shown) else ""
-
-    async def _can_be_scored(self, prompt: ServedPrompt, text: str, tokens: Beginning) -> bool:
-        try:
-            await self._tokenizer.continuation(prompt, text, tokens)
-        except UnreachableError:
-            raise
-        except UnpriorError:  # it melts into the prompt
-            return False
-        return True
