@@ -15,6 +15,7 @@ import pytest
 
 import in_process_vllm
 from embedded_queries import embedded_queries
+from enumerated_answers import most_probable_answers
 from unprior import UnpriorError
 from unprior.embedded import FOLDER
 from unprior.engines.protocol import Query
@@ -94,6 +95,23 @@ def largest_difference(engine: TransformersEngine, queries: Sequence[Query], tol
     return largest
 
 
+def check_proposals(engine: TransformersEngine, queries: Sequence[Query], told: dict[str, Any]) -> float:
+    """Of what was proposed, the original answers must be those of transformers; the largest difference of scores."""
+    largest = 0.0
+    ordered = sorted(queries, key=lambda query: query.image is None)
+    for query, result in zip(ordered, told["proposed"], strict=True):
+        first, texts = list(query.candidates), result["candidates"]
+        if query.image is not None:
+            assert result["text"] == engine.original_answer(query.image, query.text)
+        assert texts[: len(first)] == first
+        assert len(set(texts)) == len(texts)
+        expected = engine.score_in_full(Query(query.image, query.text, tuple(texts), whole=True))
+        assert tuple(result["counts"]) == expected.token_counts
+        largest = max(largest, float(np.abs(np.subtract(result["scores"], expected.scores)).max()))
+    print(f"{engine.model_type} in process: proposals {largest:.2g} from transformers")
+    return largest
+
+
 @pytest.mark.engines
 def test_in_process_scores_and_answers_equal_those_of_transformers(tmp_path: Path) -> None:
     queries = [*embedded_queries()]
@@ -101,7 +119,12 @@ def test_in_process_scores_and_answers_equal_those_of_transformers(tmp_path: Pat
     told = asked_in_process(tmp_path, {FOLDER: [*queries, Query(None, "why " * 600, (" yes", " no"))]})[FOLDER]
     engine = TransformersEngine(FOLDER, device="cpu", image_backend="pil")
     assert "failure" in told["results"].pop()
+    assert "failure" in told["proposed"].pop()
     assert largest_difference(engine, queries, told) < 1e-3
+    assert check_proposals(engine, queries, told) < 1e-4
+    for query, result in zip(queries[::3], told["proposed"][::3], strict=True):
+        best = most_probable_answers(engine, query.image, query.text, 2, engine.encoder.end or 0)
+        assert set(best) <= set(result["candidates"])
     assert told["model_type"] == "llava"
     assert told["identity"]["dtype"] == "torch.float32"  # as stored, where vLLM by itself takes half precision
     assert set(told["statuses"].values()) == {"ok"}, told["statuses"]
@@ -116,4 +139,5 @@ def test_in_process_other_architectures_equal_transformers(tmp_path: Path) -> No
     for model, asked in queries.items():
         engine = TransformersEngine(model, device="cpu", image_backend="pil", max_new_tokens=NEW_TOKENS)
         assert largest_difference(engine, asked, told[model]) < 1e-3
+        assert check_proposals(engine, asked, told[model]) < 1e-3
         assert "failed" not in told[model]["statuses"].values(), told[model]["statuses"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from faulty_server import FaultyServer
 from unprior.engines.doctor import Examination, examine
 from unprior.engines.openai.engine import HttpEngine
-from unprior.engines.protocol import Answered, CandidateScores
+from unprior.engines.protocol import Answered, CandidateScores, Proposed
 from unprior.engines.transformers.engine import TransformersEngine
 from vllm_models import MODELS, NEW_TOKENS, build_for_vllm, queries_for
 from vllm_server import Forwarding, running_vllm
@@ -74,6 +74,23 @@ def test_scores_and_answers_equal_those_of_transformers_at_any_concurrency(serve
     assert max(largest, between) < TOLERANCE
     assert longest > 3
     assert prompt == reference.identity["prompt"]
+
+
+def test_whole_answers_end_with_the_token_that_transformers_takes(served: Served) -> None:
+    queries, reference = [replace(query, whole=True) for query in queries_for(served.architecture)], served.reference
+    engine = HttpEngine(NAME, [served.url], max_new_tokens=NEW_TOKENS)
+    assert engine.capabilities.proposes
+    scored, proposed = engine.score_batch(queries), engine.propose_batch(queries, 2)
+    engine.close()
+    largest = 0.0
+    for query, alone, found in zip(queries, scored, proposed, strict=True):
+        assert isinstance(alone, CandidateScores), alone
+        assert isinstance(found, Proposed), found
+        largest = max(largest, apart(alone, reference.score_in_full(query)))
+        everything = reference.score_in_full(replace(query, candidates=found.candidates))
+        largest = max(largest, apart(found.scored, everything))
+    print(f"{served.architecture}: whole answers {largest:.2g} from transformers")
+    assert largest < TOLERANCE
 
 
 def test_top_tokens_are_exact_or_bounds(served: Served) -> None:

@@ -6,7 +6,9 @@ import json
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 
 from embedded_queries import embedded_queries
+from enumerated_answers import most_probable_answers, open_queries
 from faulty_server import FAULTS, STATUS_FAULTS, FaultyServer
 from unprior import ScoreTable, SelectivePriorCalibrator
 from unprior.benchmarks.registry import load_benchmark
@@ -23,8 +26,9 @@ from unprior.embedded import FOLDER, NAME
 from unprior.engines.doctor import examine
 from unprior.engines.doctor.trial import Trial
 from unprior.engines.openai.client import RetryPolicy
+from unprior.engines.openai.endings import AnswerEnd
 from unprior.engines.openai.engine import HttpEngine
-from unprior.engines.protocol import Answered
+from unprior.engines.protocol import Answered, Proposed
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.scoring.run import ScoringRun
 from unprior.scoring.store import ScoreStore
@@ -67,6 +71,52 @@ def test_scores_and_answers_equal_those_of_transformers(url: str, reference: Tra
     engine.close()
     print(f"largest difference to transformers: {largest:.2g}")
     assert largest < TOLERANCE
+
+
+def test_proposals_are_the_most_probable_whole_answers(url: str, reference: TransformersEngine) -> None:
+    own = (" six fingers", " no")
+    queries = [replace(query, candidates=own[: number % 3]) for number, query in enumerate(open_queries())]
+    found, largest = [], 0.0
+    # By vLLM's own search, alone and together; and step by step, as for models that end with another token.
+    for concurrency, ends_beams in ((1, True), (16, True), (16, False)):
+        engine = HttpEngine(NAME, [url], concurrency=concurrency)
+        assert engine._end == AnswerEnd(reference.encoder.end or 0, ends_beams=True)
+        engine._end = AnswerEnd(engine._end.token, ends_beams=ends_beams)
+        before, started = engine.requests, time.perf_counter()
+        found.append(engine.propose_batch(queries, 4))
+        took = (time.perf_counter() - started) / len(queries)
+        print(f"{(engine.requests - before) / len(queries):.0f} requests and {1000 * took:.0f} ms per question")
+        engine.close()
+    for query, *results in zip(queries, *found, strict=True):
+        best = most_probable_answers(reference, query.image, query.text, 2, reference.encoder.end or 0)
+        for result in results:
+            assert isinstance(result, Proposed), result
+            assert result.text == (query.image and reference.original_answer(query.image, query.text))
+            assert result.candidates[: len(query.candidates)] == query.candidates
+            assert set(best) <= set(result.candidates)
+            assert result.candidates == results[0].candidates
+            expected = reference.score_in_full(replace(query, candidates=result.candidates, whole=True))
+            assert result.scored.token_counts == expected.token_counts
+            largest = max(largest, float(np.abs(np.subtract(result.scored.scores, expected.scores)).max()))
+    print(f"largest difference of whole answers to transformers: {largest:.2g}")
+    assert largest < 1e-4
+
+
+def test_a_server_with_top_tokens_only_proposes_with_exact_scores_or_bounds(
+    url: str, reference: TransformersEngine
+) -> None:
+    query = replace(open_queries()[0], candidates=(" seventeen zebras",))
+    with Forwarding(url, without=("logprob_token_ids",)) as older, FaultyServer(older) as proxy:
+        engine = HttpEngine(NAME, [proxy.url])
+        assert (engine.capabilities.proposes, engine.capabilities.exact_scores) == (True, False)
+        result = engine.propose_batch([query], 4)[0]
+        engine.close()
+    assert isinstance(result, Proposed), result
+    assert result.scored.censored is not None
+    assert result.scored.censored[:2] == (True, False)
+    truth = reference.score_in_full(replace(query, candidates=result.candidates, whole=True))
+    for value, exact, hidden in zip(result.scored.scores, truth.scores, result.scored.censored, strict=True):
+        assert value > exact - TOLERANCE if hidden else abs(value - exact) < TOLERANCE
 
 
 def cached_tokens(url: str) -> float:

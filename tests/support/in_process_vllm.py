@@ -10,16 +10,39 @@ import gc
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
 from unprior.engines.doctor import examine
-from unprior.engines.protocol import Query, QueryFailure
+from unprior.engines.protocol import Proposed, Query, QueryFailure
 from unprior.engines.vllm import VllmEngine
 
 OPTIONS = {"enforce_eager": True, "max_model_len": 512, "block_size": 32, "mm_processor_kwargs": {"use_fast": False}}
 NEW_TOKENS = {True: 8, False: 64}
 """Several models are random ones, which write on and on; a few tokens show as much as many."""
+
+
+COUNT = 4
+"""Answers to search for."""
+
+
+def _proposals(engine: VllmEngine, queries: list[Query]) -> list[Proposed | QueryFailure]:
+    """To every query, all with an image together, then all without."""
+    parts = [[query for query in queries if (query.image is None) is bare] for bare in (False, True)]
+    return [result for part in parts for result in engine.propose_batch(part, COUNT)]
+
+
+def _told(result: Proposed | QueryFailure) -> dict[str, Any]:
+    if isinstance(result, QueryFailure):
+        return {"failure": result.reason}
+    scored = result.scored
+    return {
+        "text": result.text,
+        "candidates": result.candidates,
+        "scores": scored.scores,
+        "counts": scored.token_counts,
+    }
 
 
 def main(model: Path, folder: Path) -> None:
@@ -40,6 +63,7 @@ def main(model: Path, folder: Path) -> None:
         "answer": engine.original_answer(queries[0].image, queries[0].text),
         "identity": engine.identity,
         "model_type": engine.model_type,
+        "proposed": [_told(result) for result in _proposals(engine, queries)],
         "statuses": {finding.name: finding.status for finding in examine(engine).findings},
     }
     (folder / f"{model.name}.results.json").write_text(json.dumps(content), encoding="utf-8")

@@ -26,7 +26,9 @@ class ReplayedVllm:
     ``named``: any token can be asked for; ``tokenizes``: tokens have numbers; ``logprobs``: there are any;
     ``tells_prompt``: answers repeat the prompt's tokens; ``parts``: chat templates get texts as lists of parts, and a
     template that fails is answered by the status ``failing``; ``processed``: log-probabilities
-    are those after the rule which tokens may be written; ``replies_as``: what replies call the model.
+    are those after the rule which tokens may be written; ``replies_as``: what replies call the model; ``own_end``: the
+    tokenizer's end token is that of the model, otherwise generation stops there and vLLM's beam search does not;
+    ``chooses``: one of several texts can be asked for.
     """
 
     def __init__(
@@ -42,10 +44,12 @@ class ReplayedVllm:
         failing: int = 400,
         processed: bool = False,
         replies_as: str | None = MODEL,
+        own_end: bool = True,
+        chooses: bool = True,
     ) -> None:
         self.engine, self.named, self.tokenizes, self.logprobs = engine, named, tokenizes, logprobs
         self.tells_prompt, self.version, self.parts, self.failing = tells_prompt, version, parts, failing
-        self.processed, self.replies_as = processed, replies_as
+        self.processed, self.replies_as, self.own_end, self.chooses = processed, replies_as, own_end, chooses
         self._lock = threading.Lock()
 
     def __call__(self, path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
@@ -104,7 +108,14 @@ class ReplayedVllm:
         return image, text
 
     def _complete(self, body: dict[str, Any]) -> dict[str, Any]:
-        answer = self._scored(body) if body["max_tokens"] == 1 or "allowed_token_ids" in body else self._original(body)
+        if body.get("use_beam_search"):
+            answer = self._beams(body)
+        elif "structured_outputs" in body:
+            answer = self._chosen(body)
+        elif body["max_tokens"] == 1 or "allowed_token_ids" in body:
+            answer = self._scored(body)
+        else:
+            answer = self._original(body)
         return answer if self.replies_as is None else answer | {"model": self.replies_as}
 
     def _original(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -138,10 +149,60 @@ class ReplayedVllm:
             told = {token: {"token": name, "logprob": float(distribution[token])} for token, name in names.items()}
             content.append(told[best] | {"top_logprobs": [told[token] for token in listed]})
             written.append(best)
+            if best in self.engine.stop_tokens and not body.get("ignore_eos"):
+                break
         logprobs = {"content": content} if self.logprobs else None
-        answer = {"choices": [{"message": {"content": tokenizer.decode(written)}, "logprobs": logprobs}]}
+        return self._told(body, prompt, [self._choice(body, written) | {"logprobs": logprobs}])
+
+    def _choice(self, body: dict[str, Any], written: list[int]) -> dict[str, Any]:
+        """What vLLM tells of tokens that were written one after the other."""
+        text = self.engine.encoder.tokenizer.decode(written, skip_special_tokens=True)
+        stopped = bool(written) and written[-1] in self.engine.stop_tokens
+        numbers = {"token_ids": written} if self.tells_prompt and body.get("return_token_ids") else {}
+        return {
+            "message": {"content": text},
+            "finish_reason": "stop" if stopped else "length",
+            "stop_reason": written[-1] if stopped and not self.own_end else None,
+            **numbers,
+        }
+
+    def _told(self, body: dict[str, Any], prompt: list[int], choices: list[dict[str, Any]]) -> dict[str, Any]:
         tells = self.logprobs and self.tells_prompt and body.get("return_token_ids")
-        return answer | ({"prompt_token_ids": prompt} if tells else {})
+        return {"choices": choices} | ({"prompt_token_ids": prompt} if tells else {})
+
+    def _chosen(self, body: dict[str, Any]) -> dict[str, Any]:
+        """One of the texts that may be written, here the first, and the end."""
+        if not self.chooses:
+            raise TypeError("structured outputs are not supported")
+        tokenizer = self.engine.encoder.tokenizer
+        text = tokenizer(body["structured_outputs"]["choice"][0], add_special_tokens=False)["input_ids"]
+        written = [*text, min(self.engine.stop_tokens)]
+        return self._told(body, self._distribution(body, [])[1], [self._choice(body, written)])
+
+    def _beams(self, body: dict[str, Any]) -> dict[str, Any]:
+        """vLLM's own search: all steps are taken, and only the tokenizer's end token ends a beam."""
+        ends = self.engine.stop_tokens if self.own_end else set()
+        prompt = self._distribution(body, [])[1]
+        running: list[tuple[float, list[int]]] = [(0.0, [])]
+        ended: list[tuple[float, list[int], int | None]] = []
+        for _ in range(body["max_tokens"]):
+            longer = []
+            for score, tokens in running:
+                best = self._distribution(body, tokens)[0].topk(2 * body["n"])
+                for value, token in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+                    if token in ends:
+                        ended.append((score + value, tokens, token))
+                    else:
+                        longer.append((score + value, [*tokens, token]))
+            running = sorted(longer, key=lambda beam: -beam[0])[: body["n"]]
+        every = [*ended, *((score, tokens, None) for score, tokens in running)]
+        # Other requests divide by the length.
+        every = sorted(every, key=lambda beam: -beam[0] / len([*prompt, *beam[1]]) ** body.get("length_penalty", 1.0))
+        choices = [
+            self._choice(body, tokens) | {"finish_reason": "length" if end is None else "stop", "stop_reason": end}
+            for _, tokens, end in every[: body["n"]]
+        ]
+        return self._told(body, prompt, choices)
 
     def _distribution(self, body: dict[str, Any], written: list[int]) -> tuple[torch.Tensor, list[int]]:
         image, text = self._render(body)

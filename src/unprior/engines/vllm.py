@@ -7,17 +7,29 @@ import math
 import os
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
+from unprior.answer_forms import read_open_answer
+from unprior.engines.answer_search import SHOWN_TOKENS, AnswerSearch, as_proposed, check_count
 from unprior.engines.batches import work_in_parts
-from unprior.engines.candidate_tree import Beginning, NextTokens, branch_points, sum_up
+from unprior.engines.candidate_tree import Beginning, NextTokens, Token, branch_points, sum_up
 from unprior.engines.local import LocalEngine
 from unprior.engines.openai.replies import MAX_NAMED_TOKENS
 from unprior.engines.precision import explained_difference
-from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure, fingerprint_of
+from unprior.engines.protocol import (
+    Answered,
+    CandidateScores,
+    Capabilities,
+    Proposed,
+    Query,
+    QueryFailure,
+    fingerprint_of,
+)
 from unprior.engines.transformers.source import Source
 from unprior.engines.transformers.tokens import PromptEncoder, PromptTokens
 from unprior.errors import UnpriorError
@@ -94,6 +106,7 @@ class VllmEngine(LocalEngine):
             self.llm = LLM(str(model), **source.options, dtype=dtype, **settings)
             """The model itself."""
             self._identity = self._describe(source, options or {})
+            self.encoder.choose_end(self._stop_tokens)
 
     @property
     def model_type(self) -> str | None:
@@ -103,7 +116,7 @@ class VllmEngine(LocalEngine):
     @property
     def capabilities(self) -> Capabilities:
         """Exact scores, in large batches."""
-        return Capabilities(exact_scores=True, batch_size=_BATCH)
+        return Capabilities(exact_scores=True, batch_size=_BATCH, proposes=self.encoder.end is not None)
 
     @property
     def fingerprint(self) -> str:
@@ -127,6 +140,19 @@ class VllmEngine(LocalEngine):
         """Original answers and scores for many queries."""
         return work_in_parts(list(queries), lambda part: self._answer([self.encoder.encode(query) for query in part]))
 
+    def propose_batch(self, queries: Sequence[Query], count: int) -> list[Proposed | QueryFailure]:
+        """The most probable whole answers to every query, and their scores beside those of the query's candidates.
+
+        vLLM's own search is not used: it ends answers at the tokenizer's end token alone, lets special tokens into
+        beams, and takes all its steps even when every answer has ended. This one asks for the same distributions.
+        """
+        check_count(count)
+
+        def work(part: list[Query]) -> list[Proposed]:
+            return self._propose([self.encoder.encode(replace(query, whole=True)) for query in part], count)
+
+        return work_in_parts(list(queries), work)
+
     def score_in_full(self, query: Query) -> CandidateScores:
         """Scores past vLLM's cache of prompts, for ``unprior doctor``."""
         return self._score([self.encoder.encode(query)], in_full=True)[0]
@@ -136,22 +162,90 @@ class VllmEngine(LocalEngine):
         return [Answered(text, scored) for text, scored in zip(texts, scores, strict=True)]
 
     def _write(self, prompts: list[PromptTokens]) -> list[str]:
+        return [self.encoder.written(tokens) for tokens in self._write_tokens(prompts)]
+
+    def _write_tokens(self, prompts: list[PromptTokens]) -> list[list[int]]:
         settings = [{"max_tokens": self.max_new_tokens}] * len(prompts)
         requests = [_request(prompt, self.encoder.tokenize_prompt(prompt.original_text)) for prompt in prompts]
-        written = self._generate(requests, settings)
-        return [self.encoder.written(list(one.token_ids)) for one in written]
+        return [list(one.token_ids) for one in self._generate(requests, settings)]
+
+    def _propose(self, prompts: list[PromptTokens], count: int) -> list[Proposed]:
+        shown = [prompt for prompt in prompts if prompt.image is not None]
+        written = iter(self._write_tokens(shown))
+        texts: list[str | None] = []
+        firsts: list[int] = []
+        wholes: list[PromptTokens] = []
+        for prompt, beams in zip(prompts, self._search(prompts, count), strict=True):
+            tokens = next(written) if prompt.image is not None else []
+            texts.append(self.encoder.written(tokens) if prompt.image is not None else None)
+            candidates = dict(zip(prompt.strings, prompt.candidates, strict=True))
+            original = read_open_answer(texts[-1] or "")
+            self._add(candidates, prompt, original or "", tokens)
+            firsts.append(len(candidates))
+            for beam in beams:
+                self._add(candidates, prompt, self.encoder.tokenizer.decode(beam, skip_special_tokens=True), beam)
+            wholes.append(replace(prompt, strings=tuple(candidates), candidates=list(candidates.values())))
+        # All are scored in one way, however they were found.
+        scores = self._score(wholes)
+        return [
+            as_proposed(text, first, whole.strings, scored)
+            for text, first, whole, scored in zip(texts, firsts, wholes, scores, strict=True)
+        ]
+
+    def _add(self, candidates: dict[str, list[int]], prompt: PromptTokens, text: str, tokens: Sequence[int]) -> None:
+        """Add a text that the model wrote, if it can be a candidate."""
+        placed = self.encoder.whole_answer(prompt, text, tokens)
+        if placed is not None:
+            candidates.setdefault(*placed)
+
+    def _search(self, prompts: list[PromptTokens], count: int) -> list[list[list[int]]]:
+        """Answers to all prompts, step by step together."""
+        end, usable = self.encoder.end, self._answer_tokens
+        if end is None:
+            return [[] for _ in prompts]
+
+        def can_follow(token: Token) -> bool:
+            return isinstance(token, int) and token in usable
+
+        searches = [AnswerSearch(count, end, can_follow) for _ in prompts]
+        while places := [(index, beam) for index, search in enumerate(searches) for beam in search.running]:
+            requests = [_request(prompts[index], [*prompts[index].scoring, *beam]) for index, beam in places]
+            found = self._generate(requests, [{"max_tokens": 1, "logprobs": SHOWN_TOKENS}] * len(places))
+            read: list[dict[Beginning, NextTokens]] = [{} for _ in prompts]
+            for (index, beam), one in zip(places, found, strict=True):
+                shown = {token: float(value.logprob) for token, value in one.logprobs[0].items()}
+                read[index][beam] = NextTokens({token: value for token, value in shown.items() if math.isfinite(value)})
+            for search, steps in zip(searches, read, strict=True):
+                if search.running:
+                    search.advance(steps)
+        return [[list(map(int, beam)) for beam in search.answers()] for search in searches]
+
+    @cached_property
+    def _answer_tokens(self) -> frozenset[int]:
+        """Tokens that can stand in an answer."""
+        usable = self.encoder.answer_tokens(self.llm.llm_engine.model_config.hf_config)
+        return frozenset(token for token, may in enumerate(usable) if may) - set(self._stop_tokens)
+
+    @property
+    def _stop_tokens(self) -> list[int]:
+        """Tokens at which vLLM stops by itself, the model's own first."""
+        config = self.llm.llm_engine.model_config
+        told = config.try_get_generation_config().get("eos_token_id")
+        tokens = [*(told if isinstance(told, list | tuple) else [told]), self.encoder.tokenizer.eos_token_id]
+        return list(
+            dict.fromkeys(int(token) for token in tokens if token is not None and token < config.get_vocab_size())
+        )
 
     def _score(self, prompts: list[PromptTokens], *, in_full: bool = False) -> list[CandidateScores]:
         """Read the distributions at every branch of all candidates in one go."""
         requests, settings, places = [], [], []
         for index, prompt in enumerate(prompts):
-            scoring = self.encoder.tokenize_prompt(prompt.scoring_text)
             for beginning, following in branch_points([tuple(tokens) for tokens in prompt.candidates]).items():
                 for start in range(0, len(following), MAX_NAMED_TOKENS):
                     asked = following[start : start + MAX_NAMED_TOKENS]
                     # Only prompts with the same salt are found in the cache.
                     salt = {"cache_salt": secrets.token_hex()} if in_full else {}
-                    requests.append(_request(prompt, [*scoring, *beginning]) | salt)
+                    requests.append(_request(prompt, [*prompt.scoring, *beginning]) | salt)
                     settings.append({"max_tokens": 1, "logprob_token_ids": list(asked)})
                     places.append((index, beginning, asked))
         read: list[dict[Beginning, NextTokens]] = [{} for _ in prompts]

@@ -51,6 +51,11 @@ class BranchReader:
                 )
         return sum_up(tokens.candidates, read)
 
+    async def top(self, tokens: CandidateTokens, beginning: Beginning, post: Post, *, with_image: bool) -> NextTokens:
+        """The most probable tokens after a beginning, as many as the server shows."""
+        ask = partial(self._read, post, (*tokens.tail, *beginning), ())
+        return await (self._continued(tokens, beginning, ask, with_image) if beginning else ask(_START))
+
     async def _continued(
         self,
         tokens: CandidateTokens,
@@ -83,7 +88,7 @@ class BranchReader:
             # One that the model may not write: it has a probability only if the server tells those before such rules.
             wanted += [token for token in tail if token != first and token not in wanted][:1]
         end = [token for token in tail if isinstance(token, int)] if served.tells_prompt else None
-        if served.top_k is not None:
+        if served.top_k is not None or not following:
             check = partial(served.read_shown, tail=end, first=first)
             return await post(continued, served.showing | continued.settings, check)
         visible: dict[Token, float] = {}

@@ -13,22 +13,33 @@ from typing import Any, TypeVar
 
 from PIL import Image
 
+from unprior.answer_forms import read_open_answer
+from unprior.engines.answer_search import as_proposed, check_count
 from unprior.engines.candidate_tree import Token
 from unprior.engines.openai.branches import BranchReader
 from unprior.engines.openai.client import HttpClient, RetryPolicy, UnreachableError, WrongAnswerError
+from unprior.engines.openai.endings import AnswerEnd, EndProbe
 from unprior.engines.openai.images import encode_image, user_content
+from unprior.engines.openai.proposals import Proposer
 from unprior.engines.openai.replies import NamedModel, prompt_tokens, written_text
-from unprior.engines.openai.server import examine, question
+from unprior.engines.openai.server import CHAT, examine, question
 from unprior.engines.openai.sizes import SAME_END, Sizes
 from unprior.engines.openai.sizes_probe import SizesProbe
-from unprior.engines.openai.tokens import CandidateTokens, Continuation, ServerTokenizer
+from unprior.engines.openai.tokens import CandidateTokens, Continuation, ServedPrompt, ServerTokenizer
 from unprior.engines.probe import probe_texts, prompt_digest
-from unprior.engines.protocol import Answered, CandidateScores, Capabilities, Query, QueryFailure, fingerprint_of
-from unprior.errors import UnpriorError
+from unprior.engines.protocol import (
+    Answered,
+    CandidateScores,
+    Capabilities,
+    Proposed,
+    Query,
+    QueryFailure,
+    fingerprint_of,
+)
+from unprior.errors import UnpriorError, format_option
 from unprior.prompts import PromptLayout, opens_block
 
 MAX_NEW_TOKENS = 64
-_CHAT = "/v1/chat/completions"
 _BATCH_PER_SLOT = 4  # queries handed over at once for every one in flight: the last of a batch wait for few
 _MAX_ENDS = 1000  # ends whose tokens are kept; nearly always there are a few
 
@@ -102,7 +113,7 @@ class HttpEngine:
         thread = threading.Thread(target=self._loop.run_forever, name="unprior-http", daemon=True)
         thread.start()
         self._close = weakref.finalize(self, _stop, self._loop, thread, self._client)
-        self._encoded: dict[tuple[str, tuple[str, ...]], CandidateTokens] = {}
+        self._encoded: dict[tuple[str, tuple[str, ...], bool], CandidateTokens] = {}
         self._encoding: weakref.WeakValueDictionary[Any, asyncio.Lock] = weakref.WeakValueDictionary()
         try:
             self.served = self._run(examine(self._client, model, template_arguments or {}))
@@ -110,10 +121,11 @@ class HttpEngine:
             self._prompt = self._run(self._probe_prompt())
             self.remarks = self._run(self._find_remarks())
             """What people should know about this server, found out when it was asked first."""
+            self._named = NamedModel(self._client.mask, self.served.served_model)
+            self._end = self._run(EndProbe(self._client, self._tokenizer, self.served, self._named).find())
         except BaseException:
             self.close()
             raise
-        self._named = NamedModel(self._client.mask, self.served.served_model)
         self._branches = BranchReader(self.served)
 
     def close(self) -> None:
@@ -142,7 +154,8 @@ class HttpEngine:
     def capabilities(self) -> Capabilities:
         """What the server was seen to do."""
         top_k = self.served.top_k
-        return Capabilities(top_k is None, top_k, batch_size=_BATCH_PER_SLOT * self.concurrency)
+        batch_size = _BATCH_PER_SLOT * self.concurrency
+        return Capabilities(top_k is None, top_k, batch_size=batch_size, proposes=self._end is not None)
 
     @property
     def requests(self) -> int:
@@ -182,6 +195,15 @@ class HttpEngine:
         """Original answers and scores for many queries."""
         return self._run(self._all(queries, self._answer))
 
+    def propose_batch(self, queries: Sequence[Query], count: int) -> list[Proposed | QueryFailure]:
+        """The most probable whole answers to every query, and their scores beside those of the query's candidates.
+
+        Behind a server that shows only the most probable tokens, scores outside of them are censored as ever.
+        """
+        check_count(count)
+        self._require_end()
+        return self._run(self._all(queries, partial(self._propose, count=count)))
+
     @property
     def score_in_full(self) -> Callable[[Query], CandidateScores] | None:
         """Scores past the server's cache of prompts, for ``unprior doctor``; None where that cannot be asked for."""
@@ -193,7 +215,7 @@ class HttpEngine:
         """Number and text of every token of the candidates; None if the server does not tell."""
 
         async def tell() -> list[list[tuple[Token, str]]]:
-            found = await self._tokens(query.text + self._layout.scoring_suffix, query.candidates)
+            found = await self._tokens(query)
             text = self._tokenizer.text_of
             return [[(token, await text([token])) for token in each] for each in found.candidates]
 
@@ -256,13 +278,41 @@ class HttpEngine:
         written = self._client.mask.in_answer(written)
         return written if opens_block(written) else self.served.opened_block + written
 
-    async def _score(self, query: Query, shown: _Shown) -> CandidateScores:
-        text = query.text + self._layout.scoring_suffix
-        if self.served.tokenizes:
-            tokens = await self._tokens(text, query.candidates)
+    async def _score(self, query: Query, shown: _Shown, prompt: ServedPrompt | None = None) -> CandidateScores:
+        if self.served.tokenizes or query.whole:
+            tokens = await self._tokens(query, prompt)
         else:
             tokens = CandidateTokens((), tuple((candidate,) for candidate in query.candidates), {})
-        return await self._branches.scores(tokens, partial(self._post, shown, text), with_image=shown.image is not None)
+        post = partial(self._post, shown, query.text + self._layout.scoring_suffix)
+        return await self._branches.scores(tokens, post, with_image=shown.image is not None)
+
+    async def _propose(self, query: Query, shown: _Shown, count: int) -> Proposed:
+        with_image = shown.image is not None
+        original = await self._original(shown, query.text) if with_image else None
+        text = query.text + self._layout.scoring_suffix
+        prompt = await self._tokenizer.prompt(text)
+        hides = self._client.mask.in_answer
+        proposer = Proposer(
+            self._tokenizer, self._branches, self._require_end(), may_keep=lambda found: hides(found) == found
+        )
+        found = await proposer.answers(prompt, count, partial(self._post, shown, text), with_image=with_image)
+        first = list(dict.fromkeys(query.candidates))
+        answer = None if original is None else read_open_answer(original)
+        if answer is not None and answer not in first and await proposer.can_be_scored(prompt, answer):
+            first.append(answer)
+        # All are scored in one way, however they were found.
+        whole = Query(query.image, query.text, tuple(dict.fromkeys([*first, *found])), whole=True)
+        scored = await self._score(whole, shown, prompt)
+        return as_proposed(original, len(first), whole.candidates, scored)
+
+    def _require_end(self) -> AnswerEnd:
+        if self._end is None:
+            raise UnpriorError(
+                f"{self._client.base_urls[0]} does not tell which token ends an answer of {self.served.model}, so "
+                f"whole answers can be neither searched for nor scored; serve the model with vLLM 0.26 or newer, or "
+                f"use {format_option('engine', 'transformers')}"
+            )
+        return self._end
 
     async def _post(
         self,
@@ -276,16 +326,21 @@ class HttpEngine:
         if shown.in_full:  # vLLM finds only prompts with the same salt in its cache
             body["cache_salt"] = secrets.token_hex()
         checking = self._named.checking(check)
-        return await self._client.post(_CHAT, body, checking, image=shown.image, server=shown.server)
+        return await self._client.post(CHAT, body, checking, image=shown.image, server=shown.server)
 
-    async def _tokens(self, text: str, candidates: tuple[str, ...]) -> CandidateTokens:
+    async def _tokens(self, query: Query, prompt: ServedPrompt | None = None) -> CandidateTokens:
         """Tokens of the candidates; they are the same behind every prompt with the same end, which answers repeat."""
+        text, end = query.text + self._layout.scoring_suffix, self._require_end().token if query.whole else None
+
+        async def encode() -> CandidateTokens:
+            return await self._tokenizer.encode(prompt or await self._tokenizer.prompt(text), query.candidates, end)
+
         if not self.served.tells_prompt:
-            return await self._tokenizer.encode(text, candidates)
-        key = (text[-SAME_END:], candidates)
+            return await encode()
+        key = (text[-SAME_END:], query.candidates, query.whole)
         async with self._encoding.setdefault(key, asyncio.Lock()):  # others with this end wait for the first one
             if key not in self._encoded:
-                encoded = await self._tokenizer.encode(text, candidates)
+                encoded = await encode()
                 if len(self._encoded) >= _MAX_ENDS:
                     self._encoded.clear()
                 self._encoded[key] = encoded

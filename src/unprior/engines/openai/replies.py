@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeGuard, TypeVar
 
 from unprior.engines.candidate_tree import NextTokens, Token
@@ -122,6 +123,36 @@ def token_list(answer: Any) -> list[int]:
     return tokens
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenTokens:
+    """Tokens that a model wrote."""
+
+    tokens: list[int]
+    text: str
+    """As the server tells it: without special tokens."""
+    stopped: bool
+    """Whether the model ended by itself; otherwise the limit was reached."""
+    stop_reason: Any
+    """What it ended with, where the server tells."""
+
+
+def written_tokens(answer: Any) -> WrittenTokens:
+    """What the model wrote, and how it ended."""
+    return _written(_choice(answer))
+
+
+def beams(answer: Any, count: int, most: int, tail: Sequence[int] | None = None) -> list[WrittenTokens]:
+    """What a server's own beam search found behind a prompt that ends in ``tail``, best first."""
+    _check_prompt(answer, tail)
+    choices = answer.get("choices") if isinstance(answer, dict) else None
+    if not isinstance(choices, list) or not 1 <= len(choices) <= count:
+        raise WrongAnswerError(f"it has not up to {count} choices")
+    found = [_written(choice) for choice in choices]
+    if any(len(beam.tokens) > most for beam in found):
+        raise WrongAnswerError("a beam is longer than what was asked for")
+    return found
+
+
 def prompt_tokens(answer: Any) -> list[int] | None:
     """Tokens of the prompt as the model read them, where the server tells."""
     tokens = answer.get("prompt_token_ids") if isinstance(answer, dict) else None
@@ -140,6 +171,17 @@ def _check_prompt(answer: Any, tail: Sequence[int] | None) -> None:
 
 def _are_tokens(tokens: Any) -> TypeGuard[list[int]]:
     return isinstance(tokens, list) and bool(tokens) and all(type(token) is int and token >= 0 for token in tokens)
+
+
+def _written(choice: Any) -> WrittenTokens:
+    if not isinstance(choice, dict) or not isinstance(message := choice.get("message"), dict):
+        raise WrongAnswerError("it has no message")
+    tokens, text, reason = choice.get("token_ids"), message.get("content"), choice.get("finish_reason")
+    if tokens != [] and not _are_tokens(tokens):
+        raise WrongAnswerError("it does not tell the tokens that were written")
+    if not isinstance(text, str | None) or reason not in {"stop", "length"}:
+        raise WrongAnswerError("it does not tell what was written, or how it ended")
+    return WrittenTokens(tokens, text or "", reason == "stop", choice.get("stop_reason"))
 
 
 def _choice(answer: Any) -> dict[str, Any]:

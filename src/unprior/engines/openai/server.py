@@ -13,13 +13,15 @@ from unprior.engines.openai.tokens import Continuation, ServerTokenizer, convers
 from unprior.errors import UnpriorError, format_option
 from unprior.prompts import opened_block
 
-_CHAT = "/v1/chat/completions"
+CHAT = "/v1/chat/completions"
+"""Where questions are asked."""
 _QUESTION = "Is this a question?\nAnswer with yes or no."
 _TOP = (20, 5)
 _MAX_WRONG = 3  # answers without what was asked for: the server does not know how
 _FIRST_TRIES = 4  # a wrong address should be reported soon
 _WITHOUT_THINKING: dict[str, Any] = {"enable_thinking": False, "thinking": False}
-_NUMBERED = {"return_tokens_as_token_ids": True, "return_token_ids": True}
+NUMBERED = {"return_tokens_as_token_ids": True, "return_token_ids": True}
+"""The part of a request that asks for the numbers of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Served:
     @property
     def showing(self) -> dict[str, Any]:
         """The part of a request that asks for the most probable tokens."""
-        return {"logprobs": True, "top_logprobs": self.top_k, **(_NUMBERED if self.tokenizes else {})}
+        return {"logprobs": True, "top_logprobs": self.top_k or _TOP[0], **(NUMBERED if self.tokenizes else {})}
 
     def read_shown(self, answer: Any, tail: Sequence[int] | None = None, first: int | None = None) -> NextTokens:
         """Check and read an answer to such a request; see :func:`named_tokens`."""
@@ -165,7 +167,7 @@ async def _names_tokens(client: HttpClient, model: str, tokens: Sequence[int], n
         return prompt_tokens(answer) is not None
 
     try:
-        return await client.post(_CHAT, body, named.checking(check), max_wrong=_MAX_WRONG)
+        return await client.post(CHAT, body, named.checking(check), max_wrong=_MAX_WRONG)
     except UnreachableError:
         raise
     except UnpriorError:
@@ -181,9 +183,9 @@ async def _visible_tokens(client: HttpClient, model: str, named: NamedModel, *, 
     reason = ""
     for most in _TOP:
         body = question(model, [{"type": "text", "text": _QUESTION}]) | {"logprobs": True, "top_logprobs": most}
-        body |= _NUMBERED if numbered else {}
+        body |= NUMBERED if numbered else {}
         try:
-            return await client.post(_CHAT, body, named.checking(check), max_wrong=_MAX_WRONG)
+            return await client.post(CHAT, body, named.checking(check), max_wrong=_MAX_WRONG)
         except UnreachableError:
             raise
         except UnpriorError as error:
@@ -201,4 +203,4 @@ def question(model: str, content: list[dict[str, Any]], continued: Continuation 
 
 def naming(tokens: Sequence[int]) -> dict[str, Any]:
     """The part of a request that asks for the log-probabilities of named tokens."""
-    return {"logprobs": True, "logprob_token_ids": list(tokens), **_NUMBERED}
+    return {"logprobs": True, "logprob_token_ids": list(tokens), **NUMBERED}

@@ -13,14 +13,12 @@ from unprior.engines.candidate_tree import branch_points
 from unprior.engines.openai.client import HttpClient, WrongAnswerError
 from unprior.engines.openai.images import encode_image, user_content, write_body
 from unprior.engines.openai.replies import MAX_NAMED_TOKENS, named_tokens, prompt_tokens, written_text
-from unprior.engines.openai.server import Served, naming, question
+from unprior.engines.openai.server import CHAT, Served, naming, question
 from unprior.engines.openai.sizes import ANSWER_HEAD, REQUEST_HEAD, CandidateTree, Sizes
 from unprior.engines.openai.tokens import ServerTokenizer
 from unprior.engines.protocol import Query
 from unprior.errors import UnpriorError
 from unprior.images import blank
-
-_CHAT = "/v1/chat/completions"
 
 
 class SizesProbe:
@@ -51,7 +49,8 @@ class SizesProbe:
         for query in queries:
             if query.candidates not in trees:
                 before = self.client.requests
-                encoded = await self.tokenizer.encode(query.text + self.suffix, query.candidates)
+                prompt = await self.tokenizer.prompt(query.text + self.suffix)
+                encoded = await self.tokenizer.encode(prompt, query.candidates)
                 trees[query.candidates] = CandidateTree.from_tokens(encoded.candidates, self.client.requests - before)
                 following = branch_points(encoded.candidates)[()]
                 first[query.candidates] = [int(token) for token in following[:MAX_NAMED_TOKENS]]
@@ -73,9 +72,9 @@ class SizesProbe:
         settings = self.served.extras | {"max_tokens": self.new_tokens}
         image, white = (encode_image(shown) for shown in (query.image, blank(query.image.size, 255)))
         body = question(self.served.model, user_content(image, query.text)) | settings
-        answer = await self.client.post(_CHAT, body, _counted, image=image)
+        answer = await self.client.post(CHAT, body, _counted, image=image)
         body = question(self.served.model, user_content(image, text)) | self.served.extras | naming(asked)
-        scored = await self.client.post(_CHAT, body, with_scores, image=image)
+        scored = await self.client.post(CHAT, body, with_scores, image=image)
         image_bytes, sent = _bytes_of_image(image), len(write_body(body, image))
         entries, ids = scored["choices"][0]["logprobs"]["content"][0]["top_logprobs"], prompt_tokens(scored) or bare
         lead, image_tokens = _alike(ids, bare), len(ids) - len(bare)
