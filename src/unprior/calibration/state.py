@@ -106,7 +106,7 @@ class FittedState:
     def made_with(self) -> dict[str, Any]:
         """What decisions note about the calibrator that made them."""
         promise = {} if self.certificate is None else {"certificate": self.certificate.record(pair_lists=False)}
-        scale = self.open_part and self.open_part.scale
+        scale = None if self.open_part is None else self.open_part.scale
         return {
             "version": self.parameters.version,
             "epsilon_cs": self.parameters.epsilon_cs,

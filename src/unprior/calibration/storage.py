@@ -172,8 +172,9 @@ class CalibratorFile(StrictModel):
     @model_validator(mode="after")
     def _consistent(self) -> CalibratorFile:
         uncertainty = self.parameters.uncertainty
-        open_fits = [*self.other_clips, *([] if self.open is None else [self.open, *self.open.other_clips])]
-        for part in (self, *open_fits):
+        parts: list[FitContent] = [self, *self.other_clips]
+        parts += [] if self.open is None else [self.open, *self.open.other_clips]
+        for part in parts:
             check_fit(part, uncertainty)
         if self.scale is None and self.other_clips:
             raise ValueError("there are fits with other values of τ, but none with the chosen one")
