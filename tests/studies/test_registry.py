@@ -134,4 +134,4 @@ def test_a_question_without_studies_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 def test_every_study_beyond_the_paper_is_chosen_together() -> None:
     names = [study.name for study in choose_studies(["beyond"])]
-    assert names == ["promises", "certified-retention", "prior-trust", "stable-prior"]
+    assert names == ["promises", "certified-retention", "prior-trust", "stable-prior", "open-answers"]

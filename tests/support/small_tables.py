@@ -112,5 +112,6 @@ def with_other_answers(table: ScoreTable, **where: Any) -> ScoreTable:
     for row in rows:
         if all(row[name] == value for name, value in where.items()):
             labels = row["candidates"]
-            row["answer"] = labels[(labels.index(row["answer"]) + 1) % len(labels)]
+            place = labels.index(row["answer"]) if row["answer"] in labels else 0
+            row |= {"answer": labels[(place + 1) % len(labels)], "aliases": None}
     return ScoreTable.from_rows(rows)

@@ -13,6 +13,8 @@ from made_up_methods import COSTS, made_up
 from small_tables import synthetic, with_other_answers
 from unprior import ScoreTable
 from unprior.baselines.answers import Cost, MethodAnswers, MethodInfo
+from unprior.benchmarks.variants import GIVEN
+from unprior.scores.schema import OTHER_ANSWER, OTHER_RIGHT_ANSWER
 from unprior.studies.inputs import FORMS, ORDERS, External, StudyInputs
 from unprior.studies.rq4.option_orders import read_order
 from unprior.synthetic import synthesize_claims
@@ -26,12 +28,37 @@ def every_input(table: ScoreTable) -> StudyInputs:
     return StudyInputs(
         viewed,
         variants={name: reordered(viewed, read_order(name)) for name in ORDERS}
-        | {FORMS: with_claim_views(synthesize_claims(seed=2))},
+        | {FORMS: with_claim_views(synthesize_claims(seed=2)), GIVEN: table.where(task="mc").with_columns(task=GIVEN)},
         external={name: External(each, tuple(made_up(each))) for name, each in others.items()},
+        open=_with_decoders(open_questions(table.values_of("pair_id"))),
         baselines=(*made_up(test), _revis(test)),
         costs=COSTS,
         resamples=200,
     )
+
+
+def open_questions(pairs: set[Any], seed: int = 3) -> ScoreTable:
+    """Open questions about some pairs, with all candidates, who proposed them, and the scores of first tokens."""
+
+    def proposed(row: dict[str, Any]) -> dict[str, Any]:
+        favourite = int(np.argmax(row["prior_scores"]))
+        sources = ["text" if place == favourite else "image" for place in range(len(row["candidates"]))]
+        if row["original"] is not None:
+            sources[row["candidates"].index(row["original"])] += "+original"
+        views = {name: [score / 2 for score in row[scores]] for name, scores in
+                 (("first-token-image", "image_scores"), ("first-token-text", "prior_scores"))}  # fmt: skip
+        return row | {"sources": sources, "token_counts": [2] * len(sources), "views": views}
+
+    table = synthetic(seed=seed, open_questions=True).where(task="open")
+    return _each(table.take(np.array([pair in pairs for pair in table.column("pair_id")])), proposed)
+
+
+def _with_decoders(table: ScoreTable) -> External:
+    test = table.where(split="test")
+    positions = test.original_positions.copy()
+    positions[::3] = OTHER_RIGHT_ANSWER
+    positions[1::3] = OTHER_ANSWER
+    return External(table, (MethodAnswers(MethodInfo("cad-1", "CAD (α = 1)", "decoder", {}, None), positions, None),))
 
 
 def with_other_test_answers(inputs: StudyInputs) -> StudyInputs:
@@ -41,6 +68,7 @@ def with_other_test_answers(inputs: StudyInputs) -> StudyInputs:
         table=with_other_answers(inputs.table, split="test"),
         variants={name: with_other_answers(each, split="test") for name, each in inputs.variants.items()},
         external={name: replace(each, table=with_other_answers(each.table)) for name, each in inputs.external.items()},
+        open=inputs.open and replace(inputs.open, table=with_other_answers(inputs.open.table, split="test")),
         _fits={},
     )
 

@@ -123,7 +123,8 @@ def refuse_unlearnable(rows: BoolArray) -> None:
     if not rows.any():
         raise UnpriorError(
             f"none of {len(rows):,} open questions to fit on has its right answer among two candidates or more. "
-            f"Score with more candidates, check the answers, or name other texts that are right as aliases."
+            f"Score with more candidates, check the answers, name other texts that are right as aliases, or leave the "
+            f"open questions out (command line: --task closed)."
         )
 
 

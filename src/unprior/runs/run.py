@@ -105,7 +105,7 @@ def finish_run(config: RunConfig, *, few_threads: bool = False, report: Report =
     scored, side = score_all(config, engine, benchmark, report)
     table = scored.table("calibrate")
     if table.is_open.any():
-        write_open(config, engine, benchmark, side, report)
+        write_open(config, engine, benchmark, side)
     answers: Path | None = None
     lost: tuple[Failure, ...] = ()
     left_out: Mapping[str, str] = {}

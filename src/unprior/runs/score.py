@@ -80,7 +80,7 @@ def score_all(config: RunConfig, engine: Engine, benchmark: Benchmark, report: R
     return scored, side
 
 
-def write_open(config: RunConfig, engine: Engine, benchmark: Benchmark, side: int | None, report: Report) -> None:
+def write_open(config: RunConfig, engine: Engine, benchmark: Benchmark, side: int | None) -> None:
     """Write the open questions once more, with all that the model proposed: their study compares other candidates."""
     from unprior.scoring.benchmark import score_benchmark
     from unprior.studies.inputs import OPEN_FOLDER
@@ -89,7 +89,7 @@ def write_open(config: RunConfig, engine: Engine, benchmark: Benchmark, side: in
     score_benchmark(
         engine, questions, config.output.folder, resize=side, batch_size=config.engine.batch_size,
         path=config.output.folder / OPEN_FOLDER / "scores.parquet", allow_censored=config.engine.allow_censored,
-        all_candidates=True, report=report,
+        all_candidates=True,
     )  # fmt: skip
 
 

@@ -70,6 +70,7 @@ class OpenOutcome:
                 f"{side}_high": part.high,
                 f"{side}_repairs": change.repairs,
                 f"{side}_harms": change.harms,
+                f"{side}_changed": change.changed,
                 f"{side}_p": part.test.p_value,
             }
         return record | {"utility": self.utility}
@@ -153,7 +154,7 @@ class OpenAnswersResult(StudyResult):
         spc = self.spc
         cf, cs = spc.result.cf, spc.result.cs
         words = [
-            f"Without given options SPC changes CF accuracy by {format_points(cf.change.delta)} points "
+            f"Without given options {spc.label} changes CF accuracy by {format_points(cf.change.delta)} points "
             f"[{format_points(cf.low)}, {format_points(cf.high)}] and CS accuracy by {format_points(cs.change.delta)} "
             f"[{format_points(cs.low)}, {format_points(cs.high)}]."
         ]
@@ -204,8 +205,8 @@ def study_open_answers(inputs: StudyInputs) -> OpenAnswersResult:
     everything = inputs.open.table
     table = limit_candidates(everything, CANDIDATES)
     test = table.where(split="test")
-    outcomes = [_spc(inputs, table, SPC, "SPC", "method")]
-    outcomes += list(_decoders(inputs, test))
+    outcomes = [_spc(inputs, table, SPC, None, "method")]
+    outcomes += list(_decoders(inputs))
     if GIVEN in inputs.variants:
         outcomes.append(_given(inputs, inputs.variants[GIVEN]))
     outcomes += _ablations(inputs, everything, table)
@@ -235,13 +236,15 @@ def _ablations(inputs: StudyInputs, everything: ScoreTable, table: ScoreTable) -
 
 
 def _spc(
-    inputs: StudyInputs, table: ScoreTable, name: str, label: str, kind: str, rule: OpenAnswers | None = None
+    inputs: StudyInputs, table: ScoreTable, name: str, label: str | None, kind: str, rule: OpenAnswers | None = None
 ) -> OpenOutcome:
+    """Fitted on the development rows of a table and judged on its test rows; the recipe itself has no label."""
     calibrator = SelectivePriorCalibrator(
         epsilon_cs=inputs.epsilon, uncertainty=inputs.uncertainty, open_answers=rule or OpenAnswers()
     ).fit(table)
     decisions = calibrator.predict(table.where(split="test"))
-    return OpenOutcome(name, label, kind, _judged(inputs, decisions.table, decisions), _chosen(calibrator))
+    judged = _judged(inputs, decisions.table, decisions)
+    return OpenOutcome(name, label or decisions.method, kind, judged, _chosen(calibrator))
 
 
 def _chosen(calibrator: SelectivePriorCalibrator) -> str:
@@ -255,12 +258,12 @@ def _judged(inputs: StudyInputs, table: ScoreTable, answers: ArrayLike | Decisio
     return evaluate(table, answers, resamples=inputs.resamples, seed=inputs.seed).tasks[0]
 
 
-def _decoders(inputs: StudyInputs, test: ScoreTable) -> Iterator[OpenOutcome]:
-    """Answers of other methods, in the words that they wrote."""
+def _decoders(inputs: StudyInputs) -> Iterator[OpenOutcome]:
+    """Answers of other methods, which need not be among the candidates."""
     assert inputs.open is not None
+    test = inputs.open.table.where(split="test")
     for method in inputs.open.baselines:
-        answers = np.array(method.texts, dtype=object)
-        yield OpenOutcome(method.info.name, method.info.label, "method", _judged(inputs, test, answers))
+        yield OpenOutcome(method.info.name, method.info.label, "method", _judged(inputs, test, method.answers))
 
 
 def _given(inputs: StudyInputs, table: ScoreTable) -> OpenOutcome:
