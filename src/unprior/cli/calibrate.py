@@ -15,6 +15,7 @@ from unprior.cli.tables import skipped_record
 
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator
+    from unprior.calibration.state import FittedState
     from unprior.studies.rq2.changes import Changes
     from unprior.studies.rq2.methods import Methods
 
@@ -158,38 +159,44 @@ def _split(name: str) -> str | None:
 
 
 def _fit_record(calibrator: SelectivePriorCalibrator, out: Path) -> dict[str, Any]:
-    selection = calibrator.selection_
+    state = calibrator.state_
+    record = {"out": str(out)} | _part_record(state)
+    record |= {} if state.open is None else {"open": _part_record(state.open)}
+    return record | ({} if state.certificate is None else {"certificate": state.certificate.record()})
+
+
+def _part_record(state: FittedState) -> dict[str, Any]:
+    """What was fitted on questions with options, or on open questions."""
+    selection = state.selection
     return {
-        "out": str(out),
-        "abstains": calibrator.settings_ is None,
-        "settings": None if calibrator.settings_ is None else asdict(calibrator.settings_),
-        "rows": calibrator.development_rows_,
-        "loss": calibrator.loss_,
-        "gradient_norm": calibrator.gradient_norm_,
+        "abstains": state.settings is None,
+        "settings": None if state.settings is None else asdict(state.settings),
+        "rows": state.development_rows,
+        "loss": state.chosen.loss,
+        "gradient_norm": state.chosen.gradient_norm,
         "feasible": selection.feasible,
         "searched": selection.searched,
         "changed": selection.changed,
         "tasks": {each.task: {"delta_cf": each.delta_cf, "delta_cs": each.delta_cs} for each in selection.changes},
-    } | ({} if calibrator.certificate_ is None else {"certificate": calibrator.certificate_.record()})
+    } | ({} if state.scale is None else {"scale": state.scale.record()})
 
 
 def _print_fit(calibrator: SelectivePriorCalibrator, out: Path) -> None:
     from unprior.calibration.decisions import method_name
     from unprior.calibration.show import outcome_table, settings_table
 
-    state, selection = calibrator.state_, calibrator.selection_
-    if state.certificate is not None:
-        name = method_name(state.parameters.version, calibrator.epsilon_cs)
-        output.print(f"Fitted {name} on {calibrator.development_rows_:,} rows → {out}", soft_wrap=True)
-        if state.settings is not None:
-            print_tables(settings_table(state), outcome_table(state))
-            output.print(state.certificate.sentence)
-        return
-    output.print(
-        f"Fitted {method_name(state.parameters.version, calibrator.epsilon_cs)} on {calibrator.development_rows_:,} "
-        f"rows (loss {calibrator.loss_:.4f}, gradient {calibrator.gradient_norm_:.1e}); "
-        f"{selection.feasible:,} of {selection.searched:,} settings feasible → {out}",
-        soft_wrap=True,
-    )
-    if state.settings is not None:
-        print_tables(settings_table(state), outcome_table(state))
+    state = calibrator.state_
+    name = method_name(state.parameters.version, calibrator.epsilon_cs)
+    for part in filter(None, (state, state.open)):
+        rows = f"{part.development_rows:,} {'rows' if part.scale is None else 'rows of open questions'}"
+        told = ""
+        if part.certificate is None:
+            told = (
+                f" (loss {part.chosen.loss:.4f}, gradient {part.chosen.gradient_norm:.1e}); "
+                f"{part.selection.feasible:,} of {part.selection.searched:,} settings feasible"
+            )
+        output.print(f"Fitted {name} on {rows}{told} → {out}", soft_wrap=True)
+        if part.settings is not None:
+            print_tables(settings_table(part), outcome_table(part))
+    if state.certificate is not None and state.settings is not None:
+        output.print(state.certificate.sentence)

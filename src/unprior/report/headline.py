@@ -12,7 +12,7 @@ from unprior.plots.display import task_name
 from unprior.studies.by_model import ByModel
 from unprior.studies.finished import FinishedStudy
 from unprior.studies.rq2.main_comparison import MainComparison
-from unprior.tables.format import format_limit, format_p
+from unprior.tables.format import format_limit, format_list, format_p
 
 EMBEDDED_WARNING = (
     "The embedded model is only for trying the method: it was trained on drawings to rely on its prior. These numbers "
@@ -93,7 +93,7 @@ def loss_note(evaluation: Evaluation, epsilon: float) -> str | None:
     if not lost:
         return None
     return (
-        f"Commonsense accuracy fell by {' and '.join(lost)}, more than ε = {format_limit(epsilon)} permits: ε bounds "
+        f"Commonsense accuracy fell by {format_list(lost)}, more than ε = {format_limit(epsilon)} permits: ε bounds "
         f"the loss on the development pairs, and the test pairs may lose more."
     )
 
@@ -130,9 +130,9 @@ def headline(evaluation: Evaluation, method: str = "SPC", *, abstains: bool = Fa
         f"from {_percent(task.original.cf.value)} to {_percent(task.method.cf.value)} ({task_name(task.task).lower()})"
         for task in evaluation.tasks
     ]
-    costs = " and ".join(_points(task.cs.change.delta) for task in evaluation.tasks)
+    costs = format_list([_points(task.cs.change.delta) for task in evaluation.tasks])
     return (
-        f"On counterfactual images {method} {verb} accuracy {' and '.join(spans)}, at {costs} points on commonsense "
+        f"On counterfactual images {method} {verb} accuracy {format_list(spans)}, at {costs} points on commonsense "
         f"images."
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,12 +12,15 @@ from unprior._text import one_line
 from unprior.benchmarks.schema import Benchmark
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.calibration.certificate import Certificate
+from unprior.calibration.state import FittedState
 from unprior.evaluation import Evaluation
+from unprior.evaluation.metrics import coverage
 from unprior.report.gallery import OUTCOMES, choose_gallery
 from unprior.report.headline import Summary, headline
 from unprior.report.html import write_page
 from unprior.report.section import make_section
 from unprior.scores import ScoreTable
+from unprior.scores.schema import OPEN
 from unprior.studies.finished import FinishedStudy
 from unprior.tables.format import format_limit, format_list
 
@@ -118,11 +122,21 @@ def report_record(
             "settings": None if settings is None else asdict(settings),
             "retention": calibrator.retention,
             "certificate": None if calibrator.certificate_ is None else calibrator.certificate_.record(),
-        },
+        }
+        | _open_record(calibrator.state_),
         "reasons": {str(reason): count for reason, count in decisions.count_reasons().items()},
         "evaluation": evaluation.record(),
         "studies": {each.study.name: None if each.result is None else each.result.records() for each in studies},
     }
+
+
+def _open_record(state: FittedState) -> dict[str, Any]:
+    """What was fitted on open questions, if anything was."""
+    part = state.open_part
+    if part is None or part.scale is None:
+        return {}
+    settings = None if part.settings is None else asdict(part.settings)
+    return {"open": {"development_rows": part.development_rows, "settings": settings, "scale": part.scale.record()}}
 
 
 def default_title(*tables: ScoreTable) -> str:
@@ -155,9 +169,25 @@ def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[t
         *([] if certificate is None else [("Promise", certificate.sentence), ("Certificate", _rests_on(certificate))]),
         ("Settings", chosen),
         ("Fitted on", f"{calibrator.development_rows_:,} development rows"),
+        *_open_facts(calibrator.state_, decisions.table),
         ("Tested on", f"{len(decisions):,} rows of {pairs:,} pairs"),
         *provenance_facts(decisions.table),
     ]
+
+
+def _open_facts(state: FittedState, tested: ScoreTable) -> list[tuple[str, str]]:
+    """How open answers were made comparable, and how often the right one is among the candidates."""
+    part = state.open_part
+    if part is None or part.scale is None:
+        return []
+    clip = "not clipped" if math.isinf(part.scale.clip) else f"clipped {part.scale.clip:g} nats below its top (τ)"
+    shares = [
+        f"{share.count} of {share.total} on {side.upper()}"
+        for (task, side), share in coverage(tested).items()
+        if task == OPEN and side is not None
+    ]
+    told = f"scores divided by T = {part.scale.temperature:.2f}, prior {clip}; {part.development_rows:,} rows"
+    return [("Open answers", told), *([("Right answer proposed", format_list(shares))] if shares else [])]
 
 
 def _rests_on(certificate: Certificate) -> str:
