@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from PIL import Image
 
-from unprior.engines.protocol import CandidateScores, Query, QueryFailure
+from unprior.engines.protocol import CandidateScores, Proposed, Query, QueryFailure, proposed
 from unprior.errors import UnpriorError
 from unprior.prompts import PromptLayout
 
@@ -42,6 +42,14 @@ class LocalEngine(ABC):
         if isinstance(result, QueryFailure):
             raise UnpriorError(result.reason)
         return result
+
+    def propose(self, image: Image.Image | None, question: str, count: int) -> Proposed:
+        """The most probable whole answers to one question."""
+        return proposed(self, image, question, count)
+
+    @abstractmethod
+    def propose_batch(self, queries: Sequence[Query], count: int) -> list[Proposed | QueryFailure]:
+        """The most probable whole answers to many queries."""
 
     @abstractmethod
     def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from PIL import Image
 
-from unprior.errors import wrong_type
+from unprior.errors import UnpriorError, wrong_type
 from unprior.prompts import PromptLayout
 
 MIN_MASS = 0.5
@@ -189,9 +189,8 @@ class Engine(EngineInfo, Protocol):
         ...
 
 
-@runtime_checkable
-class ProposingEngine(Engine, Protocol):
-    """An engine that can also search for answers in the model's own words."""
+class Proposing(Protocol):
+    """Searches for answers in the model's own words."""
 
     def propose_batch(self, queries: Sequence[Query], count: int) -> list[Proposed | QueryFailure]:
         """The most probable whole answers to every query, all queries with an image or all without.
@@ -200,6 +199,23 @@ class ProposingEngine(Engine, Protocol):
         found, and so is the original answer where there is an image.
         """
         ...
+
+
+@runtime_checkable
+class ProposingEngine(Engine, Proposing, Protocol):
+    """An engine that can also search for answers in the model's own words."""
+
+    def propose(self, image: Image.Image | None, question: str, count: int) -> Proposed:
+        """The most probable whole answers to one question."""
+        ...
+
+
+def proposed(engine: Proposing, image: Image.Image | None, question: str, count: int) -> Proposed:
+    """What an engine proposes to one question; a failure is an error."""
+    found = engine.propose_batch([Query(image, question, ())], count)[0]
+    if isinstance(found, QueryFailure):
+        raise UnpriorError(found.reason)
+    return found
 
 
 def require_engine(engine: object) -> None:

@@ -35,6 +35,7 @@ from unprior.engines.protocol import (
     Query,
     QueryFailure,
     fingerprint_of,
+    proposed,
 )
 from unprior.errors import UnpriorError, format_option
 from unprior.prompts import PromptLayout, opens_block
@@ -194,6 +195,10 @@ class HttpEngine:
     def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
         """Original answers and scores for many queries."""
         return self._run(self._all(queries, self._answer))
+
+    def propose(self, image: Image.Image | None, question: str, count: int) -> Proposed:
+        """The most probable whole answers to one question."""
+        return proposed(self, image, question, count)
 
     def propose_batch(self, queries: Sequence[Query], count: int) -> list[Proposed | QueryFailure]:
         """The most probable whole answers to every query, and their scores beside those of the query's candidates.
