@@ -173,3 +173,14 @@ def test_a_run_is_stored_resumed_and_mended(engine: TransformersEngine, default_
         mended = ScoringRun(engine, few, store).table()
         assert mended.column("candidates") == table.column("candidates")
         assert mended.image_scores == pytest.approx(table.image_scores, abs=1e-4)  # computed alone, not in a batch
+
+
+def test_an_engine_proposes_answers_to_one_question(engine: TransformersEngine, default_run: Path) -> None:
+    example = microworld(default_run, variant="open").examples[0]
+    text = example.user_text(engine.layout)
+    found = engine.propose(open_image(example.image), text, 3)
+    assert found.text is not None
+    assert 1 <= len(found.candidates) <= 4
+    assert engine.propose(None, text, 3).text is None
+    with pytest.raises(UnpriorError, match="control token"):
+        engine.propose(None, "What is <image>?", 3)

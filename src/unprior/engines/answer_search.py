@@ -96,10 +96,11 @@ def as_proposed(text: str | None, first: int, candidates: Sequence[str], scored:
     (' six', ' five', ' 6')
     """
     order = [*range(first), *sorted(range(first, len(candidates)), key=lambda place: -scored.scores[place])]
-    counts, hidden = scored.token_counts, scored.censored
+    counts, hidden, first_scores = scored.token_counts, scored.censored, scored.first_scores
     arranged = CandidateScores(
         tuple(scored.scores[place] for place in order),
         tuple(counts[place] for place in order),
         None if hidden is None else tuple(hidden[place] for place in order),
+        None if first_scores is None else tuple(first_scores[place] for place in order),
     )
     return Proposed(text, tuple(candidates[place] for place in order), arranged)

@@ -216,7 +216,7 @@ def test_answers_are_proposed_and_scored_with_their_end(
     subject: Subject, images: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the image and without it, and the image is encoded once."""
-    monkeypatch.setattr(proposals, "MAX_TOKENS", 2)
+    monkeypatch.setattr(proposals, "MAX_ANSWER_TOKENS", 2)
     engine = subject.engine
     end, before = engine.encoder.tokenizer.convert_ids_to_tokens(engine.encoder.end), engine.encoded_images
     for image in (images[1], None):

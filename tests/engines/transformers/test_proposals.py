@@ -42,7 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't
 
 @pytest.fixture(autouse=True)
 def _short_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proposals, "MAX_TOKENS", SHORT)
+    monkeypatch.setattr(proposals, "MAX_ANSWER_TOKENS", SHORT)
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -219,7 +219,7 @@ def test_a_beam_that_was_scored_is_not_read_again(
     """With whole words of one token each, every beam has the usual tokens of its text."""
     usable = first_tokens(llava, (" A", " B", " yes", " no", " five", " dog"))
     monkeypatch.setattr(llava, "_answer_tokens", [token in usable for token in range(640)])
-    monkeypatch.setattr(proposals, "MAX_TOKENS", 2)
+    monkeypatch.setattr(proposals, "MAX_ANSWER_TOKENS", 2)
     monkeypatch.setattr(llava, "max_new_tokens", 1)
     first = proposed(llava, [Query(None, QUESTIONS[0], ())], 5)[0]
     before = llava.reader.passes
@@ -321,7 +321,7 @@ def test_it_says_that_it_proposes(llava: TransformersEngine) -> None:
 def test_the_embedded_model_proposes_answers(images: list[Image.Image], monkeypatch: pytest.MonkeyPatch) -> None:
     from unprior.engines.load import load_engine
 
-    monkeypatch.setattr(proposals, "MAX_TOKENS", 24)
+    monkeypatch.setattr(proposals, "MAX_ANSWER_TOKENS", 24)
     engine = load_engine("embedded")
     assert isinstance(engine, TransformersEngine)
     query = Query(images[3], "Is there a cat in the image?\nAnswer with yes or no.", ())

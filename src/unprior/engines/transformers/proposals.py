@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import torch
 
 from unprior.answer_forms import read_open_answer
+from unprior.engines.answer_search import MAX_ANSWER_TOKENS
 from unprior.engines.protocol import CandidateScores, Proposed
 from unprior.engines.transformers.beam_search import Found, Tokens, Width, search_answers
 from unprior.engines.transformers.levels import End
@@ -16,9 +17,6 @@ from unprior.engines.transformers.tokens import PromptEncoder, PromptTokens
 from unprior.errors import UnpriorError
 
 Tensor: TypeAlias = Any  # torch.Tensor; torch is too large to type-check against
-
-MAX_TOKENS = 24
-"""Longest answer that is searched for: a short phrase."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +33,10 @@ class Proposer:
 
     def __call__(self, end: End, prompts: Sequence[PromptTokens], written: Sequence[list[int]]) -> list[Proposed]:
         """The prompts' own candidates, the original answers and what is found, all of them scored as whole answers."""
-        if end.room < MAX_TOKENS and len(prompts) > 1:
+        if end.room < MAX_ANSWER_TOKENS and len(prompts) > 1:
             raise UnpriorError("padding takes the room of the answers")  # so each is done alone
         rows = [_Row(self.encoder, *each) for each in zip(prompts, written, strict=True)]
-        width = Width(self.count, min(MAX_TOKENS, end.room), self.ends, self._allowed())
+        width = Width(self.count, min(MAX_ANSWER_TOKENS, end.room), self.ends, self._allowed())
         found = search_answers(end.beams(), len(rows), width, lambda row, tokens: rows[row].accept(tokens))
         for row, answers in zip(rows, found, strict=True):
             row.take(answers)
