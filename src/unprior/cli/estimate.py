@@ -49,6 +49,7 @@ def print_plan(config: RunConfig, *, as_json: bool, views: Sequence[str] = (), l
     if as_json:
         records = [
             {"config": each.as_dict(), "stored_results": plan.stored_results}
+            | ({"open_examples": plan.open_examples} if plan.open_examples else {})
             | ({} if plan.cost is None else cost_record(plan.cost, plan.stored_examples or 0))
             for each, plan in zip(configs, plans, strict=True)
         ]
@@ -63,6 +64,8 @@ def print_plan(config: RunConfig, *, as_json: bool, views: Sequence[str] = (), l
                 print_estimate(plan.cost, plan.stored_examples or 0)
             for line in shown.get().splitlines():
                 _remark(line)
+        if plan.open_examples:
+            _remark(f"{plan.open_examples:,} open questions come on top: their requests depend on what is proposed.")
 
 
 def _remark(text: str) -> None:

@@ -62,6 +62,16 @@ GLOSSARY = (
         "Correction strength: how much of the prior scores is subtracted from the image scores of an example.", r"λ",
     ),
     Term(
+        "open", "Open question",
+        "A question without options: the model proposes the candidates itself, and written forms of one answer count "
+        "as one.", r"\b[Oo]pen (?:questions?|answers?)\b|\bOPEN\b",
+    ),
+    Term(
+        "clip", "τ, T",
+        "Scale of open answers: the prior is cut off τ nats below its top, then both scores are divided by T.",
+        r"τ|\bT\b",
+    ),
+    Term(
         "margin", "Margin",
         "How far the proposed answer leads the second-best candidate after the correction, in probability.",
         r"\b[Mm]argins?\b",

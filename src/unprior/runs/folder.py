@@ -62,7 +62,6 @@ def check_folder(config: RunConfig, *files: str) -> None:
     for what, old, new in (
         *([models] if len(models) == 3 else []),
         ("benchmark", earlier.benchmark.name, config.benchmark.name),
-        ("task", earlier.benchmark.task or "all", config.benchmark.task or "all"),
         ("variant", earlier.benchmark.variant or "standard", config.benchmark.variant or "standard"),
     ):
         if not _may_be_same(Path(old), Path(new)):

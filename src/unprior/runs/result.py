@@ -111,10 +111,9 @@ class RunResult:
         is_papers = given.retention == "paper" and given.prior == "plain"
         calibrator = inputs.fitted() if is_papers else given.clone().fit(inputs.development, split=None)
         decisions = calibrator.predict(test)
-        has_open = bool(sound.is_open.any())
-        if has_open:
+        if sound.is_open.any():
             inputs.find_open()
-        studies = run_studies(studies_of_run(has_open=has_open), [inputs], report=report)
+        studies = run_studies(studies_of_run(sound), [inputs], report=report)
         cautions = inputs.cautions
         if check.total:  # pairs that lost a side, because an image of theirs could not be scored
             cautions = (f"{check.total:,} pairs are left out, the first because of {check.problems[0]}", *cautions)

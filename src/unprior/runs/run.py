@@ -192,8 +192,7 @@ def run_models(
     folders = [each.config.output.folder for each in done]
     promise = method.calibrator.promise_parameters
     inputs = [StudyInputs.from_run(each, **limits, uncertainty=method.uncertainty, promise=promise) for each in folders]
-    has_open = any(each.table.is_open.any() for each in inputs)
-    studies = run_studies(studies_of_run(has_open=has_open), inputs, report=report)
+    studies = run_studies(studies_of_run(*(each.table for each in inputs)), inputs, report=report)
     report(Progress("Drawing and writing"))
     page = StudyResults(tuple(inputs), tuple(studies)).write(base)
     return FinishedRuns(tuple(done), failures, studies, page)

@@ -102,7 +102,9 @@ class RunPlan:
     stored_examples: int | None = None
     """Examples that have all their results; None where only the model could tell."""
     cost: RunCost | None = None
-    """What the other examples take, of a model behind a server."""
+    """What the other examples take, of a model behind a server; without open questions."""
+    open_examples: int = 0
+    """Open questions among the other examples: what they take depends on what the model proposes."""
 
 
 def plan_run(
@@ -139,5 +141,6 @@ def plan_run(
     side = image_side(benchmark, engine.model_type, config.benchmark.resize)
     asked: dict[str, Any] = {"views": views, "resize": side, "prior": config.method.prior}
     left = not_stored(engine, benchmark, path, questions=questions, **asked)
-    cost = estimate(engine, left, servers=len(config.engine.base_urls), full_benchmark=benchmark, **asked)
-    return RunPlan(stored, len(questions) - len(left), cost)
+    closed = left.with_examples([example for example in left if not example.is_open])
+    cost = estimate(engine, closed, servers=len(config.engine.base_urls), full_benchmark=benchmark, **asked)
+    return RunPlan(stored, len(questions) - len(left), cost, len(left) - len(closed))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 
 from unprior.errors import UnpriorError, did_you_mean
+from unprior.scores import ScoreTable
 from unprior.studies.study import QUESTIONS, Study
 
 _FILES = (
@@ -69,13 +70,18 @@ PRESETS = {
 """Studies that belong together; ``run`` is what `unprior run` shows."""
 
 
-def studies_of_run(*, has_open: bool) -> tuple[Study, ...]:
-    """What `unprior run` shows: the preset, and the study of open answers where there are open questions.
+def studies_of_run(*tables: ScoreTable) -> tuple[Study, ...]:
+    """What `unprior run` shows: the preset, without what is about options where there are none, and open answers.
 
-    >>> [study.name for study in studies_of_run(has_open=True)][-1]
-    'open-answers'
+    >>> from unprior import synthesize
+    >>> asked = synthesize(seed=0, open_questions=True)
+    >>> studies_of_run(asked)[-1].name, [study.name for study in studies_of_run(asked.where(task="open"))]
+    ('open-answers', ['main-comparison', 'promises', 'attraction', 'open-answers'])
     """
-    return tuple(STUDIES[name] for name in (*PRESETS["run"], *(["open-answers"] if has_open else [])))
+    preset = tuple(STUDIES[name] for name in PRESETS["run"])
+    if all(table.is_open.all() for table in tables):
+        preset = tuple(study for study in preset if study.takes_open)
+    return (*preset, STUDIES["open-answers"]) if any(table.is_open.any() for table in tables) else preset
 
 
 def choose_studies(names: Sequence[str]) -> tuple[Study, ...]:

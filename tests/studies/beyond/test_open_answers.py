@@ -90,7 +90,7 @@ def test_other_scores_take_the_place_of_sums(questions: ScoreTable) -> None:
 
 
 def test_a_run_with_open_questions_shows_them_and_others_do_not() -> None:
-    assert "open-answers" not in {study.name for study in studies_of_run(has_open=False)}
+    assert "open-answers" not in {study.name for study in studies_of_run(synthetic(seed=3))}
     mixed = StudyInputs(synthetic(seed=3, open_questions=True), resamples=50)
     components, main = run_studies([STUDIES["components"], STUDIES["main-comparison"]], [mixed])
     assert {record["task"] for record in components.records()} == {"mc", "qa"}

@@ -103,14 +103,16 @@ class OpenAnswersResult(StudyResult):
         best = max(each.utility for each in methods if each.name != GIVEN)
         rows = [_row(each, bold=each.utility >= best and each.name != GIVEN) for each in methods]
         original = self.spc.result.original
-        shares = ", ".join(f"{share.value:.3f} on {side.upper()}" for side, share in self.covered.items())
+        shares = format_list(
+            [f"{100 * share.value:.1f} % of the {side.upper()}" for side, share in self.covered.items()]
+        )
         return Table(
             "Open answers: SPC and other decoders",
             ("Method", "ΔCF", "Repairs/harms", "p", "ΔCS", "Repairs/harms", "p", "U"),
             (Section(None, tuple(rows)),),
             f"Exact match after normalisation; original answers {original.cf.value:.3f} on CF and "
             f"{original.cs.value:.3f} on CS. Points with 95 % intervals over pairs, exact McNemar tests. The "
-            f"{self.count} candidates hold a right answer in {shares} of the test rows. Bold: highest U = ΔCF + "
+            f"{self.count} candidates hold a right answer in {shares} test rows. Bold: highest U = ΔCF + "
             f"0.5 ΔCS without given options, which nobody has in practice.",
         )
 
@@ -226,7 +228,7 @@ def _ablations(inputs: StudyInputs, everything: ScoreTable, table: ScoreTable) -
     for clip in CLIPS:
         label = "no clip" if math.isinf(clip) else f"τ = {clip:g}"
         yield _spc(inputs, table, f"clip-{clip:g}", label, "Clip of the prior", OpenAnswers(clips=(clip,)))
-    for from_text, label in ((True, "image beams and the answer without the image"), (False, "image beams alone")):
+    for from_text, label in ((True, "image beams + text-only answer"), (False, "image beams alone")):
         other = limit_candidates(everything, CANDIDATES, from_text=from_text)
         yield _spc(inputs, other, f"from-text-{from_text}".lower(), label, "Candidates")
     for count in COUNTS:

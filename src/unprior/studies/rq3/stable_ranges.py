@@ -251,5 +251,4 @@ STUDY = Study(
     "λ* is the selected fixed strength of the same development pairs.",
     run=fitted_ranges,
     figure="fig:lambda-intervals",
-    takes_open=True,
 )

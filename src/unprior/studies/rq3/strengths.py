@@ -167,5 +167,4 @@ STUDY = Study(
     how="The capped strength λ that {method} gives to every test example: quartiles and the "
     "share that reaches the selected cap.",
     run=lambda inputs: study_strengths(inputs.decisions()),
-    takes_open=True,
 )
