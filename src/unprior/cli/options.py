@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from unprior.cli.console import flag, warn
-from unprior.runs.config import OPTIONS, Option, RunConfig
+from unprior.runs.config import OPTIONS, RunConfig
+from unprior.runs.option import Option
 
 CONFIG = "config_file"
 _ConfigFile = Annotated[
