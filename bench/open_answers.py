@@ -17,7 +17,7 @@ import torch
 import tiny_models
 from engine import QUESTIONS, Work, best, make_queries
 from markdown import markdown, publish
-from unprior.engines.protocol import QueryFailure
+from unprior.engines.protocol import Query, QueryFailure
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.prompts import PromptLayout
 from unprior.runs.config import RunConfig
@@ -106,14 +106,16 @@ def cost(architecture: str) -> list[str]:
     engine.model.get_output_embeddings().register_forward_hook(more_ends)
     layout = PromptLayout()
     images = [query.image for query in make_queries()[::2]]
-    asked = [(image, layout.user_text(question, (), None)) for image, question in zip(images, QUESTIONS, strict=True)
-             if image is not None]  # fmt: skip
+    asked = [
+        Query(image, layout.user_text(question, (), None), ())
+        for image, question in zip(images, QUESTIONS, strict=True)
+    ]
 
     def greedy() -> None:
         engine.max_new_tokens, stop = 2, engine.stop_tokens
         engine.stop_tokens = set()  # a word and the end of the turn, whatever the random weights say
-        for image, text in asked:
-            engine.original_answer(image, text)
+        for query in asked:
+            engine.original_answer(query.image, query.text)
         engine.stop_tokens = stop
 
     def openly() -> None:

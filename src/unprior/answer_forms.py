@@ -17,8 +17,10 @@ _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ni
 _NUMBERS = {word: value for value, word in enumerate(_ONES)} | {word: 10 * (2 + n) for n, word in enumerate(_TENS)}
 _ARTICLES = frozenset({"a", "an", "the"})
 _GROUPED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")  # 1,000
-_TOKEN = re.compile(r"(?:(?<!\w)[-−])?\d+(?:\.\d+)?|[^\W_]+|[%$€£°]")
-_QUOTES = str.maketrans("", "", "'’ʼ`´")
+_DECIMAL = re.compile(r"-?\d+\.\d+")
+_BEHIND = frozenset("+#")  # C++ is not C
+_ALONE = frozenset("+#<>=/:%$€£°")  # 5:2 is not 5 2
+_QUOTES = frozenset("'’ʼ`´")
 _MAX_READ = 1000  # characters; no answer is longer
 
 
@@ -30,13 +32,42 @@ def normalize_answer(text: str) -> str:
 
     >>> normalize_answer("The Six Fingers."), normalize_answer("twenty-one"), normalize_answer("A")
     ('6 fingers', '21', 'a')
-    >>> normalize_answer("see-through") == normalize_answer("See through!")
-    True
+    >>> normalize_answer("see-through") == normalize_answer("See through!"), normalize_answer("A hundred and 3.50")
+    (True, '100 and 3.5')
     """
-    plain = unicodedata.normalize("NFKC", text[:_MAX_READ]).casefold()
-    words = _TOKEN.findall(_GROUPED.sub("", plain).translate(_QUOTES))
-    kept = [word.replace("−", "-") for word in words if word not in _ARTICLES] or words
+    plain = _simple(text[:_MAX_READ]).casefold()
+    words = _words(_GROUPED.sub("", plain))
+    # “A” at the end is no article: type A, vitamin A.
+    kept = [word for place, word in enumerate(words) if word not in _ARTICLES or place == len(words) - 1]
     return " ".join(_with_digits(kept)) or " ".join(plain.split())
+
+
+def _simple(text: str) -> str:
+    """Characters of one kind in one spelling; raised and other special digits stay what they are: 10² is not 102."""
+    return "".join(
+        char if unicodedata.category(char) == "No" else unicodedata.normalize("NFKC", char)
+        for char in unicodedata.normalize("NFC", text)
+    )
+
+
+def _words(text: str) -> list[str]:
+    """Words, numbers and signs; punctuation parts them, and a hyphen does unless it belongs to a number."""
+    words: list[str] = []
+    word = ""
+    for place, char in enumerate(text):
+        before, after = text[place - 1 : place] if place else "", text[place + 1 : place + 2]
+        # A mark over or under a letter belongs to it, in scripts that write vowels so.
+        if char.isalnum() or unicodedata.category(char)[0] == "M":
+            word += char
+        elif char in "-−" and after.isdigit() and (before.isdigit() or not before.strip()):
+            word += "-"
+        elif (char == "." and before.isdigit() and after.isdigit()) or (char in _BEHIND and word):
+            word += char
+        elif char not in _QUOTES:
+            words += [word] if word else []
+            word = ""
+            words += [char] if char in _ALONE else []
+    return [*words, word] if word else words
 
 
 def _with_digits(words: Sequence[str]) -> list[str]:
@@ -45,14 +76,21 @@ def _with_digits(words: Sequence[str]) -> list[str]:
     place = 0
     while place < len(words):
         value, length = _number_at(words, place)
-        found.append(words[place] if value is None else str(value))
+        found.append(_shortest(words[place]) if value is None else str(value))
         place += length
     return found
+
+
+def _shortest(word: str) -> str:
+    """A number with decimals in its shortest form: 3.50 is 3.5."""
+    return word.rstrip("0").rstrip(".") if _DECIMAL.fullmatch(word) else word
 
 
 def _number_at(words: Sequence[str], place: int) -> tuple[int | None, int]:
     """The number that is written in words at a place, and how many words it takes; None for another word."""
     value, length = _below_hundred(words, place)
+    if words[place] == "hundred":  # a hundred, whose article is gone
+        value = 1
     following = place + length
     if value is not None and 0 < value < 10 and words[following : following + 1] == ["hundred"]:
         value, length = 100 * value, length + 1

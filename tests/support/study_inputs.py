@@ -28,7 +28,10 @@ def every_input(table: ScoreTable) -> StudyInputs:
     return StudyInputs(
         viewed,
         variants={name: reordered(viewed, read_order(name)) for name in ORDERS}
-        | {FORMS: with_claim_views(synthesize_claims(seed=2)), GIVEN: table.where(task="mc").with_columns(task=GIVEN)},
+        | {
+            FORMS: with_claim_views(synthesize_claims(seed=2)),
+            GIVEN: open_questions(table.values_of("pair_id"), seed=4),
+        },
         external={name: External(each, tuple(made_up(each))) for name, each in others.items()},
         open=_with_decoders(open_questions(table.values_of("pair_id"))),
         baselines=(*made_up(test), _revis(test)),
@@ -42,7 +45,10 @@ def open_questions(pairs: set[Any], seed: int = 3) -> ScoreTable:
 
     def proposed(row: dict[str, Any]) -> dict[str, Any]:
         favourite = int(np.argmax(row["prior_scores"]))
-        sources = ["text" if place == favourite else "image" for place in range(len(row["candidates"]))]
+        # Only some answers of the model without the image are not found with it.
+        alone = row["pair_id"] % 2 and row["candidates"][favourite] != row["original"]
+        sources = ["image"] * len(row["candidates"])
+        sources[favourite] = "text" if alone else "text+image"
         if row["original"] is not None:
             sources[row["candidates"].index(row["original"])] += "+original"
         views = {name: [score / 2 for score in row[scores]] for name, scores in

@@ -61,6 +61,9 @@ class Example:
     """The question that the claims answer, without a claim in it; None takes the question itself."""
     aliases: tuple[str, ...] = ()
     """Other texts that are right as well, of an open question."""
+    given: tuple[str, ...] = ()
+    """Answers to an open question that are its only candidates beside the original answer; the model is not shown
+    them, and proposes nothing."""
     line: int | None = field(default=None, compare=False)
     """Where it stands in a file of questions."""
 

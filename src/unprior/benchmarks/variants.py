@@ -12,10 +12,10 @@ from unprior.benchmarks.entry import Variant
 from unprior.benchmarks.forms import CLAIM_ORDERS, FITTED_FORM, FORMS, ask_claim
 from unprior.benchmarks.schema import OPEN, Benchmark, Example
 from unprior.errors import UnpriorError
-from unprior.prompts import YES_NO, PromptLayout
+from unprior.prompts import YES_NO
 
 GIVEN = "given"
-"""The task and the variant of open questions whose possible answers are known."""
+"""The variant of open questions whose possible answers are known."""
 OPTION_ORDERS: tuple[tuple[int, ...], ...] = ((1, 2, 3, 0), (2, 3, 0, 1), (3, 2, 1, 0))
 """The paper's three orders: which old option stands at each new place."""
 _CLOSING = re.compile(
@@ -134,6 +134,7 @@ def ask_openly(benchmark: Benchmark, claims: Mapping[int | str, Claims] | None =
     synonyms = () if benchmark.card is None else benchmark.card.synonyms
     given = claims or {}
     examples = []
+    taken = {example.example_id for example in benchmark}
     for example in _choices(benchmark):
         question = _CLOSING.sub("", example.question)
         if example.texts is None or _SPEAKS_OF_OPTIONS.search(question):
@@ -144,7 +145,7 @@ def ask_openly(benchmark: Benchmark, claims: Mapping[int | str, Claims] | None =
         examples.append(
             replace(
                 example,
-                example_id=f"{example.example_id.removesuffix('-mc')}-{OPEN}",
+                example_id=_new_id(example.example_id.removesuffix("-mc"), taken),
                 question=question,
                 task=OPEN,
                 labels=(),
@@ -161,19 +162,31 @@ def ask_openly(benchmark: Benchmark, claims: Mapping[int | str, Claims] | None =
     return benchmark.with_examples(examples)
 
 
+def _new_id(name: str, taken: set[str]) -> str:
+    """The name of an open question, which no other example has.
+
+    >>> taken = {"1-open"}
+    >>> _new_id("1", taken), _new_id("2", taken)
+    ('1-open-2', '2-open')
+    """
+    numbered = (f"{name}-{OPEN}{more}" for more in ("", *(f"-{number}" for number in range(2, len(taken) + 3))))
+    found = next(each for each in numbered if each not in taken)
+    taken.add(found)
+    return found
+
+
 def ask_given(benchmark: Benchmark, claims: Mapping[int | str, Claims] | None = None) -> Benchmark:
-    """The open questions with the texts of the options as candidates, which the model is not shown.
+    """The open questions with the texts of the options as their only candidates, which the model is not shown.
 
     What SPC could do with open answers if it knew the possible ones.
     """
-    texts = {each.example_id.removesuffix("-mc"): dict.fromkeys(each.texts or ()) for each in _choices(benchmark)}
-    examples = []
-    for example in ask_openly(benchmark, claims):
-        name = example.example_id.removesuffix(f"-{OPEN}")
-        if example.answer in (None, *texts[name]):
-            changes = {"example_id": f"{name}-{GIVEN}", "task": GIVEN, "labels": tuple(texts[name]), "aliases": ()}
-            examples.append(replace(example, instruction=PromptLayout().open_instruction, **changes))  # type: ignore[arg-type]
-    return benchmark.with_examples(examples)
+    texts = {(each.pair_id, each.side, each.image, each.line): each.texts or () for each in _choices(benchmark)}
+    return benchmark.with_examples(
+        [
+            replace(each, given=tuple(dict.fromkeys(texts[each.pair_id, each.side, each.image, each.line])))
+            for each in ask_openly(benchmark, claims)
+        ]
+    )
 
 
 def constructed(claims: Mapping[int | str, Claims] | None = None) -> dict[str, Variant]:

@@ -92,6 +92,11 @@ class FittedState:
         return self if self.scale is None else None
 
     @property
+    def abstains(self) -> bool:
+        """Whether no answer is ever changed, neither to questions with options nor to open ones."""
+        return self.settings is None and (self.open is None or self.open.settings is None)
+
+    @property
     def settings(self) -> Settings | None:
         """The chosen settings; None when nothing was feasible and the calibrator abstains."""
         return self.selection.settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from unprior.engines.candidate_tree import Beginning, NextTokens, Token
 from unprior.engines.protocol import CandidateScores, Proposed
@@ -89,11 +89,15 @@ def is_answer(text: str) -> bool:
     return bool(text.strip()) and "\N{REPLACEMENT CHARACTER}" not in text and not thinks([text])
 
 
-def as_proposed(text: str | None, first: int, candidates: Sequence[str], scored: CandidateScores) -> Proposed:
+def as_proposed(
+    text: str | None, first: int, candidates: Sequence[str], scored: CandidateScores, found: Collection[str]
+) -> Proposed:
     """A proposal whose ``first`` candidates were given; the others, which were found, stand behind them by score.
 
-    >>> as_proposed(" six", 1, [" six", " 6", " five"], CandidateScores((-1.0, -3.0, -2.0), (2, 2, 2))).candidates
-    (' six', ' five', ' 6')
+    >>> scored = CandidateScores((-1.0, -3.0, -2.0), (2, 2, 2))
+    >>> made = as_proposed(" six", 1, [" six", " 6", " five"], scored, {" 6", " five"})
+    >>> made.candidates, made.found
+    ((' six', ' five', ' 6'), (False, True, True))
     """
     order = [*range(first), *sorted(range(first, len(candidates)), key=lambda place: -scored.scores[place])]
     counts, hidden, first_scores = scored.token_counts, scored.censored, scored.first_scores
@@ -103,4 +107,5 @@ def as_proposed(text: str | None, first: int, candidates: Sequence[str], scored:
         None if hidden is None else tuple(hidden[place] for place in order),
         None if first_scores is None else tuple(first_scores[place] for place in order),
     )
-    return Proposed(text, tuple(candidates[place] for place in order), arranged)
+    arranged_texts = tuple(candidates[place] for place in order)
+    return Proposed(text, arranged_texts, arranged, tuple(each in found for each in arranged_texts))

@@ -89,6 +89,8 @@ class Proposed:
     found, most probable first."""
     scored: CandidateScores
     """Scores of the candidates as whole answers, the end token included."""
+    found: tuple[bool, ...]
+    """Candidates that the search found, also where they were given or are the original answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,7 @@ class VllmEngine(LocalEngine):
         texts: list[str | None] = []
         firsts: list[int] = []
         wholes: list[PromptTokens] = []
+        found: list[set[str]] = []
         for prompt, beams in zip(prompts, self._search(prompts, count), strict=True):
             tokens = next(written) if prompt.image is not None else []
             texts.append(self.encoder.written(tokens) if prompt.image is not None else None)
@@ -182,21 +183,27 @@ class VllmEngine(LocalEngine):
             original = read_open_answer(texts[-1] or "")
             self._add(candidates, prompt, original or "", tokens)
             firsts.append(len(candidates))
+            found.append(set())
             for beam in beams:
-                self._add(candidates, prompt, self.encoder.tokenizer.decode(beam, skip_special_tokens=True), beam)
+                text = self.encoder.tokenizer.decode(beam, skip_special_tokens=True)
+                found[-1] |= self._add(candidates, prompt, text, beam)
             wholes.append(replace(prompt, strings=tuple(candidates), candidates=list(candidates.values())))
         # All are scored in one way, however they were found.
         scores = self._score(wholes)
         return [
-            as_proposed(text, first, whole.strings, scored)
-            for text, first, whole, scored in zip(texts, firsts, wholes, scores, strict=True)
+            as_proposed(text, first, whole.strings, scored, by_search)
+            for text, first, whole, scored, by_search in zip(texts, firsts, wholes, scores, found, strict=True)
         ]
 
-    def _add(self, candidates: dict[str, list[int]], prompt: PromptTokens, text: str, tokens: Sequence[int]) -> None:
-        """Add a text that the model wrote, if it can be a candidate."""
+    def _add(
+        self, candidates: dict[str, list[int]], prompt: PromptTokens, text: str, tokens: Sequence[int]
+    ) -> set[str]:
+        """Add a text that the model wrote, if it can be a candidate; gives the candidate."""
         placed = self.encoder.whole_answer(prompt, text, tokens)
-        if placed is not None:
-            candidates.setdefault(*placed)
+        if placed is None:
+            return set()
+        candidates.setdefault(*placed)
+        return {placed[0]}
 
     def _search(self, prompts: list[PromptTokens], count: int) -> list[list[list[int]]]:
         """Answers to all prompts, step by step together."""

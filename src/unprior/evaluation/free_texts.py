@@ -63,5 +63,8 @@ def _place(text: str, candidates: Sequence[str], right: Sequence[str]) -> int:
     is_right = not accepted.isdisjoint(right_forms)
     if is_right:
         accepted |= right_forms
-    found = (place for place, candidate in enumerate(candidates) if normalize_answer(candidate) in accepted)
+    forms = [normalize_answer(candidate) for candidate in candidates]
+    if normalize_answer(text) in forms:
+        return forms.index(normalize_answer(text))
+    found = (place for place, form in enumerate(forms) if form in accepted)
     return next(found, OTHER_RIGHT_ANSWER if is_right else OTHER_ANSWER)

@@ -15,7 +15,7 @@ from unprior.errors import UnpriorError
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import correct
 from unprior.report.html import embed_image
-from unprior.scores.schema import BoolArray, IntArray
+from unprior.scores.schema import OPEN, BoolArray, IntArray
 
 OUTCOMES = {"repaired": "Repaired", "harmed": "Harmed", "kept": "Kept by the gate"}
 """Groups of the gallery and their names."""
@@ -150,7 +150,10 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
     def is_right(position: int) -> bool:
         return bool(table.is_right(np.array([position]), np.array([row]))[0])
 
-    bars, zero = _bars(record["image_scores"], record["prior_scores"], decisions[row].corrected_scores)
+    shown = table if decisions.stable is None or record["task"] != OPEN else decisions.stable  # one scale for all bars
+    cells = slice(table.offsets[row], table.offsets[row + 1])
+    image_scores, prior_scores = (scores[cells].tolist() for scores in (shown.image_scores, shown.prior_scores))
+    bars, zero = _bars(image_scores, prior_scores, decisions[row].corrected_scores)
     return GalleryCard(
         outcome=outcome,
         right=is_right(decisions.final_positions[row]),

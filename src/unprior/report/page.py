@@ -12,6 +12,7 @@ from unprior._text import one_line
 from unprior.benchmarks.schema import Benchmark
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.calibration.certificate import Certificate
+from unprior.calibration.gate import Settings
 from unprior.calibration.state import FittedState
 from unprior.evaluation import Evaluation
 from unprior.evaluation.metrics import coverage
@@ -65,7 +66,7 @@ def write_report(
     True
     """
     gallery = choose_gallery(decisions, benchmark)
-    abstains = calibrator.settings_ is None
+    abstains = calibrator.state_.abstains
     write_page(
         Path(path),
         "report.html.j2",
@@ -111,19 +112,20 @@ def report_record(
         "date": max(filter(None, (record.date for record in table.provenance)), default=None),
         "provenance": [record.record() for record in table.provenance],
         "title": default_title(decisions.table),
-        "headline": headline(evaluation, decisions.method, abstains=settings is None),
+        "headline": headline(evaluation, decisions.method, abstains=calibrator.state_.abstains),
         "notes": list(notes),
         "test_rows": len(decisions),
         "calibrator": {
             "epsilon_cs": calibrator.epsilon_cs,
             "uncertainty": calibrator.uncertainty,
             "development_rows": calibrator.development_rows_,
-            "abstains": settings is None,
+            "abstains": calibrator.state_.abstains,
             "settings": None if settings is None else asdict(settings),
             "retention": calibrator.retention,
             "certificate": None if calibrator.certificate_ is None else calibrator.certificate_.record(),
         }
         | _open_record(calibrator.state_),
+        **_coverage_record(decisions.table),
         "reasons": {str(reason): count for reason, count in decisions.count_reasons().items()},
         "evaluation": evaluation.record(),
         "studies": {each.study.name: None if each.result is None else each.result.records() for each in studies},
@@ -137,6 +139,12 @@ def _open_record(state: FittedState) -> dict[str, Any]:
         return {}
     settings = None if part.settings is None else asdict(part.settings)
     return {"open": {"development_rows": part.development_rows, "settings": settings, "scale": part.scale.record()}}
+
+
+def _coverage_record(table: ScoreTable) -> dict[str, Any]:
+    """How often the right answer to an open question is among the candidates, by side."""
+    shares = {side: share for (task, side), share in coverage(table).items() if task == OPEN}
+    return {"coverage": {str(side): [share.count, share.total] for side, share in shares.items()}} if shares else {}
 
 
 def default_title(*tables: ScoreTable) -> str:
@@ -160,8 +168,7 @@ def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[t
         limits = format_list([f"{each.threshold:.3g} on {each.task.upper()}" for each in certificate.tasks])
         chosen = f"strength {certificate.strength:.3g}; log-odds of a revision above {limits}"
     elif settings is not None:
-        named = ((name.replace("_", " "), value) for name, value in asdict(settings).items())
-        chosen = ", ".join(f"{name} {value:.4g}" for name, value in named if value is not None)
+        chosen = _named_settings(settings)
     pairs = len(decisions.table.codes("pair_id")[1])
     return [
         ("Method", f"Selective Prior Calibration, {calibrator.state_.parameters.version}"),
@@ -173,6 +180,11 @@ def _facts(calibrator: SelectivePriorCalibrator, decisions: Decisions) -> list[t
         ("Tested on", f"{len(decisions):,} rows of {pairs:,} pairs"),
         *provenance_facts(decisions.table),
     ]
+
+
+def _named_settings(settings: Settings) -> str:
+    named = ((name.replace("_", " "), value) for name, value in asdict(settings).items())
+    return ", ".join(f"{name} {value:.4g}" for name, value in named if value is not None)
 
 
 def _open_facts(state: FittedState, tested: ScoreTable) -> list[tuple[str, str]]:
@@ -187,6 +199,8 @@ def _open_facts(state: FittedState, tested: ScoreTable) -> list[tuple[str, str]]
         if task == OPEN and side is not None
     ]
     told = f"scores divided by T = {part.scale.temperature:.2f}, prior {clip}; {part.development_rows:,} rows"
+    if part.certificate is None and part.settings is not None and state.scale is None:
+        told += f"; {_named_settings(part.settings)}"
     return [("Open answers", told), *([("Right answer proposed", format_list(shares))] if shares else [])]
 
 

@@ -131,7 +131,7 @@ class RunResult:
         """The main result in one sentence, with the version of SPC and ε."""
         from unprior.report.headline import headline
 
-        return headline(self.evaluation, self.decisions.method, abstains=self.calibrator.settings_ is None)
+        return headline(self.evaluation, self.decisions.method, abstains=self.calibrator.state_.abstains)
 
     @property
     def notes(self) -> tuple[str, ...]:

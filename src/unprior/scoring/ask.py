@@ -214,10 +214,19 @@ def ask_about(
         views = _claim_scores(engine, image, question, claims, open_question, calibrator)
         decision = calibrator.decide(scored.names, scored.image, scored.prior, named, task=scored.task, views=views)
         final = None if decision.final is None else labels[scored.names.index(decision.final)]
-    corrected = [None] * len(labels) if decision is None else decision.corrected_scores
+    corrected: Sequence[float | None] = [None] * len(labels)
+    if decision is not None and calibrator is not None:
+        corrected = _in_nats(calibrator, decision)
     rows = zip(labels, scored.texts, scored.image, scored.prior, corrected, strict=True)
     asked = tuple(AskedCandidate(*each) for each in rows)
     return Answer(final, scored.original, scored.text, asked, decision, sum(map(math.exp, scored.image)))
+
+
+def _in_nats(calibrator: SelectivePriorCalibrator, decision: Decision) -> list[float]:
+    """Corrected scores beside log-probabilities: those of open answers were divided by T."""
+    part = calibrator.state_.open_part
+    divided = part.scale.temperature if decision.is_open and part is not None and part.scale is not None else 1.0
+    return [divided * score for score in decision.corrected_scores]
 
 
 def _ask_closed(engine: Engine, image: Image.Image, question: str, options: Sequence[str] | None, name: str) -> _Scored:
@@ -237,7 +246,7 @@ def _ask_closed(engine: Engine, image: Image.Image, question: str, options: Sequ
 
 
 def _ask_openly(engine: Engine, image: Image.Image, question: str, count: int, name: str) -> _Scored:
-    asked = OpenAsker(engine).ask([(image, engine.layout.user_text(question, (), None))])[0]
+    asked = OpenAsker(engine).ask([Query(image, engine.layout.user_text(question, (), None), ())])[0]
     if isinstance(asked, QueryFailure):
         raise UnpriorError(f"{name}: {asked.reason}")
     found = candidates_of(asked.record(), count)

@@ -9,12 +9,11 @@ the best of the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from unprior.answer_forms import normalize_answer, read_open_answer
 from unprior.engines.protocol import (
@@ -42,7 +41,9 @@ class OpenScores:
     text: str
     """What the model wrote."""
     strings: tuple[str, ...]
-    """Whole answers as the model would write them; the first is its answer without the image."""
+    """Whole answers as the model would write them: first its answer without the image, or all that were given."""
+    found: tuple[bool, ...]
+    """Which of them the search with the image found."""
     image: CandidateScores
     prior: CandidateScores
     """Scores of these strings without the image."""
@@ -55,6 +56,7 @@ class OpenScores:
         record: dict[str, Any] = {
             "text": self.text,
             "strings": list(self.strings),
+            "found": list(self.found),
             "scores": list(self.image.scores),
             "prior_scores": list(self.prior.scores),
             "token_counts": list(self.image.token_counts),
@@ -72,36 +74,41 @@ class OpenAsker:
         self._engine = engine
         self._without_image: dict[str, str | QueryFailure] = {}
 
-    def ask(self, asked: Sequence[tuple[Image.Image, str]]) -> list[OpenScores | QueryFailure]:
-        """Answers and scores to texts about images, in their order."""
+    def ask(self, asked: Sequence[Query]) -> list[OpenScores | QueryFailure]:
+        """Answers and scores to questions about images, in their order; candidates of a query are the only ones.
+
+        Queries either all have candidates or none has.
+        """
         engine = proposing(self._engine)
-        self._search_without_image(engine, [text for _, text in asked])
-        results: list[Any] = [self._without_image[text] for _, text in asked]
-        queries = {
-            place: Query(image, text, (results[place],))
-            for place, (image, text) in enumerate(asked)
-            if isinstance(results[place], str)
-        }
-        proposed = dict(zip(queries, engine.propose_batch(list(queries.values()), BEAMS), strict=True))
+        results: list[Any] = [None] * len(asked)
+        queries = {place: query for place, query in enumerate(asked) if query.candidates}
+        if not queries:
+            self._search_without_image(engine, [query.text for query in asked])
+            results = [self._without_image[query.text] for query in asked]
+            queries = {
+                place: replace(asked[place], candidates=(answer,))
+                for place, answer in enumerate(results)
+                if isinstance(answer, str)
+            }
+        # Where candidates are given, nothing is searched for; the search of width 1 costs little.
+        width = 1 if asked and asked[0].candidates else BEAMS
+        proposed = dict(zip(queries, engine.propose_batch(list(queries.values()), width), strict=True))
         found = {place: each for place, each in proposed.items() if isinstance(each, Proposed)}
         results = [proposed.get(place, result) for place, result in enumerate(results)]
-        again = [Query(None, asked[place][1], each.candidates, whole=True) for place, each in found.items()]
+        again = [Query(None, asked[place].text, each.candidates, whole=True) for place, each in found.items()]
         priors = engine.score_batch(again) if again else []
         for (place, each), prior in zip(found.items(), priors, strict=True):
             results[place] = prior
             if isinstance(prior, CandidateScores):
-                results[place] = OpenScores(each.text or "", each.candidates, each.scored, prior)
+                results[place] = OpenScores(each.text or "", each.candidates, each.found, each.scored, prior)
         return results
 
     def _search_without_image(self, engine: ProposingEngine, texts: Sequence[str]) -> None:
         if len(self._without_image) > _MAX_REMEMBERED:
             self._without_image.clear()
         new = [text for text in dict.fromkeys(texts) if text not in self._without_image]
-        if not new:
-            return
-        for text, found in zip(
-            new, engine.propose_batch([Query(None, text, ()) for text in new], TEXT_BEAMS), strict=True
-        ):
+        proposed = engine.propose_batch([Query(None, text, ()) for text in new], TEXT_BEAMS) if new else []
+        for text, found in zip(new, proposed, strict=True):
             if isinstance(found, QueryFailure):
                 self._without_image[text] = found
             elif not found.candidates:
@@ -159,12 +166,16 @@ class OpenCandidates:
     """Views with the scores of the first tokens of these forms, with the image and without, where they are known."""
 
 
-def candidates_of(stored: dict[str, Any], count: int | None = CANDIDATES, *, thinking: bool = False) -> OpenCandidates:
+def candidates_of(
+    stored: dict[str, Any], count: int | None = CANDIDATES, *, given: int = 0, thinking: bool = False
+) -> OpenCandidates:
     """Merge the forms of what is stored for an open question, and keep ``count`` different answers; None keeps all.
+
+    Where the first strings were ``given``, these and the original answer are all the candidates.
 
     >>> stored = {"text": " 6 fingers", "strings": [" 5 fingers", " 6 fingers", " six fingers", " 7 fingers"],
     ...           "scores": [-2.0, -1.0, -1.0, -3.0], "prior_scores": [-0.1, -3.0, -3.0, -5.0],
-    ...           "token_counts": [3, 3, 4, 3]}
+    ...           "token_counts": [3, 3, 4, 3], "found": [False, True, True, True]}
     >>> kept = candidates_of(stored, 2)
     >>> kept.labels, kept.original, kept.sources, round(kept.image_scores[0], 3)
     (('6 fingers', '5 fingers'), '6 fingers', ('original+image', 'text'), -0.307)
@@ -175,8 +186,9 @@ def candidates_of(stored: dict[str, Any], count: int | None = CANDIDATES, *, thi
     image, prior = merged.scores
     names = [normalize_answer(label) for label in merged.labels]
     by_score = sorted(range(len(names)), key=lambda place: -image[place])
-    needed = [place for place in by_score if names[place] == own or 0 in merged.members[place]]
-    kept = [*needed, *(place for place in by_score if place not in needed)][:count]
+    first = max(given, 1)  # the answer without the image, or all that were given
+    needed = [place for place in by_score if names[place] == own or min(merged.members[place]) < first]
+    kept = needed if given else [*needed, *(place for place in by_score if place not in needed)][:count]
     kept.sort(key=by_score.index)
     marks = stored.get("censored")
 
@@ -188,15 +200,15 @@ def candidates_of(stored: dict[str, Any], count: int | None = CANDIDATES, *, thi
         tuple(image[place] for place in kept),
         tuple(prior[place] for place in kept),
         tuple(of_form("token_counts")),
-        tuple(_sources(names[place] == own, merged.members[place]) for place in kept),
+        tuple(_sources(names[place] == own, merged.members[place], stored["found"]) for place in kept),
         None if marks is None else tuple(any(marks[member] for member in merged.members[place]) for place in kept),
         next((merged.labels[place] for place in kept if names[place] == own), None),
         {view: of_form(name) for view, name in FIRST_TOKENS.items() if name in stored},
     )
 
 
-def _sources(is_original: bool, group: Sequence[int]) -> str:
-    """The first string is the answer without the image; a second one may be the original answer alone."""
+def _sources(is_original: bool, members: Sequence[int], found: Sequence[bool]) -> str:
+    """The first string is the answer without the image."""
     told = ["original"] if is_original else []
-    told += ["text"] if 0 in group else []
-    return "+".join([*told, "image"] if set(group) - {0} else told)
+    told += ["text"] if 0 in members else []
+    return "+".join([*told, "image"] if any(found[place] for place in members) else told)

@@ -21,6 +21,7 @@ from PIL import Image
 
 from unprior.benchmarks.schema import OPEN, Benchmark, Example
 from unprior.calibration.stable import check_prior
+from unprior.engines.answer_search import MAX_ANSWER_TOKENS
 from unprior.engines.protocol import EngineInfo
 from unprior.errors import UnpriorError, did_you_mean
 from unprior.images import ImageError, mean_image, open_image, read_image_file
@@ -56,6 +57,8 @@ class Job:
     @property
     def kind(self) -> str:
         """What a batch must not mix: answers, scores with the image, with a blank one or none, open questions."""
+        if self.view == OPEN and self.labels:
+            return "given"
         return "answer" if self.view is None else self.view if self.view in ("image", "text", OPEN) else "blank"
 
 
@@ -191,7 +194,7 @@ class ScoringPlan:
         """Everything that is asked for an example: what it is called, what is shown, the text, the candidates."""
         own = example.user_text(self.layout)
         if example.is_open:
-            yield "image", OPEN, own, ()
+            yield "image", OPEN, own, example.given
             return
         yield "image", None, own, example.labels
         for view in self.views:
@@ -208,7 +211,7 @@ class ScoringPlan:
         shown = known.get(view, "" if self.resize_to else digest)
         candidates: Sequence[object] = self.layout.continuations(labels)
         if view == OPEN:
-            candidates = [BEAMS, TEXT_BEAMS]
+            candidates = [BEAMS, TEXT_BEAMS, MAX_ANSWER_TOKENS, *candidates]
         resized = None if view == "text" else self.resize_to
         kind = "image" if view is None else f"view:{view}"
         content = [self._fingerprint, kind, text, candidates, shown, resized]
@@ -251,7 +254,7 @@ def _versions(identity: Mapping[str, str]) -> dict[str, str]:
 def batches(jobs: Iterable[Job], size: int) -> Iterator[list[Job]]:
     """Jobs of one kind and of similar length together, so that little is padded."""
     known = list(jobs)
-    for kind in ("answer", OPEN, "image", "blank", "text"):
+    for kind in ("answer", OPEN, "given", "image", "blank", "text"):
         group = sorted((job for job in known if job.kind == kind), key=lambda job: len(job.text))
         for start in range(0, len(group), size):
             yield group[start : start + size]

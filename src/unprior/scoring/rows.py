@@ -147,7 +147,7 @@ class StoredRows:
         }
 
     def _open_row(self, example: Example, stored: dict[str, Any]) -> dict[str, Any]:
-        found = candidates_of(stored, self.candidates, thinking=bool(self.thinking))
+        found = candidates_of(stored, self.candidates, given=len(example.given), thinking=bool(self.thinking))
         return (
             self._about(example, stored["text"])
             | {
@@ -186,6 +186,9 @@ def _belongs(value: Any, planned: PlannedExample, key: str) -> bool:
 def _is_open_result(value: Any) -> bool:
     strings = value.get("strings") if isinstance(value, dict) else None
     if not isinstance(strings, list) or not strings or not all(map(_is_text, strings)):
+        return False
+    found = value.get("found")
+    if not isinstance(found, list) or len(found) != len(strings) or not all(type(each) is bool for each in found):
         return False
     names = ("prior_scores", *(name for name in FIRST_TOKENS.values() if name in value))
     others = [{"scores": value.get(name), "token_counts": value.get("token_counts")} for name in names]

@@ -99,8 +99,8 @@ class JobWorker:
         if not batch.jobs:
             return batch.failed
         outcomes: Sequence[Answered | CandidateScores | OpenScores | QueryFailure]
-        if batch.jobs[0].kind == OPEN:
-            outcomes = self._open.ask([(query.image, query.text) for query in batch.queries if query.image])
+        if batch.jobs[0].view == OPEN:
+            outcomes = self._open.ask(batch.queries)
         elif batch.jobs[0].view is None:
             outcomes = self.engine.answer_batch(batch.queries)
         else:

@@ -78,6 +78,7 @@ def test_the_original_and_the_answer_without_the_image_are_kept(questions: Score
             assert set(row["image_scores"]) <= set(full["image_scores"])
     without = limit_candidates(questions, 10, from_text=False).arrow.to_pylist()
     assert all("text" not in row["sources"] for row in without)
+    assert any("text+image" in row["sources"] for row in without)
     assert any(len(row["candidates"]) < len(full["candidates"]) for row, full in
                zip(without, questions.arrow.to_pylist(), strict=True))  # fmt: skip
 

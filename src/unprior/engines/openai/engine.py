@@ -308,7 +308,7 @@ class HttpEngine:
         # All are scored in one way, however they were found.
         whole = Query(query.image, query.text, tuple(dict.fromkeys([*first, *found])), whole=True)
         scored = await self._score(whole, shown, prompt)
-        return as_proposed(original, len(first), whole.candidates, scored)
+        return as_proposed(original, len(first), whole.candidates, scored, found)
 
     def _require_end(self) -> AnswerEnd:
         if self._end is None:

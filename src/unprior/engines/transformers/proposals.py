@@ -63,6 +63,7 @@ class _Row:
         self._first = list(self._tokens)
         self._accepted: dict[str, list[int]] = {}
         self._scores: dict[str, float] = {}
+        self._found: set[str] = set()
 
     def accept(self, tokens: Tokens) -> str | None:
         """An ended beam as text; None if it is no candidate."""
@@ -76,6 +77,7 @@ class _Row:
     def take(self, answers: Sequence[Found]) -> None:
         """Add what was found; a beam of a text's usual tokens is scored already."""
         for found in answers:
+            self._found.add(found.text)
             tokens = self._tokens.setdefault(found.text, self._accepted[found.text])
             if tuple(tokens[:-1]) == found.tokens:
                 self._scores[found.text] = found.score
@@ -99,4 +101,5 @@ class _Row:
         begun = None if first is None else dict(zip(self._tokens, first, strict=True))
         counts = tuple(len(self._tokens[text]) for text in texts)
         of_first = None if begun is None else tuple(begun[text] for text in texts)
-        return Proposed(self._text, texts, CandidateScores(scores, counts, first_scores=of_first))
+        by_search = tuple(text in self._found for text in texts)
+        return Proposed(self._text, texts, CandidateScores(scores, counts, first_scores=of_first), by_search)

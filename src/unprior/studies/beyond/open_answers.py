@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from unprior.evaluation import Share, TaskResult, evaluate
 from unprior.evaluation.metrics import coverage
 from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
-from unprior.scores.schema import OPEN, SIDES
+from unprior.scores.schema import SIDES
 from unprior.scoring.settings import CANDIDATES
 from unprior.studies.common.open_tables import (
     first_token_scores,
@@ -110,8 +110,8 @@ class OpenAnswersResult(StudyResult):
             "Open answers: SPC and other decoders",
             ("Method", "ΔCF", "Repairs/harms", "p", "ΔCS", "Repairs/harms", "p", "U"),
             (Section(None, tuple(rows)),),
-            f"Exact match after normalisation; original answers {original.cf.value:.3f} on CF and "
-            f"{original.cs.value:.3f} on CS. Points with 95 % intervals over pairs, exact McNemar tests. The "
+            f"Exact match after normalisation, against greedy decoding: original answers {original.cf.value:.3f} on CF "
+            f"and {original.cs.value:.3f} on CS. Points with 95 % intervals over pairs, exact McNemar tests. The "
             f"{self.count} candidates hold a right answer in {shares} test rows. Bold: highest U = ΔCF + "
             f"0.5 ΔCS without given options, which nobody has in practice.",
         )
@@ -145,7 +145,8 @@ class OpenAnswersResult(StudyResult):
                 ("Variant", "ΔCF/ΔCS", "CF repairs/harms", "CS repairs/harms", "U", "Chosen on development"),
                 tuple(sections),
                 "Every variant is fitted and selected anew on the development pairs with the same ε. T: both scores "
-                "are divided by it; τ: the prior is clipped so many nats below its top. Bold: highest U of its group.",
+                "are divided by it; τ: the prior is clipped so many nats below its top. A carried-over strength keeps "
+                "answers with a number of candidates that closed questions do not have. Bold: highest U of its group.",
                 text_columns=1,
             ),
         )
@@ -205,20 +206,27 @@ def study_open_answers(inputs: StudyInputs) -> OpenAnswersResult:
     """Fit the recipe and its ablations on the open development rows, and judge all on the open test rows."""
     assert inputs.open is not None
     everything = inputs.open.table
-    table = limit_candidates(everything, CANDIDATES)
+    count = _candidates(inputs)
+    table = limit_candidates(everything, count)
     test = table.where(split="test")
     outcomes = [_spc(inputs, table, SPC, None, "method")]
     outcomes += list(_decoders(inputs))
     if GIVEN in inputs.variants:
-        outcomes.append(_given(inputs, inputs.variants[GIVEN]))
-    outcomes += _ablations(inputs, everything, table)
+        outcomes.append(_spc(inputs, inputs.variants[GIVEN], GIVEN, "SPC with given options", "method"))
+    outcomes += _ablations(inputs, everything, table, count)
     covered = {side: share for (_, side), share in coverage(test).items() if side is not None}
     return OpenAnswersResult(
-        tuple(outcomes), {side: covered[side] for side in SIDES if side in covered}, CANDIDATES, inputs.epsilon
+        tuple(outcomes), {side: covered[side] for side in SIDES if side in covered}, count, inputs.epsilon
     )
 
 
-def _ablations(inputs: StudyInputs, everything: ScoreTable, table: ScoreTable) -> Iterator[OpenOutcome]:
+def _candidates(inputs: StudyInputs) -> int:
+    """K of the run's own open questions, or the usual one where it has none."""
+    own = inputs.table.candidate_counts[inputs.table.is_open]
+    return int(own.max()) if len(own) else CANDIDATES
+
+
+def _ablations(inputs: StudyInputs, everything: ScoreTable, table: ScoreTable, kept: int) -> Iterator[OpenOutcome]:
     kind, raw = "Score", OpenAnswers(temperature=1.0)
     yield _spc(inputs, table, "sum", "sum", kind, raw)
     yield _spc(inputs, mean_scores(table), "mean", "mean over tokens", kind, raw)
@@ -229,7 +237,7 @@ def _ablations(inputs: StudyInputs, everything: ScoreTable, table: ScoreTable) -
         label = "no clip" if math.isinf(clip) else f"τ = {clip:g}"
         yield _spc(inputs, table, f"clip-{clip:g}", label, "Clip of the prior", OpenAnswers(clips=(clip,)))
     for from_text, label in ((True, "image beams + text-only answer"), (False, "image beams alone")):
-        other = limit_candidates(everything, CANDIDATES, from_text=from_text)
+        other = limit_candidates(everything, kept, from_text=from_text)
         yield _spc(inputs, other, f"from-text-{from_text}".lower(), label, "Candidates")
     for count in COUNTS:
         yield _spc(inputs, limit_candidates(everything, count), f"k-{count}", f"K = {count}", "Number of candidates")
@@ -241,12 +249,14 @@ def _spc(
     inputs: StudyInputs, table: ScoreTable, name: str, label: str | None, kind: str, rule: OpenAnswers | None = None
 ) -> OpenOutcome:
     """Fitted on the development rows of a table and judged on its test rows; the recipe itself has no label."""
-    calibrator = SelectivePriorCalibrator(
-        epsilon_cs=inputs.epsilon, uncertainty=inputs.uncertainty, open_answers=rule or OpenAnswers()
-    ).fit(table)
+    calibrator = _calibrator(inputs).clone(open_answers=rule or OpenAnswers()).fit(table)
     decisions = calibrator.predict(table.where(split="test"))
     judged = _judged(inputs, decisions.table, decisions)
     return OpenOutcome(name, label or decisions.method, kind, judged, _chosen(calibrator))
+
+
+def _calibrator(inputs: StudyInputs) -> SelectivePriorCalibrator:
+    return SelectivePriorCalibrator(epsilon_cs=inputs.epsilon, uncertainty=inputs.uncertainty, ties=inputs.ties)
 
 
 def _chosen(calibrator: SelectivePriorCalibrator) -> str:
@@ -268,21 +278,12 @@ def _decoders(inputs: StudyInputs) -> Iterator[OpenOutcome]:
         yield OpenOutcome(method.info.name, method.info.label, "method", _judged(inputs, test, method.answers))
 
 
-def _given(inputs: StudyInputs, table: ScoreTable) -> OpenOutcome:
-    """The same questions with the benchmark's options as candidates: what better candidates could give."""
-    decisions = SelectivePriorCalibrator(epsilon_cs=inputs.epsilon, uncertainty=inputs.uncertainty).fit(table)
-    test = table.where(split="test")
-    result = replace(_judged(inputs, test, decisions.predict(test)), task=OPEN)
-    return OpenOutcome(GIVEN, "SPC with given options", "method", result)
-
-
 def _carried_over(inputs: StudyInputs, table: ScoreTable) -> Iterator[OpenOutcome]:
     """Strength and settings of the closed tasks on open answers, with the fitted T and τ."""
     closed = inputs.table.take(~inputs.table.is_open)
-    if not len(closed) or not (closed.candidate_counts == CANDIDATES).any():
+    if not len(closed) or not np.isin(table.candidate_counts, closed.candidate_counts).any():
         return
-    fitted = SelectivePriorCalibrator(epsilon_cs=inputs.epsilon, uncertainty=inputs.uncertainty).fit(closed)
-    own = SelectivePriorCalibrator(epsilon_cs=inputs.epsilon).fit(table).open_.state_.scale
+    fitted, own = _calibrator(inputs).fit(closed), _calibrator(inputs).fit(table).open_.state_.scale
     assert own is not None
     test = table.where(split="test")
     scaled = own.apply(test)
