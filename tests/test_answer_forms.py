@@ -10,9 +10,9 @@ from num2words import num2words
 from unprior.answer_forms import group_forms, is_accepted, normalize_answer, read_open_answer
 
 SAME = [
-    ("The Six Fingers.", "6 fingers"), ("see-through", "See through!"), ("a hundred", "100"),
-    ("1,000 cats", "1000 cats"), ("3.50 m", "3.5 m"), ("６ fingers", "six fingers"), ("**blue**", "Blue"), ("“blue”", "blue"), ("a cat", "the cat"),
-    ("it's red", "its red"), ("twenty one", "21"), ("Cafe\N{COMBINING ACUTE ACCENT}", "café"),
+    ("The Six Fingers.", "6 fingers"), ("see-through", "See through!"), ("a hundred", "100"), ("a cat", "the cat"),
+    ("1,000 cats", "1000 cats"), ("3.50 m", "3.5 m"), ("６ fingers", "six fingers"), ("**blue**", "Blue"),
+    ("“blue”", "blue"), ("it's red", "its red"), ("twenty one", "21"), ("Cafe\N{COMBINING ACUTE ACCENT}", "café"),
 ]  # fmt: skip
 DIFFERENT = [
     ("5", "6"), ("type A", "type"), ("10²", "102"), ("C++", "C"), ("> 5", "< 5"), ("5-6", "5 6"), ("-5", "5"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from unprior.answer_forms import normalize_answer
 from unprior.benchmarks.microworld import microworld
+from unprior.benchmarks.variants import ask_given
 from unprior.engines.protocol import Capabilities, Query
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.errors import UnpriorError
@@ -25,13 +26,9 @@ SCORES = st.floats(-30, 0, allow_nan=False)
 
 
 def stored(strings: list[str], image: list[float], prior: list[float], text: str = " x") -> dict[str, Any]:
-    return {
-        "text": text,
-        "strings": strings,
-        "scores": image,
-        "prior_scores": prior,
-        "token_counts": [2] * len(strings),
-    }
+    found = [place > 0 for place in range(len(strings))]
+    scores = {"scores": image, "prior_scores": prior, "token_counts": [2] * len(strings)}
+    return {"text": text, "strings": strings, "found": found, **scores}
 
 
 @st.composite
@@ -65,7 +62,7 @@ def test_the_order_of_what_is_found_makes_no_difference(result: dict[str, Any], 
     places = list(range(1, len(result["strings"])))
     rng.shuffle(places)
     places = [0, *places]  # the first string is the answer without the image
-    names = ("strings", "scores", "prior_scores", "token_counts")
+    names = ("strings", "scores", "prior_scores", "token_counts", "found")
     moved = result | {name: [result[name][place] for place in places] for name in names}
     here, there = candidates_of(result, 3), candidates_of(moved, 3)
     if len(set(candidates_of(result, None).image_scores)) == len(candidates_of(result, None).labels):  # no ties
@@ -75,11 +72,16 @@ def test_the_order_of_what_is_found_makes_no_difference(result: dict[str, Any], 
 
 def test_sources_tell_who_proposed_an_answer() -> None:
     found = candidates_of(stored([" five", " six", " 6", " seven"], [-3, -1, -2, -4], [-1, -2, -3, -4], " six"), None)
-    assert dict(zip(found.labels, found.sources, strict=True)) == {
-        "six": "original+image",
-        "five": "text",
-        "seven": "image",
-    }
+    told = dict(zip(found.labels, found.sources, strict=True))
+    assert told == {"six": "original+image", "five": "text", "seven": "image"}
+    again = stored([" five", " six"], [-3, -1], [-1, -2], " six") | {"found": [True, False]}
+    assert candidates_of(again, None).sources == ("original", "text+image")
+
+
+def test_given_answers_are_the_only_candidates_beside_the_original() -> None:
+    result = stored([" five", " six", " 4", " seven"], [-3, -1, -2, -4], [-1, -2, -3, -4], " four")
+    assert candidates_of(result, 1, given=2).labels == ("six", "4", "five")
+    assert candidates_of(result | {"text": " six"}, given=2).labels == ("six", "five")
 
 
 def test_nothing_written_is_no_answer() -> None:
@@ -115,7 +117,7 @@ def test_both_conditions_score_the_same_whole_strings(engine: TransformersEngine
     text = example.user_text(engine.layout)
     image = open_image(example.image)
     before = engine.encoded_images
-    (found,) = OpenAsker(engine).ask([(image, text)])
+    (found,) = OpenAsker(engine).ask([Query(image, text, ())])
     assert isinstance(found, OpenScores)
     assert engine.encoded_images == before + 1
     assert found.text == engine.original_answer(image, text)
@@ -138,10 +140,10 @@ def test_what_is_asked_without_the_image_is_asked_once(
 
     monkeypatch.setattr(engine, "propose_batch", counting)
     asker = OpenAsker(engine)
-    pairs = [(open_image(each.image), each.user_text(engine.layout)) for each in examples]
-    together = asker.ask(pairs)
-    again = [asker.ask([pair])[0] for pair in pairs]
-    assert sum(asked) == len({text for _, text in pairs})
+    queries = [Query(open_image(each.image), each.user_text(engine.layout), ()) for each in examples]
+    together = asker.ask(queries)
+    again = [asker.ask([query])[0] for query in queries]
+    assert sum(asked) == len({query.text for query in queries})
     for one, other in zip(together, again, strict=True):
         assert isinstance(one, OpenScores)
         assert isinstance(other, OpenScores)
@@ -166,7 +168,8 @@ def test_a_run_is_stored_resumed_and_mended(engine: TransformersEngine, default_
         assert (wide.table().candidate_counts >= table.candidate_counts).all()
         (key, *_) = [planned.image_key for chunk in run.plan.chunks() for planned in chunk.examples]
         store.discard([key])
-        store.put([StoredResult(key, {"text": "x", "strings": ["a"], "scores": [-1.0], "token_counts": [1]})])
+        damaged = {"text": "x", "strings": ["a"], "scores": [-1.0], "token_counts": [1], "prior_scores": [-1.0]}
+        store.put([StoredResult(key, damaged)])  # who found it is missing
         broken = ScoringRun(engine, few, store)
         assert len(broken.run().failures) == 1  # removed, and computed by the next run
         assert not ScoringRun(engine, few, store).run().failures
@@ -184,3 +187,23 @@ def test_an_engine_proposes_answers_to_one_question(engine: TransformersEngine, 
     assert engine.propose(None, text, 3).text is None
     with pytest.raises(UnpriorError, match="control token"):
         engine.propose(None, "What is <image>?", 3)
+
+
+def test_given_options_are_scored_as_whole_answers(
+    engine: TransformersEngine, default_run: Path, tmp_path: Path
+) -> None:
+    world = ask_given(microworld(default_run))
+    few = world.with_examples(world.examples[:2])
+    with ScoreStore(tmp_path / "store.sqlite") as store:
+        run = ScoringRun(engine, few, store)
+        run.run()
+        table = run.table()
+    assert set(table.column("task")) == {"open"}
+    for example, row in zip(few, table.arrow.to_pylist(), strict=True):
+        assert set(example.given) <= set(row["candidates"])
+        assert len(row["candidates"]) in (4, 5)  # the original answer may be another one
+        strings = tuple(f" {label}" for label in row["candidates"] if label in example.given)
+        text = example.user_text(engine.layout)
+        full = engine.score_in_full(Query(open_image(example.image), text, strings, whole=True))
+        known = dict(zip(row["candidates"], row["image_scores"], strict=True))
+        assert [known[string.strip()] for string in strings] == pytest.approx(full.scores, abs=1e-3)
