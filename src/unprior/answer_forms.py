@@ -35,7 +35,7 @@ def normalize_answer(text: str) -> str:
     >>> normalize_answer("see-through") == normalize_answer("See through!"), normalize_answer("A hundred and 3.50")
     (True, '100 and 3.5')
     """
-    plain = _simple(text[:_MAX_READ]).casefold()
+    plain = _simple(text.strip()[:_MAX_READ]).casefold()
     words = _words(_GROUPED.sub("", plain))
     # “A” at the end is no article: type A, vitamin A.
     kept = [word for place, word in enumerate(words) if word not in _ARTICLES or place == len(words) - 1]

@@ -68,6 +68,11 @@ class PromptLayout:
             ...
         unprior.errors.UnpriorError: continuation='{answer}' (command line: --continuation {answer}): write {label} ...
         """
+        if not self.open_instruction.strip():
+            raise UnpriorError(
+                f"{format_option('open_instruction', self.open_instruction)}: give the last line of open questions; it "
+                f"asks for a short answer"
+            )
         filled = {"option_line": ("label", "text"), "choice_instruction": ("labels",), "continuation": ("label",)}
         for name, fields in filled.items():
             wording = getattr(self, name)
@@ -99,8 +104,8 @@ class PromptLayout:
             lines += [
                 self.option_line.format(label=label, text=text) for label, text in zip(labels, texts, strict=True)
             ]
-        if instruction is None and not labels:
-            instruction = self.open_instruction
+        if not labels:
+            instruction = instruction or self.open_instruction
         if instruction is None and texts is None and set(labels) == set(YES_NO):
             instruction = self.yes_no_instruction
         lines.append(instruction or self.choice_instruction.format(labels=_enumeration(labels)))

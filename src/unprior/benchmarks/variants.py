@@ -244,7 +244,10 @@ def relabelled(pairs: Collection[int | str]) -> Variant:
 def _choices(benchmark: Benchmark) -> list[Example]:
     choices = [example for example in benchmark if example.task == "mc"]
     if not choices:
-        raise UnpriorError(f"benchmark {benchmark.name} has no multiple-choice questions to make this variant of")
+        raise UnpriorError(
+            f"benchmark {benchmark.name} has no multiple-choice questions to make this variant of; choose "
+            f"another variant or task, or add questions with options"
+        )
     return choices
 
 

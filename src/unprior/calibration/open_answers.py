@@ -124,7 +124,7 @@ def refuse_unlearnable(rows: BoolArray) -> None:
         raise UnpriorError(
             f"none of {len(rows):,} open questions to fit on has its right answer among two candidates or more. "
             f"Score with more candidates, check the answers, name other texts that are right as aliases, or leave the "
-            f"open questions out (command line: --task closed)."
+            f"open questions out (command line: score with --task closed)."
         )
 
 
@@ -159,7 +159,9 @@ def fit_temperature(table: ScoreTable, rows: BoolArray, given: float | None) -> 
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return not math.isnan(value) if isinstance(value, float) else abs(value) < 10**9
 
 
 def _finite(value: float) -> float | None:

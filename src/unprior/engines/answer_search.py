@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from numbers import Integral
 
 from unprior.engines.candidate_tree import Beginning, NextTokens, Token
 from unprior.engines.protocol import CandidateScores, Proposed
@@ -76,7 +77,8 @@ def check_count(count: int) -> None:
     unprior.errors.UnpriorError: count=0: search for 1 to 10 answers
     """
     # A search looks at twice as many tokens as it has beams, and servers show 20 of them.
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= SHOWN_TOKENS // 2:
+    whole = isinstance(count, Integral) and not isinstance(count, bool)
+    if not whole or not 1 <= count <= SHOWN_TOKENS // 2:
         raise UnpriorError(f"count={count!r}: search for 1 to {SHOWN_TOKENS // 2} answers")
 
 

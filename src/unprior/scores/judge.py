@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from unprior.answer_forms import normalize_answer
+from unprior.errors import UnpriorError, wrong_type
+from unprior.scores.checked import require_table
 from unprior.scores.open_rows import accepted_forms
 from unprior.scores.table import ScoreTable
 
@@ -30,11 +32,21 @@ def judge_answers(table: ScoreTable, judge: Callable[[str, str], bool]) -> Score
     >>> judged.answer.tolist(), judged.column("aliases")
     (['crimson'], [['crimson', 'red']])
     """
+    require_table(table)
+    if not callable(judge):
+        raise wrong_type("judge", judge, "a function of a candidate and the right answer")
     values: list[list[str] | None] = table.column("aliases")
     for row in np.flatnonzero(table.is_open & table.is_labelled).tolist():
         answer = table.answer[row]
         accepted = accepted_forms(answer, values[row])
         offered = [text for text in table.candidate_lists[row].as_py() if normalize_answer(text) not in accepted]
-        if more := [text for text in offered if judge(text, answer)]:
+        if more := [text for text in offered if _verdict(judge(text, answer), text)]:
             values[row] = [*(values[row] or ()), *more]
     return table.with_column("aliases", values)
+
+
+def _verdict(given: object, text: str) -> bool:
+    """A text such as “no” would count as yes."""
+    if not isinstance(given, bool | np.bool_):
+        raise UnpriorError(f"the judge gave {given!r} for {text!r}; let it return True or False")
+    return bool(given)

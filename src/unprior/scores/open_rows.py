@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from unprior.answer_forms import group_forms, normalize_answer
+from unprior.errors import UnpriorError
 from unprior.scores.schema import BoolArray, IntArray, open_rows
 
 _COLUMNS = (
@@ -55,6 +56,8 @@ def merge_forms(candidates: Sequence[str], image_scores: Sequence[float], *other
     >>> merged.labels, [[round(score, 3) for score in scores] for scores in merged.scores]
     (['six', 'five'], [[-0.307, -1.5], [-2.307, -0.5]])
     """
+    if any(len(scores) != len(candidates) for scores in (image_scores, *others)):
+        raise UnpriorError(f"there are {len(candidates)} candidates; give as many scores in every list")
     groups = group_forms(candidates)
     chosen, counted = [], []
     for group in groups:

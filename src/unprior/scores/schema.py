@@ -332,6 +332,7 @@ def _open_checks(columns: Mapping[str, pa.Array], is_open: BoolArray) -> list[Ch
         *checks,
         (blank["candidates"], lambda _: "a candidate is empty"),
         (blank["aliases"], lambda _: "an alias is empty"),
+        (is_open & ~_is_null(columns["answer"]) & _is_blank(columns["answer"]), lambda _: "answer is empty"),
         (given & is_open & _is_null(columns["answer"]), lambda _: "there are aliases but no answer"),
         (strange, lambda row: f"original {columns['original'][row].as_py()!r} is no form of any candidate"),
     ]

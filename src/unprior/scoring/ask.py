@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from unprior.calibration import Decision, SelectivePriorCalibrator
 
+_SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character, which no tokenizer takes
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -261,6 +263,9 @@ def _check_question(
 ) -> None:
     if not isinstance(question, str) or not seen(question):
         raise wrong_type("question", question, "a text")
+    if _SURROGATE.search(question):
+        raise UnpriorError(f"question={question!r}: it has a character that is not valid Unicode; write it differently")
+    require_type("open_ended", open_ended, bool, "True or False")
     if open_ended and (options is not None or claims is not None):
         raise UnpriorError("an open question has no options and no claims; leave them out, or do not ask openly")
     if options is not None:

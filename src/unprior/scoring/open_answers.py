@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -122,8 +122,9 @@ class OpenAsker:
 def proposing(engine: Engine) -> ProposingEngine:
     """The engine, if it can search for answers; otherwise an error says what to do."""
     check_proposes(engine)
-    assert isinstance(engine, ProposingEngine)
-    return engine
+    if not hasattr(engine, "propose_batch"):
+        raise UnpriorError(f"engine {engine.name} says that it proposes answers, and has no method propose_batch")
+    return cast("ProposingEngine", engine)
 
 
 def check_proposes(engine: EngineInfo) -> None:

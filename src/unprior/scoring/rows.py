@@ -185,7 +185,9 @@ def _belongs(value: Any, planned: PlannedExample, key: str) -> bool:
 
 def _is_open_result(value: Any) -> bool:
     strings = value.get("strings") if isinstance(value, dict) else None
-    if not isinstance(strings, list) or not strings or not all(map(_is_text, strings)):
+    if not isinstance(strings, list) or not all(map(_is_text, strings)):
+        return False
+    if not strings or len(set(strings)) < len(strings) or not all(map(str.strip, strings)):
         return False
     found = value.get("found")
     if not isinstance(found, list) or len(found) != len(strings) or not all(type(each) is bool for each in found):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from PIL import Image
 
+from unprior.engines.answer_search import check_count
 from unprior.engines.batches import work_in_parts
 from unprior.engines.local import LocalEngine
 from unprior.engines.precision import explained_difference
@@ -24,7 +24,7 @@ from unprior.engines.protocol import (
     fingerprint_of,
 )
 from unprior.engines.transformers.source import Source
-from unprior.errors import UnpriorError, require_type
+from unprior.errors import UnpriorError
 from unprior.prompts import PromptLayout
 
 if TYPE_CHECKING:
@@ -216,9 +216,7 @@ class TransformersEngine(LocalEngine):
         Beam search of width ``count`` behind the scoring prompt. Images are encoded once: the original answer, the
         search and the scores branch off from one reading.
         """
-        require_type("count", count, Integral, "a whole number")
-        if count < 1:
-            raise UnpriorError(f"count={count}: search for at least one answer")
+        check_count(count)
         whole = [replace(query, candidates=tuple(dict.fromkeys(query.candidates)), whole=True) for query in queries]
         return self._guarded(whole, lambda prompts: self._propose(prompts, int(count)))
 

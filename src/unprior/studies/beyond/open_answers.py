@@ -21,6 +21,8 @@ from unprior.scoring.settings import CANDIDATES
 from unprior.studies.common.open_tables import (
     first_token_scores,
     has_first_tokens,
+    has_sources,
+    has_token_counts,
     limit_candidates,
     mean_scores,
 )
@@ -229,14 +231,16 @@ def _candidates(inputs: StudyInputs) -> int:
 def _ablations(inputs: StudyInputs, everything: ScoreTable, table: ScoreTable, kept: int) -> Iterator[OpenOutcome]:
     kind, raw = "Score", OpenAnswers(temperature=1.0)
     yield _spc(inputs, table, "sum", "sum", kind, raw)
-    yield _spc(inputs, mean_scores(table), "mean", "mean over tokens", kind, raw)
+    if has_token_counts(table):
+        yield _spc(inputs, mean_scores(table), "mean", "mean over tokens", kind, raw)
     yield _spc(inputs, table, "sum-t", "sum / T", kind)
     if has_first_tokens(table):
         yield _spc(inputs, first_token_scores(table), "first-token", "first token", kind, raw)
     for clip in CLIPS:
         label = "no clip" if math.isinf(clip) else f"τ = {clip:g}"
         yield _spc(inputs, table, f"clip-{clip:g}", label, "Clip of the prior", OpenAnswers(clips=(clip,)))
-    for from_text, label in ((True, "image beams + text-only answer"), (False, "image beams alone")):
+    alone = [(False, "image beams alone")] if has_sources(everything) else []
+    for from_text, label in ((True, "image beams + text-only answer"), *alone):
         other = limit_candidates(everything, kept, from_text=from_text)
         yield _spc(inputs, other, f"from-text-{from_text}".lower(), label, "Candidates")
     for count in COUNTS:

@@ -67,6 +67,16 @@ def mean_scores(table: ScoreTable) -> ScoreTable:
     return table.with_image_scores(table.image_scores / counts).with_prior_scores(table.prior_scores / counts)
 
 
+def has_token_counts(table: ScoreTable) -> bool:
+    """Whether every candidate has a number of tokens."""
+    return all(counts and min(counts) > 0 for counts in table.column("token_counts"))
+
+
+def has_sources(table: ScoreTable) -> bool:
+    """Whether every row says who proposed its candidates, and none would be left without any."""
+    return all(sources and set(sources) != {TEXT_ONLY} for sources in table.column("sources"))
+
+
 def first_token_scores(table: ScoreTable) -> ScoreTable:
     """Log-probabilities of the first tokens in place of both scores."""
     image, prior = (_view(table, name) for name in FIRST_TOKEN)
