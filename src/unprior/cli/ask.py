@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 @examples(
     'unprior ask photo.jpg "How many fingers?" --options "four|five|six"',
-    'unprior ask photo.jpg "How many fingers are there?" --open',
-    'unprior ask photo.jpg "Is the sky green?" --model Qwen/Qwen3-VL-8B-Instruct --calibrator run/calibrator.json',
+    'unprior ask photo.jpg "How many fingers?" --open --model Qwen/Qwen3-VL-8B-Instruct --calibrator calibrator.json',
 )
 @takes_config(
     "model", "engine", "prompt", "resize", "candidates",

@@ -32,6 +32,12 @@ CONCURRENCY = 16
 """Questions in flight to servers, unless told otherwise."""
 NEW_TOKENS = 64
 """Longest original answer in tokens, as in the paper."""
+BEAMS = 8
+"""Width of the search for open answers with the image: wide enough that so many are left after merging forms."""
+TEXT_BEAMS = 4
+"""Width of the search without the image, of which only the best answer is taken."""
+CANDIDATES = 4
+"""Different answers to an open question that are kept (K)."""
 _SMALL_MODEL = 20_000_000  # parameters
 _BYTES = 4  # of a parameter
 _NEEDS_INTERNALS = (

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 from unprior._files import as_path
 from unprior.benchmarks.tasks import check_task
 from unprior.embedded import NAME as EMBEDDED
-from unprior.engines.load import BATCH_SIZE, CONCURRENCY, ENGINES, MAX_SIDE, NEW_TOKENS, check_loading
+from unprior.engines.load import (
+    BATCH_SIZE,
+    BEAMS,
+    CANDIDATES,
+    CONCURRENCY,
+    ENGINES,
+    MAX_SIDE,
+    NEW_TOKENS,
+    check_loading,
+)
 from unprior.errors import UnpriorError, did_you_mean, format_option
 from unprior.prompts import PromptLayout
 from unprior.runs.option import Flag, Option
-from unprior.scoring.settings import BEAMS, CANDIDATES
 
 if TYPE_CHECKING:
     from unprior.calibration import SelectivePriorCalibrator

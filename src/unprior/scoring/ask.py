@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from unprior._text import seen
 from unprior.benchmarks.schema import OPEN
+from unprior.engines.load import CANDIDATES
 from unprior.engines.protocol import Engine, Query, QueryFailure, require_engine
 from unprior.errors import UnpriorError, UnpriorNote, format_option, require_type, warn, wrong_type
 from unprior.images import open_image
@@ -19,7 +20,6 @@ from unprior.images import resize as to_square
 from unprior.prompts import YES_NO, is_cut_off, parse_answer
 from unprior.scoring.benchmark import check_side
 from unprior.scoring.open_answers import OpenAsker, candidates_of, check_candidates
-from unprior.scoring.settings import CANDIDATES
 
 if TYPE_CHECKING:
     from PIL import Image

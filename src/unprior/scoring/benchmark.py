@@ -14,7 +14,7 @@ import numpy as np
 from unprior._files import as_path
 from unprior.benchmarks.schema import OPEN, Benchmark
 from unprior.calibration.stable import check_prior
-from unprior.engines.load import BATCH_SIZE, MAX_SIDE
+from unprior.engines.load import BATCH_SIZE, CANDIDATES, MAX_SIDE
 from unprior.engines.protocol import MIN_MASS, Engine, require_engine
 from unprior.errors import FailedExamplesWarning, UnpriorError, UnpriorNote, format_option, require_type, warn
 from unprior.progress import Report, check_report, silent
@@ -23,7 +23,6 @@ from unprior.scores.files import writing_scores
 from unprior.scoring.open_answers import check_candidates
 from unprior.scoring.rows import Failure, StoredRows
 from unprior.scoring.run import AnyRun, ScoringRun, Summary
-from unprior.scoring.settings import CANDIDATES
 from unprior.scoring.shards import ShardFolder
 from unprior.scoring.store import ScoreStore
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from unprior.answer_forms import normalize_answer, read_open_answer
+from unprior.engines.load import BEAMS, CANDIDATES, TEXT_BEAMS
 from unprior.engines.protocol import (
     CandidateScores,
     Engine,
@@ -27,7 +28,6 @@ from unprior.engines.protocol import (
 )
 from unprior.errors import UnpriorError, format_option
 from unprior.scores.open_rows import merge_forms
-from unprior.scoring.settings import BEAMS, CANDIDATES, TEXT_BEAMS
 
 _MAX_REMEMBERED = 20_000
 FIRST_TOKENS = {"first-token-image": "first_scores", "first-token-text": "first_prior_scores"}

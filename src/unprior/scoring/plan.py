@@ -22,6 +22,7 @@ from PIL import Image
 from unprior.benchmarks.schema import OPEN, Benchmark, Example
 from unprior.calibration.stable import check_prior
 from unprior.engines.answer_search import MAX_ANSWER_TOKENS
+from unprior.engines.load import BEAMS, CANDIDATES, TEXT_BEAMS
 from unprior.engines.protocol import EngineInfo
 from unprior.errors import UnpriorError, did_you_mean
 from unprior.images import ImageError, mean_image, open_image, read_image_file
@@ -30,7 +31,6 @@ from unprior.scores.priors import VIEWS
 from unprior.scores.provenance import Provenance
 from unprior.scoring.claims import asked_in_fitted_form, claim_views, passes_per_question
 from unprior.scoring.open_answers import check_candidates, check_proposes
-from unprior.scoring.settings import BEAMS, CANDIDATES, TEXT_BEAMS
 from unprior.scoring.store import SeenKeys
 
 CHUNK = 4096

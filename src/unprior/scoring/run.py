@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from PIL import Image
 
 from unprior.benchmarks.schema import OPEN, Benchmark
-from unprior.engines.load import BATCH_SIZE
+from unprior.engines.load import BATCH_SIZE, CANDIDATES
 from unprior.engines.protocol import Answered, CandidateScores, Engine, Query, QueryFailure
 from unprior.errors import UnpriorError
 from unprior.images import blank, open_image, resize
@@ -21,7 +21,6 @@ from unprior.scores.table import concatenate
 from unprior.scoring.open_answers import OpenAsker, OpenScores
 from unprior.scoring.plan import Chunk, Job, ScoringPlan, batches
 from unprior.scoring.rows import Failure, StoredRows
-from unprior.scoring.settings import CANDIDATES
 from unprior.scoring.store import ScoreStore, StoredResult
 
 AnyJob = TypeVar("AnyJob")

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from unprior.benchmarks.schema import Benchmark
-from unprior.engines.load import BATCH_SIZE
+from unprior.engines.load import BATCH_SIZE, CANDIDATES
 from unprior.engines.protocol import EngineInfo
 from unprior.progress import Progress, Report, silent
 from unprior.scoring.plan import Job, ScoringPlan, batches
 from unprior.scoring.ray.cluster import Load, Pool, WorkerSpec, finished_shards
 from unprior.scoring.rows import Failure, StoredRows
 from unprior.scoring.run import SCORING, Summary
-from unprior.scoring.settings import CANDIDATES
 from unprior.scoring.shards import ShardFolder
 from unprior.scoring.store import ScoreStore
 

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from unprior.benchmarks.schema import Benchmark
-from unprior.engines.load import BATCH_SIZE, load_engine
+from unprior.engines.load import BATCH_SIZE, CANDIDATES, load_engine
 from unprior.engines.protocol import EngineInfo, RemoteEngineInfo
 from unprior.errors import UnpriorError, format_option, warn
 from unprior.progress import Progress, Report, silent
 from unprior.scoring.benchmark import SHARDS, STORE, TABLE, Scored, image_side, write_run
 from unprior.scoring.ray.cluster import LOCAL, Load, Pool, cluster_resources, connected, describe_remotely
 from unprior.scoring.ray.run import DistributedRun
-from unprior.scoring.settings import CANDIDATES
 from unprior.scoring.store import ScoreStore
 
 

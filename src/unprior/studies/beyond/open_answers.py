@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 
 from unprior.benchmarks.variants import GIVEN
 from unprior.calibration import Decisions, OpenAnswers, SelectivePriorCalibrator
+from unprior.engines.load import CANDIDATES
 from unprior.evaluation import Share, TaskResult, evaluate
 from unprior.evaluation.metrics import coverage
 from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.scores.schema import SIDES
-from unprior.scoring.settings import CANDIDATES
 from unprior.studies.common.open_tables import (
     first_token_scores,
     has_first_tokens,
