@@ -68,18 +68,19 @@ class AnswerSearch:
         return sorted(self._ended, key=lambda beam: -self._ended[beam])[: self._count]
 
 
-def check_count(count: int) -> None:
+def check_count(count: int, most: int = SHOWN_TOKENS // 2) -> None:
     """Refuse a number of answers that cannot be searched for.
+
+    A search looks at twice as many tokens as it has beams, and servers show 20 of them.
 
     >>> check_count(0)
     Traceback (most recent call last):
         ...
     unprior.errors.UnpriorError: count=0: search for 1 to 10 answers
     """
-    # A search looks at twice as many tokens as it has beams, and servers show 20 of them.
     whole = isinstance(count, Integral) and not isinstance(count, bool)
-    if not whole or not 1 <= count <= SHOWN_TOKENS // 2:
-        raise UnpriorError(f"count={count!r}: search for 1 to {SHOWN_TOKENS // 2} answers")
+    if not whole or not 1 <= count <= most:
+        raise UnpriorError(f"count={count!r}: search for 1 to {most} answers")
 
 
 def is_answer(text: str) -> bool:

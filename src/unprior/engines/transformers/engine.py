@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from unprior.engines.transformers.tokens import PromptTokens
 
 MAX_NEW_TOKENS = 64
+_MAX_BEAMS = 100  # of a search, each a row of the cache
 _LARGE_MODEL = 20_000_000  # parameters; smaller ones are tested in a moment
 
 Item = TypeVar("Item")
@@ -216,7 +217,7 @@ class TransformersEngine(LocalEngine):
         Beam search of width ``count`` behind the scoring prompt. Images are encoded once: the original answer, the
         search and the scores branch off from one reading.
         """
-        check_count(count)
+        check_count(count, _MAX_BEAMS)
         whole = [replace(query, candidates=tuple(dict.fromkeys(query.candidates)), whole=True) for query in queries]
         return self._guarded(whole, lambda prompts: self._propose(prompts, int(count)))
 
