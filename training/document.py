@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from measure import load_tower, measure_model
+from measure import load_tower, measure_models
 from recipe import STRENGTHS, Recipe
 from select_default import PACKAGE
 from unprior.benchmarks.taxonomy import SUBCATEGORIES
@@ -25,6 +25,7 @@ from markdown import markdown, replace_section  # noqa: E402  (bench is no packa
 WORLDS = (1, 2, 3)
 DEMO_WORLD = 0
 """What `unprior run` shows; reported beside the fresh worlds, not in their means."""
+TASKS = {"mc": "multiple choice", "qa": "yes/no", "open": "open answers"}
 Record = dict[str, Any]
 
 
@@ -37,27 +38,29 @@ def main() -> None:
     recipe = Recipe()
     selection = json.loads((arguments.out / "selection.json").read_text())
     chosen = selection["chosen"]
-    records: dict[tuple[str, str], list[Record]] = {}
-    towers: dict[str, dict[str, dict[str, float]]] = {}
-    for folder in sorted(arguments.out.glob("seed-*")):
-        tower = load_tower(folder, recipe)
-        images = [f"{WORLDS[0]}/tower/{copy}" for copy in range(8)]
-        towers[folder.name] = {
-            name: tower_accuracy(tower, recipe, images, clean=clean)
-            for name, clean in (("clear", True), ("as in the benchmark", False))
-        }
-        for strength in STRENGTHS:
-            work = arguments.out / "measurements"
-            records[folder.name, strength] = measure_model(folder / strength, tower, recipe, WORLDS, work)
-    (arguments.out / "dial.json").write_text(
-        json.dumps({"/".join(key): value for key, value in records.items()} | {"towers": towers}, indent=2) + "\n"
+    tower = load_tower(arguments.out / chosen, recipe)
+    images = [f"{WORLDS[0]}/tower/{copy}" for copy in range(8)]
+    views = {
+        name: tower_accuracy(tower, recipe, images, clean=clean)
+        for name, clean in (("clear", True), ("as in the benchmark", False))
+    }
+    names = [folder.name for folder in sorted(arguments.out.glob("seed-*"))]
+    asked: dict[tuple[str, str], tuple[int, ...]] = {
+        (name, strength): WORLDS for name in names for strength in STRENGTHS
+    }
+    asked[chosen, "default"] = (DEMO_WORLD, *WORLDS)
+    found = measure_models(
+        [(arguments.out / name / strength, worlds) for (name, strength), worlds in asked.items()],
+        arguments.out / "measurements",
     )
-    shipped = arguments.out / chosen / "default"
-    work = arguments.out / "measurements"
-    demo = measure_model(shipped, load_tower(arguments.out / chosen, recipe), recipe, (DEMO_WORLD,), work)
-    worlds = demo + records[chosen, "default"]
+    records: dict[tuple[str, str], list[Record]] = dict(zip(asked, found, strict=True))
+    worlds = records[chosen, "default"]
+    records[chosen, "default"] = worlds[1:]
+    (arguments.out / "dial.json").write_text(
+        json.dumps({"/".join(key): value for key, value in records.items()} | {"tower": views}, indent=2) + "\n"
+    )
     for page in (arguments.page, PACKAGE / "README.md"):
-        replace_section(page, "tower", tower_table(towers, chosen))
+        replace_section(page, "tower", tower_table(views))
         replace_section(page, "worlds", worlds_table(worlds))
     replace_section(arguments.page, "selection", selection_table(selection))
     replace_section(arguments.page, "main", main_table(worlds))
@@ -67,18 +70,10 @@ def main() -> None:
     draw_dial(records, arguments.page.parent / "images" / "dial.png")
 
 
-def tower_table(towers: dict[str, dict[str, dict[str, float]]], chosen: str) -> str:
-    """Accuracy of the vision towers by subcategory, that of the shipped model first."""
-    towers = {chosen: towers[chosen]} | towers
-    header = [
-        "Subcategory",
-        *(
-            f"{seed}{' (shipped)' if seed == chosen else ''}, {view}"
-            for seed, views in towers.items()
-            for view in views
-        ),
-    ]
-    columns = [values for views in towers.values() for values in views.values()]
+def tower_table(views: dict[str, dict[str, float]]) -> str:
+    """Accuracy of the shipped model's vision tower by subcategory."""
+    header = ["Subcategory", *views]
+    columns = list(views.values())
     lines = [[name, *(f"{column[name]:.3f}" for column in columns)] for _, name, _ in SUBCATEGORIES]
     counting = [name for category, name, _ in SUBCATEGORIES if category.startswith("Counting")]
     for label, names in (("Counting", counting), ("All", [name for _, name, _ in SUBCATEGORIES])):
@@ -90,7 +85,7 @@ def tower_table(towers: dict[str, dict[str, dict[str, float]]], chosen: str) -> 
 def worlds_table(worlds: list[Record]) -> str:
     """The shipped model on every fresh world, and the means."""
     lines = []
-    for task in ("mc", "qa"):
+    for task in TASKS:
         for side in ("cf", "cs"):
             pairs = [(world["tasks"][task][side], world["tasks"][task][f"spc_{side}"]) for world in worlds]
             pairs.append(tuple(np.mean(pairs[1:], axis=0)))
@@ -100,6 +95,11 @@ def worlds_table(worlds: list[Record]) -> str:
         ("MC attraction of CF errors", lambda record: record["tasks"]["mc"]["attraction"]),
         ("MC: ordinary answer wins without image", lambda record: record["tasks"]["mc"]["prior_is_ordinary"]),
         ("QA: ordinary answer wins without image", lambda record: record["tasks"]["qa"]["prior_is_ordinary"]),
+        ("Open: ordinary answer wins without image", lambda record: record["tasks"]["open"]["prior_is_ordinary"]),
+        ("Open: right answer among the candidates, CF", lambda record: record["coverage"]["cf"]),
+        ("Open: right answer among the candidates, CS", lambda record: record["coverage"]["cs"]),
+        ("Choices of two to six options right, CF", lambda record: record["options"]["cf"]),
+        ("Choices of two to six options right, CS", lambda record: record["options"]["cs"]),
         ("Presence questions right", lambda record: record["presence"]),
         ("Original answer is the best-scored candidate", lambda record: record["original_is_best_scored"]),
     ]
@@ -112,7 +112,7 @@ def worlds_table(worlds: list[Record]) -> str:
 def components_table(worlds: list[Record]) -> str:
     """What each part of the method contributes, in points: ΔCF / ΔCS for every fresh world, and the means."""
     lines = []
-    for task in ("mc", "qa"):
+    for task in ("mc", "qa"):  # the study is about questions with options
         for label in worlds[0]["components"]:
             values = [world["components"][label][task] for world in worlds]
             values.append(np.mean(values[1:], axis=0))
@@ -123,7 +123,7 @@ def components_table(worlds: list[Record]) -> str:
 def main_table(worlds: list[Record]) -> str:
     """The paper's main table for every world, and the means."""
     lines = []
-    for task in ("mc", "qa"):
+    for task in TASKS:
         for world in worlds:
             part = world["tasks"][task]
             before, after = part["cfad_rpd_ccr"]
@@ -163,12 +163,19 @@ def selection_table(selection: Record) -> str:
         worlds = candidate["worlds"]
         cells = [
             f"{np.mean([world['tasks'][task][key] for world in worlds]):.3f}"
-            for task, key in (("mc", "cf"), ("qa", "cf"), ("mc", "cs"), ("qa", "cs"), ("mc", "attraction"))
+            for task, key in (*((task, side) for side in ("cf", "cs") for task in TASKS), ("mc", "attraction"))
         ]
+        cells.append(f"{np.mean([world['options']['cs'] for world in worlds]):.3f}")
         cells.append(f"{np.mean([world['presence'] for world in worlds]):.3f}")
+        cells.append(f"{1 - np.mean([world['original_is_best_scored'] for world in worlds]):.3f}")
+        categories = worlds[0]["errors_by_category"]
+        cells.append(
+            "/".join(f"{np.mean([world['errors_by_category'][name] for world in worlds]):.0f}" for name in categories)
+        )
         name = candidate["seed"] + (" (shipped)" if candidate["seed"] == selection["chosen"] else "")
         lines.append([name, *cells, f"{candidate['perception_share']:.3f}", ", ".join(candidate["missed"]) or "none"])
-    header = ["Candidate", "MC CF", "QA CF", "MC CS", "QA CS", "MC attraction", "Presence", "Perception share",
+    header = ["Candidate", "MC CF", "QA CF", "Open CF", "MC CS", "QA CS", "Open CS", "MC attraction",
+              "2–6 options CS", "Presence", "Original ≠ best-scored", "CF errors by category", "Perception share",
               "Misses"]  # fmt: skip
     return markdown(header, lines)
 
@@ -186,7 +193,7 @@ def dial_table(records: dict[tuple[str, str], list[Record]]) -> str:
         for (seed, name), worlds in records.items():
             if name != strength:
                 continue
-            for task in ("mc", "qa"):
+            for task in TASKS:
                 get = [world["tasks"][task] for world in worlds]
                 errors = [world["errors"][task] for world in worlds]
                 cells = [
@@ -217,7 +224,7 @@ def draw_dial(records: dict[tuple[str, str], list[Record]], path: Path) -> None:
             (3, "-", lambda world, task: 100 * (world["tasks"][task]["spc_cf"] - world["tasks"][task]["cf"])),
         ]
         for panel, line, get in kinds:
-            for task, colour, label in (("mc", LIGHT.method, "multiple choice"), ("qa", LIGHT.control, "yes/no")):
+            for (task, label), colour in zip(TASKS.items(), (LIGHT.method, LIGHT.control, LIGHT.cs), strict=True):
                 found = [
                     [get(world, task) for (_, name), worlds in records.items() if name == strength for world in worlds]
                     for strength in STRENGTHS
@@ -234,6 +241,7 @@ def draw_dial(records: dict[tuple[str, str], list[Record]], path: Path) -> None:
             axes.set_xticks(shares, [f"{name}\n{share:.1f} %" for name, share in zip(STRENGTHS, shares, strict=True)])
             axes.minorticks_off()
         panels[0].set_ylim(0, 1)
+        panels[1].set_ylim(0, 0.55)  # room for the legend
         panels[2].set_ylim(0, 1)
         panels[2].axhline(1 / 3, color=LIGHT.quiet, linestyle=":", linewidth=1)
         panels[2].annotate("chance", (shares[0], 1 / 3), (2, 4), textcoords="offset points", color=LIGHT.quiet)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+import torch_ready  # noqa: F401  (before anything imports transformers)
 from build import build_model, build_tokenizer
 from progress import Checkpoints
 from recipe import Recipe
@@ -18,6 +22,7 @@ from unprior.benchmarks.microworld import microworld, pairs
 from unprior.benchmarks.microworld.benchmark import image_path
 from unprior.benchmarks.microworld.pairs import SIDES
 from unprior.benchmarks.microworld.world import CONCEPTS
+from unprior.engines.protocol import Engine
 from unprior.engines.transformers.engine import TransformersEngine
 from unprior.images import open_image
 from unprior.runs.result import RunResult
@@ -38,18 +43,23 @@ def load_tower(folder: Path, recipe: Recipe) -> Tower:
     return tower
 
 
-def measure_model(model: Path, tower: Tower, recipe: Recipe, seeds: Sequence[int], work: Path) -> list[dict[str, Any]]:
+def measure_models(models: Sequence[tuple[Path, Sequence[int]]], work: Path) -> list[list[dict[str, Any]]]:
+    """Records of every model for its worlds; several models are measured side by side, one thread each."""
+    with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(measure_model, model, seeds, work) for model, seeds in models]
+        return [each.result() for each in waiting]
+
+
+def measure_model(model: Path, seeds: Sequence[int], work: Path) -> list[dict[str, Any]]:
     """One record per world: how the model answers, what SPC makes of it, and why it erred."""
+    torch.set_num_threads(1)
+    recipe = Recipe()
+    tower = load_tower(model.parent, recipe)
     engine = TransformersEngine(model, name=f"{model.parent.name}/{model.name}")
+    work /= f"{model.parent.name}-{model.name}"
     records = []
     for seed in seeds:
-        folder = work / f"world-{seed}"
-        with ScoreStore(work / "store.sqlite") as store:
-            tables = {}
-            for variant in ("standard", "presence", "options", "open"):
-                run = ScoringRun(engine, microworld(folder, seed, variant=variant), store, batch_size=16)
-                run.run()
-                tables[variant] = run.table()
+        tables = score_variants(engine, seed, work, ("standard", "presence", "options", "open"))
         asked = concatenate([tables["standard"], tables["open"].with_columns(benchmark=_benchmark(tables["standard"]))])
         record = {"model": engine.name, "seed": seed} | describe(RunResult.from_table(asked))
         record["presence"] = accuracy(tables["presence"])
@@ -58,12 +68,28 @@ def measure_model(model: Path, tower: Tower, recipe: Recipe, seeds: Sequence[int
         record["coverage"] = {
             side: float(np.mean(tables["open"].where(split="test", side=side).answer_positions >= 0)) for side in SIDES
         }
-        seen = seen_states(tower, recipe, folder, seed)
+        seen = seen_states(tower, recipe, world_folder(work, seed), seed)
         record["errors"] = split_errors(asked, seen)
         record["errors_by_category"] = errors_by_category(asked.where(split="test", side="cf"))
         records.append(record)
         print(json.dumps(record), flush=True)
     return records
+
+
+def score_variants(engine: Engine, seed: int, work: Path, variants: Sequence[str]) -> dict[str, ScoreTable]:
+    """Score tables of a world by what is asked about it; what was scored before is read from the store."""
+    tables = {}
+    with ScoreStore(work / "store.sqlite") as store:
+        for variant in variants:
+            run = ScoringRun(engine, microworld(world_folder(work, seed), seed, variant=variant), store, batch_size=16)
+            run.run()
+            tables[variant] = run.table()
+    return tables
+
+
+def world_folder(work: Path, seed: int) -> Path:
+    """Where the images of a world are drawn."""
+    return work / f"world-{seed}"
 
 
 def accuracy(table: ScoreTable) -> float:

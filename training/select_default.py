@@ -25,8 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from measure import load_tower, measure_model
-from recipe import Recipe
+from measure import measure_models
 
 WORLDS = (1000, 1001, 1002)
 FIRST_EDITION_MISSED = ("presence ≥ .9",)
@@ -77,15 +76,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/embedded"), help="folder of the training")
     parser.add_argument("--measure-only", action="store_true", help="leave the package as it is")
     arguments = parser.parse_args()
-    recipe = Recipe()
-    candidates = []
-    for folder in sorted(arguments.out.glob("seed-*")):
-        if (folder / "default").is_dir():
-            work = arguments.out / "measurements"
-            records = measure_model(folder / "default", load_tower(folder, recipe), recipe, WORLDS, work)
-            candidates.append((missed_aims(records), perception_share(records), folder, records))
-    if not candidates:
+    folders = [folder for folder in sorted(arguments.out.glob("seed-*")) if (folder / "default").is_dir()]
+    if not folders:
         raise SystemExit(f"{arguments.out}: no trained model of strength default; run training/train.py first")
+    measured = measure_models([(folder / "default", WORLDS) for folder in folders], arguments.out / "measurements")
+    candidates = [
+        (missed_aims(records), perception_share(records), folder, records)
+        for folder, records in zip(folders, measured, strict=True)
+    ]
     candidates.sort(key=lambda candidate: (len(candidate[0]), candidate[1], candidate[2].name))
     for missed, share, folder, _ in candidates:
         print(f"{folder.name}: misses {', '.join(missed) or 'nothing'}; {share:.1%} of its CF errors are of perception")

@@ -67,7 +67,7 @@ def test_answers_are_single_tokens_and_hold_the_mass(engine: TransformersEngine,
 def test_it_sees_ordinary_images_and_presumes_on_others(table: ScoreTable) -> None:
     for task in ("mc", "qa"):
         assert accuracy(table, task=task, side="cs") >= 0.93
-        assert 0.45 <= accuracy(table, task=task, side="cf") <= 0.75
+        assert 0.4 <= accuracy(table, task=task, side="cf") <= 0.8  # the aim of .45 to .75 is a mean over worlds
 
 
 def test_errors_are_directed_at_the_prior(table: ScoreTable) -> None:
@@ -83,7 +83,25 @@ def test_presence_questions_have_no_conflict(engine: TransformersEngine, default
     with ScoreStore(tmp_path / "store.sqlite") as store:
         run = ScoringRun(engine, presence, store, batch_size=32)
         run.run()
-        assert accuracy(run.table()) >= 0.8  # the aim was .9; docs/embedded.md says why it is missed
+        assert accuracy(run.table()) >= 0.9
+
+
+@pytest.mark.parametrize("variant", ["options", "open"])
+def test_other_questions_about_the_same_images(
+    engine: TransformersEngine, default_run: Path, tmp_path: Path, variant: str
+) -> None:
+    asked = microworld(default_run, variant=variant)
+    few = asked.with_examples([each for each in asked if each.split == "dev"])
+    with ScoreStore(tmp_path / "store.sqlite") as store:
+        run = ScoringRun(engine, few, store, batch_size=32)
+        run.run()
+        answered = run.table()
+    right = answered.is_right(answered.original_positions)
+    ordinary = answered.mask(side="cs")
+    assert right[ordinary].mean() >= 0.93
+    assert 0.4 <= right[~ordinary].mean() <= 0.8
+    if variant == "open":
+        assert answered.is_covered.mean() >= 0.9
 
 
 def test_spc_repairs_more_than_it_harms(default_run: Path) -> None:

@@ -1,6 +1,6 @@
-"""The model that comes with the package: small, trained on the microworld, with a strong prior.
+"""The model that comes with the package: small, trained on the microworld, with a strong prior; and its calibrator.
 
-It is only for trying the method; ``README.md`` beside the weights is its card.
+They are only for trying the method; ``README.md`` beside each is its card.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from pathlib import Path
 NAME = "embedded"
 FOLDER = Path(__file__).parent / "model"
 """An ordinary LLaVA checkpoint: configuration, weights, tokenizer, processor, chat template."""
+CALIBRATOR = Path(__file__).parent / "calibrator" / "calibrator.json"
+"""A calibrator of this model, fitted on a world that is neither for training nor for reporting."""
 
 
 def model_folder(model: str) -> str:
