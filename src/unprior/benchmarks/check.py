@@ -10,15 +10,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from unprior._files import as_path, is_file
+from unprior._files import as_path, exists, is_file
 from unprior.benchmarks.data_dir import data_directory
 from unprior.benchmarks.download import read_manifest
 from unprior.benchmarks.entry import Entry
 from unprior.benchmarks.hub_rows import UNPACKED, unpacking_into
 from unprior.benchmarks.pairs import check_questions
-from unprior.benchmarks.registry import BENCHMARKS, find_entry
+from unprior.benchmarks.registry import BENCHMARKS, find_entry, read_own
 from unprior.benchmarks.schema import Benchmark
-from unprior.benchmarks.user_file import read_questions
+from unprior.benchmarks.table_columns import Given
 from unprior.errors import UnpriorError, format_option
 from unprior.images import ImageError, open_image
 from unprior.scores.pairs import PairCheck
@@ -74,18 +74,21 @@ def check_benchmark(
     name: str,
     folder: str | PathLike[str] | None = None,
     *,
+    columns: Given = (),
     data_dir: str | PathLike[str] | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> CheckResult:
-    """Check a benchmark by its name, in a folder or in the data directory, or a file of questions by its path."""
-    entry = None if name not in BENCHMARKS and is_file(Path(name)) else find_entry(name)
+    """Check a benchmark by its name, in a folder or in the data directory, or questions of one's own by their path."""
+    entry = None if name not in BENCHMARKS and exists(Path(name)) else find_entry(name)
     if folder is not None and data_dir is not None:
         raise UnpriorError(f"{folder} and {format_option('data_dir', data_dir)}: give one of them")
-    if entry is None:
-        if folder is not None or data_dir is not None:
-            raise UnpriorError(f"{name} is a file of questions, which knows where its images are; give it alone")
-        return check_file(Path(name), report)
     directory = None if data_dir is None else as_path("data_dir", data_dir)
+    if entry is None:
+        if folder is not None:
+            raise UnpriorError(f"{name} is a file of questions, which knows where its images are; give it alone")
+        return check_own(read_own(Path(name), columns, directory), report)
+    if columns:
+        raise UnpriorError(f"{format_option('column')}: {name} has no columns to name; give it alone")
     place = data_directory(directory) / name if folder is None else as_path("folder", folder)
     if not place.is_dir():
         problem = "this is a file; give the folder" if place.is_file() else "no such folder; give the one"
@@ -108,9 +111,8 @@ def check_folder(entry: Entry, folder: Path, report: Callable[[int, int], None] 
         return _checked(entry, folder, benchmark, (temporary, place), report)
 
 
-def check_file(path: Path, report: Callable[[int, int], None] | None = None) -> CheckResult:
-    """Check a file of questions: its lines, its images and its pairs."""
-    benchmark = read_questions(path)
+def check_own(benchmark: Benchmark, report: Callable[[int, int], None] | None = None) -> CheckResult:
+    """Check questions of one's own, whose rows were checked as they were read: their images and their pairs."""
     missing = benchmark.missing_images()
     unreadable = _unreadable({image: image for image in benchmark.images() if image not in set(missing)}, report)
     return CheckResult(benchmark, (), tuple(missing), tuple(unreadable), ())

@@ -68,6 +68,11 @@ class Example:
     """Where it stands in a file of questions."""
 
     @property
+    def kind(self) -> str:
+        """How it is worded: ``mc`` with options, ``qa`` for yes or no, ``open``; the task may have another name."""
+        return OPEN if self.is_open else "qa" if set(self.labels) == set(YES_NO) else "mc"
+
+    @property
     def is_open(self) -> bool:
         """Whether it is answered in the model's own words."""
         return self.task == OPEN
@@ -104,6 +109,8 @@ class Benchmark:
     """Where it comes from; None for questions of your own."""
     source: str | None = None
     """The file of questions it was read from."""
+    unmapped: tuple[str, ...] = ()
+    """What the table it was read from has no column for, see ``unprior.benchmarks.table_columns.FIELDS``."""
 
     def __post_init__(self) -> None:
         """Refuse two examples of one name, units in two splits, claims that are none, and open questions with options.

@@ -50,6 +50,7 @@ def of_task(benchmark: Benchmark, task: str | None, asked_openly: Callable[[], B
         chosen = [*chosen, *(own or asked_openly())]
     if not chosen or (task == "both" and not closed):
         raise UnpriorError(
-            f"{format_option('task', task)}: {benchmark.name} has no questions with options; leave the option out"
+            f"{format_option('task', task)}: {benchmark.name} has no questions with options; leave the option "
+            f"out, or choose open"
         )
     return benchmark.with_examples(chosen)

@@ -87,7 +87,8 @@ class UserQuestion(BaseModel):
         elif self.aliases is not None:
             raise ValueError(f"aliases are for open questions, this one is {self.task}: leave them out")
         if self.answer is not None and self.answer_label is None:
-            raise ValueError(f"answer {self.answer!r} is neither an option nor its letter")
+            openly = "" if self.options else '; for a question without options write "task": "open"'
+            raise ValueError(f"answer {self.answer!r} is neither an option nor its letter{openly}")
         if self.answer is not None and self.options is not None and self._lettered not in (None, self.answer_label):
             raise ValueError(
                 f"answer {self.answer!r} is the text of one option and the letter of another; change their order"
@@ -178,7 +179,7 @@ def read_questions(path: Path) -> Benchmark:
             try:
                 question = UserQuestion.model_validate_json(line)
                 image = images.setdefault(question.image, path.parent / question.image)
-                examples.append(_example(question, image, number))
+                examples.append(make_example(question, image, number))
             except ValidationError as error:
                 problems.append(RowProblem(number, describe_validation_error(error, UserQuestion.model_fields)))
     problems += _confused_pairs(examples)
@@ -237,7 +238,8 @@ def _written(name: str, **values: Any) -> UserQuestion:
         raise UnpriorError(f"{name} cannot be written as a question: {describe_validation_error(error)}") from None
 
 
-def _example(question: UserQuestion, image: Path, number: int) -> Example:
+def make_example(question: UserQuestion, image: Path, number: int) -> Example:
+    """The example of a question; without a name it is called by its line."""
     return Example(
         example_id=question.id or str(number),
         image=image,
