@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import fields, replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
@@ -220,8 +220,30 @@ def test_rows_without_the_right_answer_teach_nothing_and_count_all_the_same() ->
     lost = ScoreTable.from_arrow(lost.with_column("aliases", [None] * len(lost)).arrow)
     fewer = SelectivePriorCalibrator().fit(lost)
     assert fewer.development_rows_ == learnable(lost).sum() < fitted.development_rows_
-    with pytest.raises(UnpriorError, match="none of 140 open questions to fit on has its right answer among two"):
-        SelectivePriorCalibrator().fit(ScoreTable.from_arrow(lost.with_column("answer", ["?!"] * len(lost)).arrow))
+
+
+@pytest.mark.parametrize(("side", "name"), [("cf", "counterfactual"), ("cs", "commonsense")])
+@pytest.mark.parametrize("retention", ["paper", "certified"])
+def test_a_side_whose_answers_no_candidate_is_cannot_be_fitted_on(side: str, name: str, retention: Any) -> None:
+    development = OPEN.where(split="dev")
+    answers = [
+        "?!" if own == side else answer
+        for own, answer in zip(development.column("side"), development.answer, strict=True)
+    ]
+    lost = development.with_column("answer", answers).with_column("aliases", [None] * len(development))
+    with pytest.raises(UnpriorError, match=f"none of 70 open questions about {name} images to fit on has its right"):
+        SelectivePriorCalibrator(retention=retention).fit(ScoreTable.from_arrow(lost.arrow))
+
+
+@each_kind
+def test_the_order_of_candidates_with_equal_scores_decides_nothing(fitted: SelectivePriorCalibrator) -> None:
+    names, image, prior = ["five", "six", "seven", "eight"], [-0.5, -2.0, -2.0, -4.0], [-0.01, -9.0, -12.0, -9.0]
+    found = {
+        fitted.decide([names[i] for i in order], [image[i] for i in order], [prior[i] for i in order], "five",
+                      task="open").final
+        for order in permutations(range(4))
+    }  # fmt: skip
+    assert len(found) == 1
 
 
 @each_kind

@@ -19,6 +19,7 @@ from unprior.calibration.gate import CONDITIONS, Condition, Settings, StrengthMo
 from unprior.calibration.ladder import DELTA
 from unprior.calibration.open_answers import DEFAULT, OpenAnswers
 from unprior.calibration.parameters import Parameters, Sides
+from unprior.calibration.pretrained import Pretrained
 from unprior.calibration.selection import Grid, Selection, Ties
 from unprior.calibration.stable import Prior
 from unprior.calibration.state import FittedState, FittedStrength
@@ -32,7 +33,7 @@ class NotFittedError(UnpriorError, AttributeError):
     """A calibrator was asked for something that only a fit can give."""
 
 
-class SelectivePriorCalibrator:
+class SelectivePriorCalibrator(Pretrained):
     """Selective Prior Calibration (SPC): subtract the prior where it misleads, keep it where it helps.
 
     Parameters

@@ -83,6 +83,8 @@ class Certificate:
     """Whether it abstains because asking in the canonical form alone harms more answers than ε permits."""
     open_strength: float | None = None
     """λ for open questions, where there are both kinds."""
+    by_image: bool = False
+    """Whether images take the place of pairs, as in the log of a server: a harm is then an image with one or more."""
 
     @property
     def label(self) -> str:
@@ -114,6 +116,7 @@ class Certificate:
     def sentence(self) -> str:
         """The promise in one sentence, or why there is none."""
         drawn = "mixed like the target" if self.has_target else "drawn like these"
+        unit = "images" if self.by_image else "pairs"
         if self.harmed_by_strict:
             return (
                 f"Asking in the canonical form alone turns more commonsense answers wrong than ε = {self.epsilon:g} "
@@ -121,22 +124,25 @@ class Certificate:
             )
         if self.abstains:
             needed = self.pairs_needed
-            more = "No number of pairs can promise it" if needed is None else f"It needs {needed:,} pairs"
+            more = f"No number of {unit} can promise it" if needed is None else f"It needs {needed:,} {unit}"
             confident = f" with {_percent(1 - self.delta)} confidence" if self.retention == "certified" else ""
             return (
-                f"{self.pairs:,} pairs cannot promise ε = {self.epsilon:g}{confident}, so no answer is ever changed. "
-                f"{more}; the smallest ε that {self.pairs:,} pairs can promise is {self.smallest_epsilon:g}."
+                f"{self.pairs:,} {unit} cannot promise ε = {self.epsilon:g}{confident}, so no answer is ever changed. "
+                f"{more}; the smallest ε that {self.pairs:,} {unit} can promise is {self.smallest_epsilon:g}."
             )
-        limit = f"at most {100 * self.epsilon:.4g} of 100 commonsense answers turn from right to wrong, in each task"
+        turn = "have a commonsense answer turned" if self.by_image else "commonsense answers turn"
+        limit = f"at most {100 * self.epsilon:.4g} of 100 {turn} from right to wrong, in each task"
         if self.retention == "certified":
-            return f"On new pairs {drawn}, with {_percent(1 - self.delta)} confidence {limit}."
-        return f"On new pairs {drawn}, {limit}, on average over many calibrations; a single one may harm more."
+            return f"On new {unit} {drawn}, with {_percent(1 - self.delta)} confidence {limit}."
+        return f"On new {unit} {drawn}, {limit}, on average over many calibrations; a single one may harm more."
 
     def record(self, *, pair_lists: bool = True) -> dict[str, Any]:
         """Plain values, for files."""
         values = {"sentence": self.sentence, "label": self.label} | asdict(self) | {"mixture": dict(self.mixture)}
         if self.open_strength is None:  # so that files about questions with options stay what they were
             del values["open_strength"]
+        if not self.by_image:
+            del values["by_image"]
         if not pair_lists:
             del values["calibration_pairs"], values["strength_pairs"]
         return values

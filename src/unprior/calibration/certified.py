@@ -147,6 +147,7 @@ def certify(parameters: Parameters, rows: CalibrationRows) -> Certified:
         calibration_pairs=rows.names(in_use),
         strength_pairs=rows.names(~in_use) if fits_strength else (),
         harmed_by_strict=bool(harms) and plan is None,
+        by_image=not bool(rows.table.is_matched.all()),
     )
     return Certified(certificate, strengths, scale)
 
@@ -255,7 +256,8 @@ class CalibrationRows:
         """The same rows with open answers on the scale of the method, and that scale; T is fitted on spare pairs."""
         if True not in self.kinds:
             return self, None
-        refuse_unlearnable(learnable(self.table)[self.table.is_open])
+        is_open = self.table.is_open
+        refuse_unlearnable(learnable(self.table)[is_open], self.table.is_cf[is_open])
         scale = OpenScale(given.middle, *fit_temperature(self.table, spare, given.temperature))
         none = np.zeros(len(self.table), dtype=np.bool_)
         lacking = none if self.stable.lacking is None else self.stable.lacking

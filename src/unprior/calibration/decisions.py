@@ -86,9 +86,12 @@ class Decision:
         """Stability radius: how far the strength may move before the proposal changes."""
         return min(self.strength - self.range_low, self.range_high - self.strength)
 
-    def explain(self, *, promise: bool = True) -> str:
-        """One sentence a person understands; of a revision with a certificate, one more with the promise."""
-        return explain(self, promise=promise)
+    def explain(self, *, promise: bool = True, applied: bool = True) -> str:
+        """One sentence a person understands; of a revision with a certificate, one more with the promise.
+
+        A revision that was only observed (``applied=False``) is told as what would be done.
+        """
+        return explain(self, promise=promise, applied=applied)
 
 
 def method_name(version: str, epsilon: float) -> str:

@@ -41,7 +41,8 @@ def refuse_unfit(chosen: ScoreTable) -> None:
     for task in tasks:
         for side, name in (("cf", "counterfactual"), ("cs", "commonsense")):
             if (task, side) not in present:
+                remedy = "score both images of each pair" if chosen.is_matched.all() else "label more decisions"
                 raise UnpriorError(
                     f"task {task} has no {name} ({side}) row among the {len(chosen)} rows to fit on. Calibration "
-                    f"weighs repair on cf against retention on cs: score both images of each pair."
+                    f"weighs repair on cf against retention on cs: {remedy}."
                 )

@@ -17,8 +17,10 @@ _WITHOUT_SETTINGS = {
 }
 
 
-def explain(decision: Decision, *, promise: bool = True) -> str:
+def explain(decision: Decision, *, promise: bool = True, applied: bool = True) -> str:
     """Say what was decided and why, and what was promised about such revisions.
+
+    ``applied``: whether a revised answer takes the place of the original one, or is only observed.
 
     >>> from unprior import SelectivePriorCalibrator, synthesize
     >>> calibrator = SelectivePriorCalibrator().fit(synthesize(seed=0))
@@ -29,7 +31,8 @@ def explain(decision: Decision, *, promise: bool = True) -> str:
     original = "no answer" if decision.original is None else f"“{decision.original}”"
     if decision.revised:
         promised = f" {decision.promise}" if promise and decision.promise is not None else ""
-        return f"Changed {original} to “{decision.final}”: {_why_revised(decision)}.{promised}"
+        changed = "Changed" if applied else "Would change"
+        return f"{changed} {original} to “{decision.final}”: {_why_revised(decision)}.{promised}"
     return f"Kept {original}: {_why_kept(decision)}."
 
 

@@ -62,6 +62,7 @@ class CertificatePart(StrictModel):
     strength_pairs: list[int | str] = Field(default_factory=list)
     harmed_by_strict: bool = False
     open_strength: Positive | None = None
+    by_image: bool = False
 
     def strength_of(self, is_open: bool) -> float:
         """λ for open questions, or for those with options."""

@@ -28,8 +28,8 @@ from unprior.calibration.file_parts import (
     check_features,
     check_matrix,
 )
+from unprior.calibration.file_scale import ScalePart
 from unprior.calibration.gate import CONDITIONS, StrengthModel
-from unprior.calibration.open_answers import OpenScale
 from unprior.calibration.parameters import Parameters
 from unprior.calibration.selection import Groups, Histogram, Outcomes
 from unprior.calibration.state import FittedState, FittedStrength
@@ -110,19 +110,6 @@ class OutcomesPart(StrictModel):
         groups = Groups(tuple(self.tasks), np.zeros(0, dtype=np.int64), np.array(self.totals, dtype=np.int64))
         pairs = zip(self.net.build(), self.changed.build(), strict=True)
         return Outcomes(groups, tuple(Histogram(net, changed) for net, changed in pairs), tuple(self.distance_limits))
-
-
-class ScalePart(StrictModel):
-    """The scale of open answers."""
-
-    clip: Positive | None
-    """Null where the prior is not clipped."""
-    temperature: Positive
-    rows: Count
-
-    def build(self) -> OpenScale:
-        """The scale that was saved."""
-        return OpenScale(math.inf if self.clip is None else self.clip, self.temperature, self.rows)
 
 
 class FitContent(Protocol):

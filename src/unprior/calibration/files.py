@@ -10,8 +10,9 @@ from unprior._files import as_path, check_output_file, refuse_overwriting
 from unprior.calibration.calibrator import SelectivePriorCalibrator
 from unprior.calibration.decisions import Decisions
 from unprior.calibration.development import refuse_unfit
+from unprior.calibration.pretrained import check_folder
 from unprior.calibration.show import warn_about_abstaining
-from unprior.errors import RowProblem, UnpriorError, format_option, warn
+from unprior.errors import RowProblem, UnpriorError, UnpriorNote, format_option, warn
 from unprior.scores.checked import count_bounds, labelled_rows, read_checked, sound_rows
 from unprior.scores.files import table_format
 from unprior.scores.pairs import pairs_by_task, refuse_too_few, warnings_about
@@ -49,7 +50,8 @@ def fit_file(
     Parameters
     ----------
     scores, out
-        The score table, and the calibrator file to write; without one nothing is written.
+        The score table, and the calibrator file to write; without one nothing is written. A text that ends in ``/`` is
+        a folder, which also gets a card.
     calibrator
         What to fit, with its parameters; it stays as it is. By default the paper's.
     split, model
@@ -68,10 +70,15 @@ def fit_file(
     ...     fit_file(f"{folder}/scores.parquet").calibrator.development_rows_
     280
     """
+    # A path that ends in a slash is a folder, which `Path` forgets.
+    folder = as_path("out", out) if isinstance(out, str) and out.endswith("/") else None
     scores, out = as_path("scores", scores), None if out is None else as_path("out", out)
     calibrator = SelectivePriorCalibrator() if calibrator is None else calibrator.clone()
     calibrator.check_parameters()
-    _check_output(out, scores)
+    if folder is None:
+        _check_output(out, scores)
+    else:
+        check_folder(folder)
     table = read_checked(scores, skip_invalid=skip_invalid)
     rows = labelled_rows(table, table.mask(model=model, split=split), scores, skip_invalid=skip_invalid)
     refuse_unfit(table.take(rows))
@@ -86,8 +93,13 @@ def fit_file(
     mixed = Differences(mixed_provenance(development.provenance), ())
     mixed.warn_or_refuse(f"{scores}: the rows were not all made alike", force=force)
     calibrator.fit(development, split=None)
-    if out is not None:
+    if folder is not None:
+        calibrator.save_pretrained(folder)
+    elif out is not None:
         calibrator.save(out)
+    if not development.is_matched.all():
+        told = "the rows come from a log: a pair is an image with all questions about it, of which one harm counts"
+        warn(UnpriorNote(f"{scores}: {told}"))
     warn_about_abstaining(calibrator)
     cautions = warnings_about(development, calibrator.epsilon_cs)
     for caution in (*cautions, *([told] if bounds else [])):
@@ -114,7 +126,7 @@ def apply_file(
     _check_output(out, scores, calibrator)
     if out is not None:
         table_format(out)
-    fitted = SelectivePriorCalibrator.load(calibrator)
+    fitted = SelectivePriorCalibrator.from_pretrained(calibrator)
     table = read_checked(scores, skip_invalid=skip_invalid)
     differences = fitted.differences(table.provenance, table.values_of("model"))
     differences.warn_or_refuse(f"{scores}: not made like the scores that {calibrator} was fitted on", force=force)

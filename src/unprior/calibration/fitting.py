@@ -51,9 +51,9 @@ def _stabilised(parameters: Parameters, development: ScoreTable) -> StableRows:
 def _fit_open(parameters: Parameters, development: ScoreTable) -> FittedState:
     """Fit on open questions: once for every τ, of which the best by the rule for settings is chosen."""
     rows = learnable(development)
+    refuse_unlearnable(rows, development.is_cf)
     if parameters.fit_on == "cf":
         rows &= development.is_cf
-    refuse_unlearnable(rows)
     temperature, fitted = fit_temperature(development, rows, parameters.open_answers.temperature)
     scales = [OpenScale(clip, temperature, fitted) for clip in reversed(parameters.open_answers.clips)]
     fits = [_fit(parameters, development, scaled_rows(development, scale)) for scale in scales]

@@ -112,17 +112,20 @@ def learnable(table: ScoreTable) -> BoolArray:
     return table.is_open & table.is_covered & (table.candidate_counts > 1)
 
 
-def refuse_unlearnable(rows: BoolArray) -> None:
-    """Refuse open questions of which nothing can be learned from any.
+def refuse_unlearnable(rows: BoolArray, is_cf: BoolArray) -> None:
+    """Refuse open questions of which nothing can be learned from any on one side: no harm, or no repair, could be seen.
 
-    >>> refuse_unlearnable(np.array([False, False]))
+    >>> refuse_unlearnable(np.array([True, False]), np.array([True, False]))
     Traceback (most recent call last):
         ...
-    unprior.errors.UnpriorError: none of 2 open questions to fit on has its right answer among two candidates or ...
+    unprior.errors.UnpriorError: none of 1 open questions about commonsense images to fit on has its right answer ...
     """
-    if not rows.any():
+    for side, name in ((is_cf, "counterfactual"), (~is_cf, "commonsense")):
+        if rows[side].any():
+            continue
         raise UnpriorError(
-            f"none of {len(rows):,} open questions to fit on has its right answer among two candidates or more. "
+            f"none of {int(side.sum()):,} open questions about {name} images to fit on has its right answer among two "
+            f"candidates or more. "
             f"Score with more candidates, check the answers, name other texts that are right as aliases, or leave the "
             f"open questions out (command line: score with --task closed)."
         )

@@ -22,7 +22,6 @@ from unprior.calibration.file_fit import (
     OpenFitPart,
     OpenPart,
     OutcomesPart,
-    ScalePart,
     StrengthPart,
     build_fit,
     check_fit,
@@ -41,6 +40,7 @@ from unprior.calibration.file_parts import (
     StrictModel,
     build_conditions,
 )
+from unprior.calibration.file_scale import ScalePart, check_choice, check_scales
 from unprior.calibration.file_version_1 import FileVersion1
 from unprior.calibration.ladder import DELTA
 from unprior.calibration.open_answers import DEFAULT, OpenAnswers
@@ -111,6 +111,11 @@ class _Parameters(StrictModel):
     strict: bool = False
     open_answers: _OpenAnswers | None = None
 
+    @property
+    def offered(self) -> OpenAnswers:
+        """What open answers may be scaled by."""
+        return DEFAULT if self.open_answers is None else self.open_answers.build()
+
     def build(self) -> Parameters:
         strength: StrengthRule | None = self.strength.build()
         if strength == default_rule(self.retention):
@@ -130,7 +135,7 @@ class _Parameters(StrictModel):
             target_mixture=self.target_mixture,
             prior=self.prior,
             strict=self.strict,
-            open_answers=DEFAULT if self.open_answers is None else self.open_answers.build(),
+            open_answers=self.offered,
         )
 
 
@@ -184,6 +189,10 @@ class CalibratorFile(StrictModel):
             raise ValueError("a certificate must be present exactly when retention is certified or expected")
         if self.certificate is not None:
             self._check_promise(self.certificate)
+        opened = self if self.open is None else self.open
+        if opened.scale is not None:
+            scales = [opened.scale, *(each.scale for each in opened.other_clips)]
+            check_scales(scales, self.parameters.offered, opened.development_rows, self.certificate)
         return self
 
     def _check_promise(self, certificate: CertificatePart) -> None:
@@ -212,7 +221,9 @@ class CalibratorFile(StrictModel):
             return state if scale is None else replace(state, scale=scale.build())
 
         def build_open(part: FitContent, scale: ScalePart, others: list[OpenFitPart]) -> FittedState:
-            return replace(build(part, scale), other_clips=tuple(build(each, each.scale) for each in others))
+            state = replace(build(part, scale), other_clips=tuple(build(each, each.scale) for each in others))
+            check_choice(state)
+            return state
 
         if self.scale is not None:
             return build_open(self, self.scale, self.other_clips)

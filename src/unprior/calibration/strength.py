@@ -7,6 +7,7 @@ The chain rule through softplus (first derivative σ(η), second σ(η)(1−σ(�
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,8 @@ _EXPLORED_ROWS = 2048
 _FIRST_STARTS, _FIRST_SCALE = 8, (0.3, 1.0)
 _MORE_STARTS, _MORE_SCALES = 60, (1.0, 3.0)
 _LOG_RANGE, _POINTS, _ZOOMS = 3.0, 61, 4
+LARGEST_FOUND = math.exp(_LOG_RANGE * (_POINTS - 1) / (_POINTS - 3))
+"""What :func:`most_probable` finds when every zoom ends at its upper end; at the lower ends it is the inverse."""
 
 
 def softplus(eta: FloatArray) -> FloatArray:
