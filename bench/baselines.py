@@ -100,10 +100,11 @@ def _revis(path: Path) -> str:
     with safe_open(path, framework="numpy") as file:
         about = json.loads(file.metadata()["about"])
     choice, counts = about["choice"], about["counts"]
-    return (
-        f"REVIS chose layer {choice['layer']} of {len(about['separation'])} and τ = {choice['threshold']:.3f}, from "
-        f"{counts['false_positives']} false positives and {counts['factual']} right answers."
-    )
+    learned = f"from {counts['false_positives']} false positives and {counts['factual']} right answers"
+    if choice["layer"] is None:
+        return f"REVIS, {learned}, steers no layer: {choice['reason']}."
+    place = f"layer {choice['layer']} of {len(about['separation'])}"
+    return f"REVIS chose {place} and τ = {choice['threshold']:.3f}, {learned}."
 
 
 def _views() -> Image.Image:

@@ -11,8 +11,8 @@ import pytest
 from unprior import ScoreTable, UnpriorError, evaluate
 from unprior.evaluation import compare
 from unprior.evaluation.free_texts import right_texts, text_positions
-from unprior.evaluation.metrics import as_answers, correct
-from unprior.scores.schema import OTHER_ANSWER, OTHER_RIGHT_ANSWER
+from unprior.evaluation.metrics import Share, as_answers, correct, measure
+from unprior.scores.schema import OTHER_ANSWER, OTHER_ORDINARY_ANSWER, OTHER_RIGHT_ANSWER
 
 
 def row(pair: int, side: str, answer: str, original: str = "4 legs", **more: Any) -> dict[str, Any]:
@@ -69,17 +69,58 @@ def test_another_text_counts_as_a_change_and_perhaps_as_a_repair() -> None:
     assert (result.cf.change.repairs, result.cs.change.harms, result.method.cf.count) == (1, 0, 1)
 
 
+# What was seen without options is far from the pair's commonsense answer: it is a candidate of neither row.
+LEGS = {"candidates": ["8 legs", "nine legs"], "original": "8 legs"}
+ORDINARY = open_table(
+    row(1, "cf", "six legs", **LEGS), row(1, "cs", "4 legs", **LEGS),
+    row(2, "cf", "six legs", **LEGS), row(2, "cs", "4 legs", **LEGS),
+    aliases=[None, ["two pairs"], ["half a dozen"], None],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "position", "counted"),
+    [
+        ("Four legs.", OTHER_ORDINARY_ANSWER, (1, 1)),  # another form of the commonsense answer
+        ("two pairs", OTHER_ORDINARY_ANSWER, (1, 1)),  # its alias
+        ("a table", OTHER_ANSWER, (0, 1)),  # wrong in a way of its own
+        ("9 legs", 1, (0, 1)),  # a wrong candidate
+        (None, -1, (0, 1)),  # no answer is wrong
+        ("6 legs", OTHER_RIGHT_ANSWER, (0, 0)),  # right, so it is not counted
+    ],
+)
+def test_a_wrong_text_that_is_no_candidate_is_compared_with_the_commonsense_answer(
+    given: str | None, position: int, counted: tuple[int, int]
+) -> None:
+    texts = [given, "4 legs", "6 legs", "4 legs"]
+    positions = text_positions(ORDINARY, texts)
+    assert positions[0] == position
+    assert measure(ORDINARY, texts).ccr == measure(ORDINARY, positions).ccr == Share(*counted)
+    (result,) = evaluate(ORDINARY, texts, resamples=50).tasks
+    assert result.method.ccr == Share(*counted)
+    assert (result.original.ccr, result.method.cf.count) == (Share(0, 2), int(position == OTHER_RIGHT_ANSWER) + 1)
+
+
+def test_the_commonsense_answer_of_another_pair_or_of_no_pair_is_another_text() -> None:
+    other = open_table(row(1, "cf", "six legs", **LEGS), row(2, "cs", "4 legs", **LEGS))
+    assert text_positions(other, ["4 legs", "4 legs"]).tolist() == [OTHER_ANSWER, OTHER_RIGHT_ANSWER]
+    assert measure(other, ["4 legs", "4 legs"]).ccr == Share(0, 0)
+    assert measure(other, np.array([OTHER_ORDINARY_ANSWER, 0])).ccr == Share(0, 0)
+    swapped = text_positions(ORDINARY, ["4 legs", "6 legs", "half a dozen", "half a dozen"])
+    assert swapped.tolist() == [OTHER_ORDINARY_ANSWER, OTHER_ANSWER, OTHER_RIGHT_ANSWER, OTHER_ANSWER]
+
+
 def test_where_there_are_options_another_text_is_refused() -> None:
     closed = ScoreTable.from_rows([row(1, side, "4 legs", task="mc") for side in ("cf", "cs")])
     assert text_positions(closed, ["Four legs", "6 legs"]).tolist() == [OTHER_ANSWER, OTHER_ANSWER]
     assert right_texts(closed, ["4 legs", "four legs"]).tolist() == [True, False]
     with pytest.raises(UnpriorError, match="answer 'four legs' of row 1 is not one of its candidates"):
         as_answers(closed, ["4 legs", "four legs"])
-    for strange in (OTHER_ANSWER, OTHER_RIGHT_ANSWER, 2):
+    for strange in (OTHER_ANSWER, OTHER_RIGHT_ANSWER, OTHER_ORDINARY_ANSWER, 2):
         with pytest.raises(UnpriorError, match="answers are labels"):
             as_answers(closed, np.array([0, strange]))
     with pytest.raises(UnpriorError, match="answers are labels"):
-        as_answers(TABLE, np.array([0, 0, OTHER_RIGHT_ANSWER - 1, 0]))
+        as_answers(TABLE, np.array([0, 0, OTHER_ORDINARY_ANSWER - 1, 0]))
 
 
 def test_without_a_known_answer_no_text_is_right() -> None:

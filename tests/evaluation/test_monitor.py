@@ -241,6 +241,7 @@ def test_a_pair_counts_once_and_tasks_share_alpha_from_the_start(watch: Callable
     once = watch([*same, decision(pair_id=8)])
     assert once.stands
     assert (once.repeated, once.tasks[0].count) == (39, 2)
+    assert "Further decisions about a pair that was counted: 39." in once.table.caption
     harms = [decision(harmed=True, pair_id=number) for number in range(5)]
     alone, beside = watch(harms), watch([*harms, decision(task="qa", pair_id=9)])
     assert alone.tasks[0].alarm == beside.tasks[0].alarm

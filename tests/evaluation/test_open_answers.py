@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, evaluate, synthesize
+from unprior.errors import UnpriorWarning
 from unprior.evaluation.metrics import Share, as_answers, compare, correct, coverage, measure
-from unprior.evaluation.monitor import monitor_file
+from unprior.evaluation.monitor import Monitor, monitor_file
 from unprior.evaluation.promise import check_promise, harmed_pairs
 
 
@@ -42,7 +44,7 @@ def test_answers_in_any_form_are_found_and_other_answers_are_judged_by_their_tex
     assert compare(TABLE, given, side=None).repairs == 2
     assert compare(TABLE, given, side=None).harms == 2
     with pytest.raises(UnpriorError, match="answers are labels"):
-        as_answers(TABLE, np.array([-4, 0, 0, 0, 0, 0]))
+        as_answers(TABLE, np.array([-5, 0, 0, 0, 0, 0]))
 
 
 def test_an_answer_to_a_question_with_options_is_one_of_them() -> None:
@@ -58,8 +60,9 @@ def test_metrics_compare_by_text_across_the_pair() -> None:
     assert (metrics.cf, metrics.cs) == (Share(0, 3), Share(3, 3))
     # Wrong CF answers: “Five fingers” is the CS answer of its pair in another form, “pink” is not; one has none.
     assert metrics.ccr == Share(1, 3)
+    # “olive” is no candidate of its row, and the CS answer of its pair all the same.
     both = measure(TABLE, ["five FINGERS", None, "olive", None, None, None])
-    assert both.ccr == Share(1, 3)
+    assert both.ccr == Share(2, 3)
     mixed = ScoreTable.from_rows([each | {"task": task} for task in ("open", "free") for each in _closed_rows()])
     assert measure(mixed, mixed.original).ccr == Share(2, 2)
 
@@ -111,3 +114,43 @@ def test_a_promise_about_open_answers_is_checked_and_watched(tmp_path: Path) -> 
     (tmp_path / "labelled.jsonl").write_text("\n".join(map(json.dumps, records)))
     with pytest.raises(UnpriorError, match="aliases must be a list of texts"):
         monitor_file(tmp_path / "calibrator.json", tmp_path / "labelled.jsonl")
+
+
+OPEN_ROW = {"task": "open", "side": "cs", "original": "five fingers", "final": "Six fingers", "proposal": "six fingers"}
+
+
+def _watched(folder: Path, *rows: dict[str, Any]) -> Monitor:
+    calibrator = SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06)
+    calibrator.fit(synthesize(seed=2, open_questions=True)).save(folder / "calibrator.json")
+    (folder / "labelled.jsonl").write_text("\n".join(json.dumps(OPEN_ROW | row) for row in rows))
+    return monitor_file(folder / "calibrator.json", folder / "labelled.jsonl")
+
+
+def test_labels_of_open_questions_that_match_nothing_are_told(tmp_path: Path) -> None:
+    told = (
+        r"labelled\.jsonl: the answers to 3 of 5 open questions match nothing that was given or proposed there "
+        r'\(lines 1, 2, 4\).*write them as the model does, or add other texts that are right as "aliases"'
+    )
+    lost = {"answer": "a handful"}
+    with pytest.warns(UnpriorWarning, match=told):
+        watched = _watched(tmp_path, lost, lost, {"answer": "5 fingers."}, lost, {"answer": "6 fingers"})
+    assert watched.record()["unmatched"] == watched.unmatched == 3
+    assert watched.tasks[0].harms.tolist() == [0.0, 0.0, 1.0, 1.0, 1.0]
+    assert watched.table.caption.endswith(" Open answers that nobody gave or proposed: 3.")
+    with pytest.warns(UnpriorWarning, match="match nothing"):
+        blind = _watched(tmp_path, lost, lost)
+    assert "nothing can be told" in blind.words[1]
+
+
+def test_labels_that_match_a_form_an_alias_or_the_proposal_bring_no_warning(tmp_path: Path) -> None:
+    matched = [
+        {"answer": "A handful", "aliases": ["5 fingers"]},
+        {"answer": "THE six fingers", "final": "five fingers"},  # what was proposed and not adopted
+        {"answer": "seven"},  # a wrong model is no mistake in the labels
+        {"answer": "seven", "side": "cf"},
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        watched = _watched(tmp_path, *matched)
+    assert (watched.unmatched, watched.counterfactual) == (1, 1)
+    assert watched.tasks[0].harms.tolist() == [1.0, 1.0, 1.0]

@@ -204,3 +204,15 @@ def test_who_abstains_promises_nothing(synthetic: ScoreTable, tested: ScoreTable
     fitted = SelectivePriorCalibrator(retention="certified", epsilon_cs=0.02).fit(synthetic)
     assert fitted.certificate_ is not None
     assert check_promise(fitted.certificate_, tested, tested.original_positions) is None
+
+
+def test_where_no_answer_could_be_harmed_nothing_was_tested() -> None:
+    table = synthesize(seed=3, open_questions=True).where(task="open")
+    fitted = SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06).fit(table)
+    assert fitted.certificate_ is not None
+    lost = table.with_column("answer", ["?!"] * len(table)).with_column("aliases", [None] * len(table))
+    judged = ScoreTable.from_arrow(lost.arrow).where(split="test")
+    check = check_promise(fitted.certificate_, judged, fitted.predict(judged).final_positions)
+    assert check is not None
+    assert [each.verdict for each in check.tasks] == ["untested"]
+    assert "none could be harmed" in check.outcome_words

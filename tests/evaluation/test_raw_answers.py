@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from real_data import real_data
-from unprior import UnpriorError
+from unprior import ScoreTable, UnpriorError
 from unprior.benchmarks import cdh_bench
 from unprior.benchmarks.schema import LETTERS, Benchmark, Example
 from unprior.evaluation import Share
 from unprior.evaluation.raw_answers import evaluate_answers
 from unprior.prompts import YES_NO, parse_answer
+from unprior.scores.judge import judge_answers
 
 
 def test_a_real_model_s_answers_give_the_known_counts() -> None:
@@ -212,16 +213,16 @@ def test_without_pairs_open_answers_have_an_accuracy(tmp_path: Path) -> None:
 
 
 def test_a_judge_is_asked_about_the_rest_and_named(tmp_path: Path, legs: Benchmark) -> None:
-    seen: list[tuple[str, str, tuple[str, ...], str]] = []
+    seen: list[tuple[str, str, tuple[str, ...], str | None]] = []
 
-    def by_number(question: str, answer: str, aliases: tuple[str, ...], text: str) -> bool:
-        seen.append((question, answer, aliases, text))
+    def by_number(text: str, answer: str, aliases: tuple[str, ...], question: str | None) -> bool:
+        seen.append((text, answer, aliases, question))
         return answer.split(maxsplit=1)[0] in text
 
     texts = ("6", "It has 4 of them", "  It has 6 of them ", "4 legs", "4 legs", None)
     result = evaluate_answers(write(tmp_path, *lines_of(*texts)), legs, judge=by_number)
-    assert [text for *_, text in seen] == ["It has 4 of them", "It has 6 of them", "4 legs"], "no exact match, no gap"
-    assert seen[1][:3] == ("How many legs?", "6 legs", ("6",))
+    assert [text for text, *_ in seen] == ["It has 4 of them", "It has 6 of them", "4 legs"], "no exact match, no gap"
+    assert seen[1] == ("It has 6 of them", "6 legs", ("6",), "How many legs?")
     (task,) = result.tasks
     assert task.metrics is not None
     assert (task.right, task.judged, task.metrics.ccr) == (Share(4, 6), Share(2, 3), Share(1, 1))
@@ -232,10 +233,33 @@ def test_a_judge_is_asked_about_the_rest_and_named(tmp_path: Path, legs: Benchma
 
 def test_a_judge_must_be_a_function_that_gives_a_truth_value(tmp_path: Path, legs: Benchmark) -> None:
     path = write(tmp_path, *lines_of(*["five"] * 6))
-    with pytest.raises(UnpriorError, match=r"judge <lambda> gave 'yes' for the answer to 1-cf; it must give True or"):
+    with pytest.raises(UnpriorError, match=r"judge <lambda> gave 'yes' for 'five' \(right: '6 legs'\); let it return"):
         evaluate_answers(path, legs, judge=lambda *_: "yes")  # type: ignore[arg-type,return-value]
     with pytest.raises(UnpriorError, match="judge: give a function"):
         evaluate_answers(path, legs, judge="exact")  # type: ignore[arg-type]
+    with pytest.raises(UnpriorError, match=r"must take four arguments: \(text, answer, aliases, question\)"):
+        evaluate_answers(path, legs, judge=lambda text, answer: True)  # type: ignore[arg-type,misc]
+
+
+def test_one_judge_serves_tables_and_raw_answers(tmp_path: Path, legs: Benchmark) -> None:
+    """The same function, called the same way; only the question is not known to a score table."""
+    seen: list[tuple[str, str, tuple[str, ...], str | None]] = []
+
+    def about_six(text: str, answer: str, aliases: tuple[str, ...], question: str | None) -> bool:
+        seen.append((text, answer, aliases, question))
+        return text == "half a dozen" and answer == "6 legs"
+
+    texts = ("half a dozen", *["4 legs"] * 5)
+    (task,) = evaluate_answers(write(tmp_path, *lines_of(*texts)), legs, judge=about_six).tasks
+    raw = seen[0]
+    seen.clear()
+    row = {"pair_id": 1, "side": "cf", "task": "open", "candidates": ["half a dozen", "four"], "original": "four",
+           "image_scores": [-1.0, -2.0], "prior_scores": [-2.0, -1.0], "answer": "6 legs",
+           "aliases": ["6"]}  # fmt: skip
+    judged = judge_answers(ScoreTable.from_rows([row]), about_six)
+    assert raw == ("half a dozen", "6 legs", ("6",), "How many legs?")
+    assert seen == [("half a dozen", "6 legs", ("6",), None), ("four", "6 legs", ("6",), None)]
+    assert (task.judged is not None and task.judged.count, judged.is_covered.tolist()) == (1, [True])
 
 
 def test_a_judge_has_no_say_about_choices(tmp_path: Path, benchmark: Benchmark) -> None:

@@ -193,12 +193,12 @@ def test_a_judge_accepts_more() -> None:
                        original="green", answer="red"), row(task="mc"))  # fmt: skip
     asked = []
 
-    def judge(given: str, right: str) -> bool:
-        asked.append((given, right))
+    def judge(given: str, right: str, aliases: tuple[str, ...], question: str | None) -> bool:
+        asked.append((given, right, aliases, question))
         return given == "crimson"
 
     after = judge_answers(before, judge)
-    assert asked == [("crimson", "red"), ("green", "red")]
+    assert asked == [("crimson", "red", (), None), ("green", "red", (), None)]
     assert before.is_covered.tolist() == [False, True]
     assert after.is_covered.tolist() == [True, True]
     assert after.answer.tolist() == ["crimson", "six"]

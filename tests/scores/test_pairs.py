@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small_tables import Row, synthetic, twelve_pairs
-from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, evaluate, read_scores
+from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, evaluate, read_scores, synthesize
 from unprior.scores.pairs import (
     Fault,
     PairProblem,
@@ -223,3 +223,13 @@ def test_a_model_at_chance_brings_a_warning() -> None:
     (sentence,) = warnings_about(ScoreTable.from_rows(guessing), 0.04)
     assert sentence.startswith("on task mc the model answers ")
     assert "no better than guessing (18)" in sentence
+
+
+def test_open_questions_whose_candidates_miss_the_answer_are_told() -> None:
+    table = synthesize(seed=3, open_questions=True).where(task="open")
+    assert warnings_about(table) == []
+    lost = table.with_column("answer", ["?!" if side == "cs" else answer for side, answer in
+                                        zip(table.column("side"), table.answer, strict=True)])  # fmt: skip
+    lost = ScoreTable.from_arrow(lost.with_column("aliases", [None] * len(lost)).arrow)
+    (told,) = warnings_about(lost)
+    assert "only 0 of 300 rows about commonsense images" in told

@@ -13,6 +13,7 @@ import pytest
 from small_tables import twelve_pairs
 from unprior import ScoreTable, SelectivePriorCalibrator, UnpriorError, read_scores
 from unprior.evaluation.answers import read_origin
+from unprior.prompts import PromptLayout
 from unprior.scores.files import writing_scores
 from unprior.scores.priors import with_prior
 from unprior.scores.provenance import METADATA_KEY, Provenance, compare_provenance, merge_provenance, mixed_provenance
@@ -171,3 +172,16 @@ def test_two_ways_under_one_name_are_told() -> None:
     other = MADE.model_copy(update={"precision": "float32", "image_size": 0})
     assert mixed_provenance([MADE, other]) == ("precision bfloat16 and float32", "image size as stored and 512×512")
     assert mixed_provenance([MADE, MADE.model_copy(update={"benchmark": "pope"})]) == ()
+
+
+def test_another_wording_of_a_kind_of_question_is_refused_where_that_kind_is_asked() -> None:
+    usual, other = PromptLayout(), PromptLayout(open_instruction="In one word.")
+    kinds = ("mc", "qa", "open")
+    own = [Provenance(model="a", prompt="1", wording={kind: usual.wording(kind) for kind in kinds})]
+    assert not compare_provenance(own, [Provenance(model="a", wording={"mc": other.wording("mc")})])
+    asked = [Provenance(model="a", prompt="2", wording={"open": other.wording("open")})]
+    told = ("open questions worded “Answer with a short phrase.”, here “In one word.”",)
+    assert compare_provenance(own, asked).refused == told  # the words say more than the digest of a prompt
+    assert not compare_provenance([Provenance(model="a")], asked)  # files of earlier versions do not tell
+    both = [*own, Provenance(model="a", prompt="1", wording=asked[0].wording)]
+    assert mixed_provenance(both) == ("open questions worded “Answer with a short phrase.” and “In one word.”",)

@@ -173,6 +173,7 @@ def test_rows_become_columns_with_everything_they_hold() -> None:
         "token_counts": [1, 2], "example_id": "e", "views": {"white": [0.0, 1.0], "black": [2.0, 3.0]},
         "censored": [True, False], "form": "contrastive", "claim_order": "ordinary-first",
         "claims": ["five fingers", "six fingers"], "aliases": ["6"], "sources": ["image", "text"],
+        "matched": False,
     }  # fmt: skip
     arrow = rows_to_arrow([ScoreRow.model_validate(full), ScoreRow.model_validate(ROW)])
     first, second = arrow.to_pylist()

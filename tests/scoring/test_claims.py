@@ -289,8 +289,8 @@ def test_the_requests_of_a_run_are_predicted_exactly(llava: TransformersEngine, 
     questions = asked_about(tmp_path)
     with FaultyServer(ReplayedVllm(llava)) as server, ScoreStore(tmp_path / "store.sqlite") as store:
         engine = HttpEngine(MODEL, [server.url])
-        cost = estimate(engine, questions, prior=prior)
-        plain = estimate(engine, questions)
+        cost = estimate(engine, questions, prior=prior).cost
+        plain = estimate(engine, questions).cost
         before = server.requests
         ScoringRun(engine, questions, store, prior=prior).run()
         engine.close()

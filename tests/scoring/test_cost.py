@@ -127,7 +127,7 @@ def test_the_requests_of_a_run_are_predicted_exactly(llava: TransformersEngine, 
     views = ("white",)
     with FaultyServer(ReplayedVllm(llava)) as server, ScoreStore(tmp_path / "store.sqlite") as store:
         engine = HttpEngine(MODEL, [server.url])
-        cost = estimate(engine, questions, views=views)
+        cost = estimate(engine, questions, views=views).cost
         before = server.requests
         ScoringRun(engine, questions, store, views=views).run()
         engine.close()

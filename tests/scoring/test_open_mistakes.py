@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from unprior import ScoreTable, SelectivePriorCalibrator, synthesize
+from unprior import ScoreTable, SelectivePriorCalibrator, load_engine, synthesize
+from unprior.benchmarks.microworld import microworld
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.benchmarks.tasks import of_task
 from unprior.benchmarks.variants import ask_openly
@@ -18,6 +19,8 @@ from unprior.prompts import PromptLayout
 from unprior.runs.config import RunConfig
 from unprior.scores.judge import judge_answers
 from unprior.scores.open_rows import merge_forms
+from unprior.scoring.ask import ask
+from unprior.scoring.plan import ScoringPlan
 
 ROW = {"pair_id": 1, "side": "cf", "task": "open", "candidates": ["six", "five"], "image_scores": [-1.0, -2.0],
        "prior_scores": [-2.0, -1.0], "original": "six", "answer": "five"}  # fmt: skip
@@ -36,6 +39,8 @@ def test_a_judge_says_true_or_false(verdict: Any) -> None:
 def test_a_judge_is_a_function_and_judges_tables() -> None:
     with pytest.raises(UnpriorError, match="judge: give a function"):
         judge_answers(ScoreTable.from_rows([ROW]), "gpt")  # type: ignore[arg-type]
+    with pytest.raises(UnpriorError, match=r"must take four arguments: \(text, answer, aliases, question\)"):
+        judge_answers(ScoreTable.from_rows([ROW]), lambda given, right: True)  # type: ignore[arg-type,misc]
     with pytest.raises(UnpriorError, match="score table"):
         judge_answers([1], lambda *_: True)  # type: ignore[arg-type]
 
@@ -106,3 +111,19 @@ def test_tasks_that_cannot_be_asked() -> None:
     with pytest.raises(UnpriorError, match="has no questions with options"):
         of_task(alone, "closed", lambda: alone)
     assert of_task(alone, None, lambda: alone) is alone
+
+
+def test_answers_that_would_be_cut_off_are_refused(drawn_world: Path) -> None:
+    engine = load_engine("embedded", max_new_tokens=4)
+    benchmark = microworld(drawn_world, 3, variant="open")
+    with pytest.raises(UnpriorError, match=r"max_new_tokens=4 .* would be cut off; give at least 24"):
+        ScoringPlan(engine, benchmark)
+    with pytest.raises(UnpriorError, match="would be cut off"):
+        ask(engine, benchmark.examples[0].image, "How many?", open_ended=True)
+
+
+def test_half_a_character_in_an_option_is_refused(drawn_world: Path) -> None:
+    image = microworld(drawn_world, 3).examples[0].image
+    for given in ({"options": ["a\ud800", "b"]}, {"claims": ["a\ud800", "b"]}):
+        with pytest.raises(UnpriorError, match="not valid Unicode"):
+            ask(load_engine("embedded"), image, "Which?", **given)

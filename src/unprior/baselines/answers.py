@@ -68,8 +68,8 @@ class MethodAnswers:
 
     info: MethodInfo
     answers: IntArray
-    """Candidate positions, -1 for none; to an open question also ``OTHER_ANSWER`` or ``OTHER_RIGHT_ANSWER``, see
-    :mod:`unprior.evaluation.free_texts`."""
+    """Candidate positions, -1 for none; of another text that answers an open question what is known about it, see
+    :func:`unprior.evaluation.free_texts.text_positions`."""
     matched: IntArray | None
     """Answers of the same decoder with its correction switched off; None where there is no such thing."""
     activity: tuple[GateActivity, ...] | None = None

@@ -9,14 +9,24 @@ import pyarrow as pa
 
 from unprior.answer_forms import is_accepted, normalize_answer
 from unprior.scores import ScoreTable
-from unprior.scores.schema import OTHER_ANSWER, OTHER_RIGHT_ANSWER, BoolArray, IntArray, position_in_row
+from unprior.scores.open_rows import accepted_forms
+from unprior.scores.schema import (
+    OTHER_ANSWER,
+    OTHER_ORDINARY_ANSWER,
+    OTHER_RIGHT_ANSWER,
+    BoolArray,
+    IntArray,
+    position_in_row,
+)
 
 
 def text_positions(table: ScoreTable, texts: Sequence[str | None]) -> IntArray:
-    """Candidate position of every answer: -1 for none, ``OTHER_ANSWER`` or ``OTHER_RIGHT_ANSWER`` for another text.
+    """Candidate position of every answer: -1 for none, and for other texts what is known about them.
 
-    An answer to an open question is the candidate of which it is a form, or a right candidate where it is right. Only
-    there another text can be right; in other rows it is a stranger, ``OTHER_ANSWER``.
+    An answer to an open question is the candidate of which it is a form, or a right candidate where it is right.
+    Another text may be right all the same (``OTHER_RIGHT_ANSWER``), or, on a counterfactual image, a form or an alias
+    of the right answer to the commonsense image of its pair (``OTHER_ORDINARY_ANSWER``). Every other text, and every
+    text in a row that is no open question, is a stranger: ``OTHER_ANSWER``.
 
     >>> table = ScoreTable.from_rows([{"pair_id": 1, "side": "cf", "task": "open", "candidates": ["6 fingers", "five"],
     ...     "image_scores": [0, -1], "prior_scores": [0, -1], "original": "five", "answer": "6 fingers"}] * 3)
@@ -26,11 +36,26 @@ def text_positions(table: ScoreTable, texts: Sequence[str | None]) -> IntArray:
     position = position_in_row(pa.array(texts, pa.string()), table.candidate_lists)
     unknown = np.flatnonzero((position == OTHER_ANSWER) & table.is_open).tolist()
     if unknown:
-        answers, aliases = table.column("answer"), right_aliases(table)
+        answers, aliases, ordinary = table.column("answer"), right_aliases(table), _ordinary_forms(table)
         for row in unknown:
             right = [] if answers[row] is None else [answers[row], *aliases[row]]
             position[row] = _place(str(texts[row]), table.candidate_lists[row].as_py(), right)
+            if position[row] == OTHER_ANSWER and normalize_answer(str(texts[row])) in ordinary[row]:
+                position[row] = OTHER_ORDINARY_ANSWER
     return position
+
+
+def _ordinary_forms(table: ScoreTable) -> list[frozenset[str]]:
+    """Forms of the commonsense answer of each counterfactual row's pair; none where it is lacking."""
+    pair, _ = table.codes("model", "benchmark", "task", "pair_id")
+    answers, aliases = table.column("answer"), right_aliases(table)
+    known: dict[int, frozenset[str]] = {}
+    for row in np.flatnonzero(table.is_open & table.is_paired & ~table.is_cf & table.is_labelled).tolist():
+        known[int(pair[row])] = known.get(int(pair[row]), frozenset()) | accepted_forms(answers[row], aliases[row])
+    return [
+        known.get(code, frozenset()) if is_cf else frozenset()
+        for code, is_cf in zip(pair.tolist(), table.is_cf.tolist(), strict=True)
+    ]
 
 
 def right_texts(table: ScoreTable, texts: Sequence[str | None]) -> BoolArray:

@@ -16,7 +16,7 @@ from unprior.evaluation.free_texts import text_positions
 from unprior.scores import ScoreTable
 from unprior.scores.checked import require_table
 from unprior.scores.open_rows import accepted_forms
-from unprior.scores.schema import NO_ANSWER, OTHER_ANSWER, OTHER_RIGHT_ANSWER, BoolArray, IntArray
+from unprior.scores.schema import NO_ANSWER, OPEN, OTHER_ANSWER, OTHER_ORDINARY_ANSWER, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ class Metrics:
     cs: Share
     """Right answers on commonsense images."""
     ccr: Share
-    """Wrong counterfactual answers that equal the pair's commonsense answer."""
+    """Wrong counterfactual answers that equal the pair's commonsense answer; to an open question in any written form
+    or by an alias, whether the answer is a candidate or not. No answer is wrong, and equals nothing."""
     attraction: Share
     """Wrong counterfactual answers that are the prior's favourite."""
 
@@ -91,7 +92,8 @@ def as_answers(table: ScoreTable, answers: ArrayLike | Decisions) -> IntArray:
     """Candidate positions, one per row of a table, from decisions, labels or positions; -1 for no answer.
 
     The answer to an open question may be any text: one that is a form of a candidate has its position, another one is
-    -2, or -3 if it is right.
+    -2, or -3 if it is right, or -4 if it is the commonsense answer of the pair; see
+    :func:`unprior.evaluation.free_texts.text_positions`.
 
     >>> from unprior import synthesize
     >>> table = synthesize(seed=0)
@@ -112,7 +114,7 @@ def as_answers(table: ScoreTable, answers: ArrayLike | Decisions) -> IntArray:
         raise UnpriorError(f"{given.size} answers for {len(table)} rows; there must be one per row")
     if given.dtype.kind in "OU":
         given = _positions(table, given.tolist())
-    lowest = np.where(table.is_open, OTHER_RIGHT_ANSWER, NO_ANSWER)
+    lowest = np.where(table.is_open, OTHER_ORDINARY_ANSWER, NO_ANSWER)
     if not np.issubdtype(given.dtype, np.integer) or (given < lowest).any() or (given >= table.candidate_counts).any():
         raise UnpriorError(
             "answers are labels (a candidate of their row, or None for no answer) or candidate positions (whole "
@@ -225,8 +227,9 @@ def compare_with_partner(table: ScoreTable, answers: IntArray) -> tuple[BoolArra
     given = np.where(answers < 0, -2, names[cells])
     right = names[table.offsets[:-1] + table.answer_positions]
     expected = np.full(len(labels), -1, dtype=np.int64)
-    expected[pair[~table.is_cf]] = right[~table.is_cf]
-    clash = ~table.is_cf & (expected[pair] != right)
+    partner = ~table.is_cf & table.is_matched
+    expected[pair[partner]] = right[partner]
+    clash = partner & (expected[pair] != right)
     if clash.any():
         _refuse_clash(labels[pair[np.flatnonzero(clash)[0]]])
     return expected[pair] >= 0, expected[pair] == given
@@ -241,7 +244,10 @@ def _refuse_clash(label: tuple[Any, ...]) -> None:
 
 
 def _compare_open_with_partner(table: ScoreTable, answers: IntArray) -> tuple[BoolArray, BoolArray]:
-    """The same with open questions among the rows, whose answers are compared in any written form."""
+    """The same with open questions among the rows, whose answers are compared in any written form.
+
+    Of an answer that is no candidate, its position says whether it is the commonsense one.
+    """
     matched, same = np.zeros(len(table), dtype=np.bool_), np.zeros(len(table), dtype=np.bool_)
     closed, opened = np.flatnonzero(~table.is_open), np.flatnonzero(table.is_open)
     if len(closed):
@@ -249,7 +255,7 @@ def _compare_open_with_partner(table: ScoreTable, answers: IntArray) -> tuple[Bo
     part = table.take(opened)
     pair, labels = part.codes("model", "benchmark", "task", "pair_id")
     expected: dict[int, frozenset[str]] = {}
-    for row in np.flatnonzero(~part.is_cf).tolist():
+    for row in np.flatnonzero(~part.is_cf & part.is_matched).tolist():
         accepted = accepted_forms(part.answer[row], part.arrow.column("aliases")[row].as_py())
         if expected.setdefault(int(pair[row]), accepted) != accepted:
             _refuse_clash(labels[pair[row]])
@@ -258,7 +264,7 @@ def _compare_open_with_partner(table: ScoreTable, answers: IntArray) -> tuple[Bo
         name is not None and normalize_answer(name) in expected.get(code, ())
         for name, code in zip(part.candidate_names(answers[opened]), pair.tolist(), strict=True)
     ]
-    return matched, same
+    return matched, same | (matched & (answers == OTHER_ORDINARY_ANSWER))
 
 
 def coverage(table: ScoreTable) -> dict[tuple[str, str | None], Share]:
@@ -275,3 +281,15 @@ def coverage(table: ScoreTable) -> dict[tuple[str, str | None], Share]:
         for number, (task, side) in enumerate(labels)
         for mine in (code == number,)
     }
+
+
+def open_coverage(table: ScoreTable) -> dict[str, Share]:
+    """Share of the open questions whose candidates hold a right answer, by side; empty where there are none.
+
+    What the candidates miss, no calibration can repair.
+
+    >>> from unprior import synthesize
+    >>> open_coverage(synthesize(seed=0)), open_coverage(synthesize(seed=0, open_questions=True))["cf"]
+    ({}, Share(count=287, total=300))
+    """
+    return {side: share for (task, side), share in coverage(table).items() if task == OPEN and side is not None}

@@ -36,6 +36,8 @@ _LEAST_RATE = 1e-6
 _SHOWN_POINTS = 400
 _FORMATS = (".svg", ".png", ".pdf")
 _REMEDY = 'add the right answer to every decision that you checked, as "answer"'
+_MANY = 0.5
+"""Share of labels of open questions that may match nothing in their decisions before one should look at the labels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +84,8 @@ class Monitor:
     """Further labelled decisions about a pair, which counts once."""
     uncovered: int = 0
     """Labelled decisions of tasks that the promise does not cover."""
+    unmatched: int = 0
+    """Open questions among the tested decisions whose answer is no form of what was given or proposed there."""
 
     shares: int = 1
     """Tasks that share α: all that the promise covers, whether they were seen or not."""
@@ -102,7 +106,10 @@ class Monitor:
         sentences = [self.sentence]
         for each in self.tasks:
             seen = f"{int(each.harms[-1])} of {each.count:,} answers to {each.task.upper()} were harmed"
-            if each.alarm is None:
+            if each.task == OPEN and self.unmatched >= each.count:
+                sentences.append(f"{seen}, but all {each.count:,} labels match nothing that was given or proposed: "
+                                 f"nothing can be told.")  # fmt: skip
+            elif each.alarm is None:
                 sentences.append(f"{seen} ({100 * each.rate:.1f} %): nothing contradicts it.")
             else:
                 then = int(each.harms[each.alarm - 1])
@@ -132,6 +139,9 @@ class Monitor:
         columns = ("Task", "Labelled", "Harms", "Rate", "At least", "Evidence", "Promise")
         left = f" Decisions without an answer: {self.unlabelled:,}." if self.unlabelled else ""
         left += f" About counterfactual images: {self.counterfactual:,}." if self.counterfactual else ""
+        left += f" Further decisions about a pair that was counted: {self.repeated:,}." if self.repeated else ""
+        left += f" Of tasks without a promise: {self.uncovered:,}." if self.uncovered else ""
+        left += f" Open answers that nobody gave or proposed: {self.unmatched:,}." if self.unmatched else ""
         return Table.plain(
             f"The promise over time (ε = {self.epsilon:g})",
             columns,
@@ -148,7 +158,8 @@ class Monitor:
             for each in self.tasks
         ]  # fmt: skip
         own = {"sentence": self.sentence, "epsilon": self.epsilon, "alpha": self.alpha, "stands": self.stands}
-        aside = {name: getattr(self, name) for name in ("unlabelled", "counterfactual", "repeated", "uncovered")}
+        names = ("unlabelled", "counterfactual", "repeated", "uncovered", "unmatched")
+        aside = {name: getattr(self, name) for name in names}
         return own | aside | {"tasks": tasks}
 
     def plot(self, ax: Axes | None = None, style: FigureStyle | None = None) -> Axes:
@@ -190,7 +201,8 @@ def monitor_file(calibrator: str | PathLike[str], decisions: str | PathLike[str]
         A file of a calibrator with a certificate.
     decisions
         Decisions as `unprior apply` writes them (JSON lines or Parquet), with the right answer of those that were
-        checked as ``answer``. Rows with side ``cf`` are left out: the promise is about commonsense images.
+        checked as ``answer``. Rows with side ``cf`` are left out: the promise is about commonsense images. The answer
+        to an open question may be written in any form, and have ``aliases``: a list of other texts that are right.
     alpha
         How often it may call for a new calibration although the promise holds.
 
@@ -209,7 +221,7 @@ def monitor_file(calibrator: str | PathLike[str], decisions: str | PathLike[str]
     path = as_path("decisions", decisions)
     if not isinstance(alpha, int | float) or not 0.0 < alpha < 1.0:
         raise UnpriorError(f"alpha is {alpha!r}, it is a chance between 0 and 1 (0.05)")
-    certificate = SelectivePriorCalibrator.load(as_path("calibrator", calibrator)).certificate_
+    certificate = SelectivePriorCalibrator.from_pretrained(as_path("calibrator", calibrator)).certificate_
     if certificate is None or certificate.abstains:
         told = "promises nothing about new pairs" if certificate is None else "abstains: it changes no answer"
         raise UnpriorError(f"{calibrator}: this calibrator {told}; fit one with `unprior fit --retention certified`")
@@ -227,11 +239,18 @@ def monitor_file(calibrator: str | PathLike[str], decisions: str | PathLike[str]
             f"{path}: the answers {format_names(answers)} of task {task} are never given or proposed there, so they "
             f"can harm nothing; write them as they stand among the candidates"
         )
+    lines, tested = labels.unmatched, len(labels.seen.get(OPEN, ()))
+    if len(lines) > _MANY * tested:
+        warn(
+            f"{path}: the answers to {len(lines):,} of {tested:,} open questions match nothing that was given or "
+            f"proposed there (lines {format_names([f'{line:,}' for line in lines])}), so they can harm nothing; write "
+            f'them as the model does, or add other texts that are right as "aliases"'
+        )
     share = alpha / len(certificate.tasks)
     tasks = tuple(_watch(task, labels.seen[task], certificate.epsilon, share) for task in sorted(labels.seen))
     return Monitor(
         certificate.sentence, certificate.epsilon, alpha, tasks, labels.unlabelled, labels.counterfactual,
-        labels.repeated, labels.uncovered, len(certificate.tasks),
+        labels.repeated, labels.uncovered, len(labels.unmatched), len(certificate.tasks),
     )  # fmt: skip
 
 
@@ -242,6 +261,8 @@ class _Labels:
         self.covered = {each.task for each in certificate.tasks}
         self.seen: dict[str, list[tuple[int, bool]]] = {}
         self.unlabelled = self.counterfactual = self.repeated = self.uncovered = 0
+        self.unmatched: list[int] = []
+        """Lines of open questions whose answer is no form of what was given or proposed there."""
         self._pairs: set[tuple[Any, ...]] = set()
         self._answers: dict[str, set[str]] = {}
         self._given: dict[str, set[str]] = {}
@@ -264,6 +285,8 @@ class _Labels:
             if task == OPEN:
                 aliases = record.get("aliases") or ()
                 before, after = (is_accepted(record[name], answer, aliases) for name in ("original", "final"))
+                if not (before or after or is_accepted(record.get("proposal"), answer, aliases)):
+                    self.unmatched.append(line)
             else:
                 self._answers.setdefault(task, set()).add(answer)
                 before, after = (record[name] == answer for name in ("original", "final"))

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
-
-import numpy as np
+from collections.abc import Iterable
 
 from unprior.answer_forms import is_accepted, normalize_answer, read_open_answer
 from unprior.benchmarks.schema import Example
-from unprior.errors import UnpriorError
-
-Judge: TypeAlias = Callable[[str, str, tuple[str, ...], str], bool]
-"""Tells whether an answer to an open question is right, from the question, the right answer, its aliases and the text.
-"""
+from unprior.scores.judge import Judge, ask_judge, judge_name
 
 
 class OpenJudging:
@@ -47,7 +40,7 @@ class OpenJudging:
     @property
     def name(self) -> str | None:
         """What the judge is called; None without one."""
-        return None if self.judge is None else str(getattr(self.judge, "__name__", type(self.judge).__name__))
+        return None if self.judge is None else judge_name(self.judge)
 
     def label(self, example: Example, text: str | None) -> str | None:
         """The right answer, that of the pair's other side, or the text itself; None where there is none."""
@@ -75,11 +68,7 @@ class OpenJudging:
     def _is_accepted(self, example: Example, text: str) -> bool:
         if self.judge is None:
             return False
-        verdict = self.judge(example.question, str(example.answer), example.aliases, text)
-        if not isinstance(verdict, bool | np.bool_):
-            raise UnpriorError(
-                f"judge {self.name} gave {verdict!r} for the answer to {example.example_id}; it must give True or False"
-            )
+        verdict = ask_judge(self.judge, text, str(example.answer), example.aliases, example.question)
         self.asked += 1
-        self.accepted += bool(verdict)
-        return bool(verdict)
+        self.accepted += verdict
+        return verdict

@@ -17,7 +17,7 @@ from unprior.scores.table import FloatArray
 from unprior.tables.format import format_limit, format_list
 from unprior.tables.model import Table
 
-Verdict = Literal["held", "chance", "broken", "within", "above", "not covered"]
+Verdict = Literal["held", "chance", "broken", "within", "above", "untested", "not covered"]
 _LEVEL = 0.95
 _SAME_MIXTURE = 1.001
 _MANY_HARMS = 400  # so many are split between calibration and test with little chance in it
@@ -42,7 +42,8 @@ class TaskPromise:
     verdict: Verdict
     """``held``: the tested rate is at most ε; ``chance``: it is above, as it may be on so few pairs, or on pairs mixed
     otherwise; ``broken``: more harms than the promise allows; ``within`` and ``above``: a promise about a mean, which
-    one calibration cannot test; ``not covered``: a task, or subcategories, that it says nothing about."""
+    one calibration cannot test; ``untested``: no original answer was right, so none could be harmed; ``not covered``: a
+    task, or subcategories, that it says nothing about."""
 
     @property
     def rate(self) -> float:
@@ -120,6 +121,8 @@ class PromiseCheck:
                     "within": f"Harmed were {shown} ({rates}); one calibration cannot test a promise about the mean.",
                     "above": f"Harmed were {shown} ({rates}), more than {limit}; one calibration cannot test a promise "
                     f"about the mean.",
+                    "untested": f"Nothing was tested on {named}: no original answer to a commonsense image is right, "
+                    f"so none could be harmed. Are the answers right?",
                     "not covered": f"It does not cover {named}.",
                 }[verdict]
             )
@@ -188,6 +191,8 @@ def check_promise(certificate: Certificate, table: ScoreTable, final: IntArray) 
         most = _most_harms(certificate, pairs, own)
         weight = max(weight, own)
         verdict = _verdict(certificate, harms, pairs, most) if task in covered and pairs else "not covered"
+        if verdict != "not covered" and not table.is_right(table.original_positions)[rows].any():
+            verdict = "untested"
         tasks.append(TaskPromise(task, pairs, harms, low, high, certificate.epsilon, most, verdict))
     return PromiseCheck(certificate, weight, tuple(tasks), uncovered)
 

@@ -13,12 +13,13 @@ import numpy as np
 from unprior._files import open_to_read, parse_json, read_lines
 from unprior.answer_forms import is_accepted
 from unprior.benchmarks.schema import OPEN, Benchmark, Example
-from unprior.errors import UnpriorError, did_you_mean, format_names, format_option, wrong_type
+from unprior.errors import UnpriorError, did_you_mean, format_names, format_option
 from unprior.evaluation.comparison import group_rows
 from unprior.evaluation.metrics import Metrics, Share, correct, measure
-from unprior.evaluation.open_judging import Judge, OpenJudging
+from unprior.evaluation.open_judging import OpenJudging
 from unprior.prompts import YES_NO, is_cut_off, parse_answer, thinks
 from unprior.scores import ScoreTable
+from unprior.scores.judge import Judge, require_judge
 from unprior.tables.html import as_html
 from unprior.tables.model import Table
 
@@ -176,12 +177,12 @@ def evaluate_answers(
     skip_missing
         Leave out examples without an answer instead of refusing the file.
     judge
-        A function of your own that is asked about open answers which are neither empty nor a form of a right one:
-        ``judge(question, right_answer, aliases, text)`` is True for a right one. There is none by default; results
+        A function ``judge(text, answer, aliases, question)`` of your own, see :data:`unprior.scores.judge.Judge`. It is
+        asked about open answers which are neither empty nor a form of a right one. There is none by default; results
         tell that it judged.
     """
-    if judge is not None and not callable(judge):
-        raise wrong_type("judge", judge, "a function of question, right answer, aliases and text")
+    if judge is not None:
+        require_judge(judge)
     examples = [example for example in benchmark if split is None or example.split == split]
     if not examples:
         known = sorted({str(example.split) for example in benchmark})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unprior.errors import InvalidScoresError, RowProblem, UnpriorError, format_option, require_type, warn
+from unprior.errors import InvalidScoresError, RowProblem, UnpriorError, UnpriorNote, format_option, require_type, warn
 from unprior.prompts import is_cut_off, thinks
 from unprior.scores.files import read_scores
 from unprior.scores.pairs import sound_pairs
@@ -26,9 +26,9 @@ def require_table(table: object) -> None:
     require_type("table", table, ScoreTable, "a score table, see unprior.read_scores")
 
 
-def read_checked(path: Path, *, skip_invalid: bool = False) -> ScoreTable:
+def read_checked(path: Path, *, skip_invalid: bool = False, decided_by: str | None = None) -> ScoreTable:
     """Read a score table, with or without answers; warns of rows left out and of answers that were cut off."""
-    table = read_scores(path, skip_invalid=skip_invalid, require_answers=False)
+    table = read_scores(path, skip_invalid=skip_invalid, require_answers=False, decided_by=decided_by)
     warn_about_skipped(path, table.skipped, len(table))
     unread, read = count_cut_off(table)
     warn_about_cut_off(unread, len(table))
@@ -41,7 +41,15 @@ def read_checked(path: Path, *, skip_invalid: bool = False) -> ScoreTable:
 
 
 def labelled_rows(table: ScoreTable, rows: BoolArray, source: Path, *, skip_invalid: bool = False) -> BoolArray:
-    """Of the chosen rows those with a correct answer; missing ones are refused, or left out if asked for."""
+    """Of the chosen rows those with a correct answer; missing ones are refused, or left out if asked for.
+
+    Of a log nobody labels every row, so there they are left out and counted.
+    """
+    unlabelled = rows & ~table.is_labelled & ~table.is_matched
+    if unlabelled.any():
+        left = f"left out {int(unlabelled.sum()):,} of {int(rows.sum()):,} decisions, which have no label"
+        warn(UnpriorNote(f"{source}: {left}"))
+    rows = rows & ~unlabelled
     missing = rows & ~table.is_labelled
     reason = "answer is missing (fitting and evaluation need it)"
     problems = tuple(RowProblem(int(table.lines[row]), reason) for row in np.flatnonzero(missing).tolist())
@@ -50,7 +58,8 @@ def labelled_rows(table: ScoreTable, rows: BoolArray, source: Path, *, skip_inva
     labelled = rows & ~missing
     warn_about_skipped(source, problems, int(labelled.sum()))
     if not labelled.any():
-        raise UnpriorError(f"{source}: no row with a correct answer is left, and fitting and evaluation need some")
+        told = "; label some with `unprior label`" if unlabelled.any() else ", and fitting and evaluation need some"
+        raise UnpriorError(f"{source}: no row with a correct answer is left{told}")
     return labelled
 
 

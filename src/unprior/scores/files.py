@@ -16,8 +16,9 @@ from pydantic import ValidationError
 
 from unprior._files import as_path, is_parquet, open_to_read, read_lines, replacing
 from unprior._validation import describe_validation_error
-from unprior.errors import RowProblem, UnpriorError
+from unprior.errors import RowProblem, UnpriorError, UnpriorNote, warn
 from unprior.prompts import is_cut_off, thinks
+from unprior.scores.logged import LogRows, is_decision, is_header
 from unprior.scores.provenance import FIELD, METADATA_KEY, Provenance, from_values, merge_provenance, to_json
 from unprior.scores.published import is_published, row_from_published
 from unprior.scores.schema import SCHEMA, ScoreRow, rows_to_arrow
@@ -37,15 +38,20 @@ _OPTIONAL = {field.name for field in SCHEMA} - {
 
 
 def read_scores(
-    path: str | Path, *, skip_invalid: bool = False, require_answers: bool = True, complete: Complete | None = None
+    path: str | Path,
+    *,
+    skip_invalid: bool = False,
+    require_answers: bool = True,
+    complete: Complete | None = None,
+    decided_by: str | None = None,
 ) -> ScoreTable:
     """Read a score table and validate every row.
 
     Parameters
     ----------
     path
-        A JSONL or Parquet file with the columns of :class:`~unprior.scores.ScoreRow`, or JSON lines in
-        the published artefact layout (an object ``cp_vbc`` per line).
+        A JSONL or Parquet file with the columns of :class:`~unprior.scores.ScoreRow`, JSON lines in the published
+        artefact layout (an object ``cp_vbc`` per line), or a log of `unprior serve` (:mod:`unprior.scores.logged`).
     skip_invalid
         Leave invalid rows out instead of refusing the file; ``table.skipped`` lists them.
     require_answers
@@ -53,6 +59,8 @@ def read_scores(
     complete
         Called with the fields of every JSON line before they are checked, to add what only the name of the file says;
         an :class:`~unprior.errors.UnpriorError` makes the line invalid.
+    decided_by
+        Of a log, take only the decisions of the calibrator with this digest.
 
     >>> import tempfile
     >>> from unprior import synthesize
@@ -64,7 +72,7 @@ def read_scores(
     path = as_path("path", path)
     with open_to_read(path) as stream:
         if not is_parquet(stream):
-            rows, lines, problems, provenance = _parse_lines(stream, path, complete)
+            rows, lines, problems, provenance = _parse_lines(stream, path, complete, LogRows(decided_by))
             return ScoreTable.from_arrow(
                 rows_to_arrow(rows),
                 source=str(path),
@@ -106,7 +114,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _parse_lines(
-    stream: BufferedReader, path: Path, complete: Complete | None
+    stream: BufferedReader, path: Path, complete: Complete | None, log: LogRows
 ) -> tuple[list[ScoreRow], list[int], list[RowProblem], tuple[Provenance, ...]]:
     rows: list[ScoreRow] = []
     lines: list[int] = []
@@ -117,7 +125,11 @@ def _parse_lines(
         if number == 2 and not rows and b'"unprior.calibrator"' in line:
             raise UnpriorError(f"{path}: this is a calibrator, a score table is needed here")
         try:
-            row, provenance, is_from_published = _parse_line(line, complete)
+            record = json.loads(line)
+            if is_header(record) or is_decision(record):
+                log.add(number, record)
+                continue
+            row, provenance, is_from_published = _parse_record(record, complete)
             if is_from_published:
                 published.append(len(rows))
             rows.append(row)
@@ -139,7 +151,12 @@ def _parse_lines(
         except ValueError as error:  # not UTF-8, or a number with thousands of digits
             problems.append(RowProblem(number, f"not a JSON object ({error})"))
     _drop_cut_off(rows, published)
-    return rows, lines, problems, merge_provenance(filter(None, noted))
+    for number, row in log.rows():
+        rows.append(row)
+        lines.append(number)
+    if log.repeats:
+        warn(UnpriorNote(f"{path}: {log.repeats:,} requests repeat earlier ones; every example counts once"))
+    return rows, lines, problems, merge_provenance([*filter(None, noted), *log.provenance])
 
 
 def _drop_cut_off(rows: list[ScoreRow], published: list[int]) -> None:
@@ -151,9 +168,8 @@ def _drop_cut_off(rows: list[ScoreRow], published: list[int]) -> None:
             rows[index] = rows[index].model_copy(update={"original": None})
 
 
-def _parse_line(line: bytes, complete: Complete | None) -> tuple[ScoreRow, tuple[Provenance, ...], bool]:
+def _parse_record(record: Any, complete: Complete | None) -> tuple[ScoreRow, tuple[Provenance, ...], bool]:
     """The row, what it says about how scores were made, and whether it has the published layout."""
-    record = json.loads(line)
     if not isinstance(record, dict):
         raise UnpriorError(f"not a JSON object but {type(record).__name__}")
     published = is_published(record)

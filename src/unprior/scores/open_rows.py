@@ -30,7 +30,7 @@ class MergedForms:
     """Candidates of which none is a form of another."""
 
     labels: list[str]
-    """The form with the best image score (of equal ones the first), without space around it, by candidate."""
+    """The form with the best image score, without space around it, by candidate."""
     chosen: list[int]
     """Where that form stood."""
     members: list[list[int]]
@@ -41,6 +41,9 @@ class MergedForms:
 
 def merge_forms(candidates: Sequence[str], image_scores: Sequence[float], *others: Sequence[float]) -> MergedForms:
     """Merge written forms of one answer by log-sum-exp, in the order of their first members.
+
+    Where two answers have equal scores, their order would decide, and it means nothing: such candidates are put into
+    an order of their own, the best image score first and equal ones by their text.
 
     Parameters
     ----------
@@ -54,7 +57,7 @@ def merge_forms(candidates: Sequence[str], image_scores: Sequence[float], *other
 
     >>> merged = merge_forms(["six", "five", "6"], [-1.0, -1.5, -1.0], [-3.0, -0.5, -3.0])
     >>> merged.labels, [[round(score, 3) for score in scores] for scores in merged.scores]
-    (['six', 'five'], [[-0.307, -1.5], [-2.307, -0.5]])
+    (['6', 'five'], [[-0.307, -1.5], [-2.307, -0.5]])
     """
     if any(len(scores) != len(candidates) for scores in (image_scores, *others)):
         raise UnpriorError(f"there are {len(candidates)} candidates; give as many scores in every list")
@@ -67,9 +70,17 @@ def merge_forms(candidates: Sequence[str], image_scores: Sequence[float], *other
             if earlier is None or image_scores[place] > image_scores[earlier]:
                 once[candidates[place]] = place
         counted.append(sorted(once.values()))
-        chosen.append(max(counted[-1], key=lambda place: image_scores[place]))  # of equal ones the first
+        chosen.append(min(counted[-1], key=lambda place: (-image_scores[place], candidates[place])))
     scores = [[_log_sum(each[place] for place in places) for places in counted] for each in (image_scores, *others)]
-    return MergedForms([candidates[place].strip() for place in chosen], chosen, groups, scores)
+    order = list(range(len(groups)))
+    if any(len(set(each)) < len(each) for each in scores[:2]):
+        order.sort(key=lambda place: (-scores[0][place], normalize_answer(candidates[chosen[place]])))
+    return MergedForms(
+        [candidates[chosen[place]].strip() for place in order],
+        [chosen[place] for place in order],
+        [groups[place] for place in order],
+        [[each[place] for place in order] for each in scores],
+    )
 
 
 def _log_sum(scores: Iterable[float]) -> float:

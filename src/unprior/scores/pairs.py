@@ -20,6 +20,8 @@ from unprior.scores.schema import BoolArray, IntArray
 from unprior.scores.table import ScoreTable
 
 _SHOWN_PAIRS, _SHOWN_LINES = 8, 6
+_COVERED = 0.5
+"""Share of open questions whose candidates should hold the right answer."""
 _REMEDY = (
     "A pair is one counterfactual (cf) and one commonsense (cs) image with one question, the same options in one "
     "order, and one split. Correct these pairs"
@@ -211,7 +213,7 @@ def _pair_codes(table: ScoreTable) -> IntArray:
 def table_pairs(table: ScoreTable, rows: BoolArray | None = None) -> PairColumns:
     """The pairs of a score table; ``rows`` chooses some of them."""
     arrow = table.arrow
-    paired = table.is_paired if rows is None else table.is_paired & rows
+    paired = table.is_paired & table.is_matched & (True if rows is None else rows)
 
     # Answers are compared by their names, so the order of the candidates does not matter here. Open questions have no
     # options: what the model proposes differs between the two images.
@@ -316,6 +318,21 @@ def warnings_about(table: ScoreTable, epsilon_cs: float | None = None) -> list[s
         found += few_pairs(task, pairs, epsilon_cs)
         if sentence := _at_chance(table, table.mask(task=task) & ~table.is_cf & table.is_paired, task):
             found.append(sentence)
+        found += _uncovered(table, table.mask(task=task) & table.is_open & table.is_labelled)
+    return found
+
+
+def _uncovered(table: ScoreTable, rows: BoolArray) -> list[str]:
+    """A warning for each side of open questions whose candidates mostly miss the right answer."""
+    found = []
+    for side, own in (("counterfactual", rows & table.is_cf), ("commonsense", rows & ~table.is_cf)):
+        held, total = int((own & table.is_covered).sum()), int(own.sum())
+        if held < _COVERED * total:
+            found.append(
+                f"the candidates of open questions hold the right answer in only {held:,} of {total:,} rows about "
+                f"{side} images, and elsewhere neither harm nor repair can be seen; check the answers, name other "
+                f"texts that are right as aliases, or score with more candidates"
+            )
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -50,6 +51,8 @@ class Provenance(BaseModel):
     """Number format of the model's weights, e.g. ``bfloat16``."""
     prompt: Name | None = None
     """Digest of the tokens of a fixed question as the model reads it: chat template and layout."""
+    wording: dict[Name, Name] = Field(default_factory=dict)
+    """What the model is asked beside the question itself, by kind of question: ``mc``, ``qa``, ``open``."""
     image_size: Annotated[int, Field(ge=0, le=8192)] | None = None
     """Side of the square that images are brought to before the model's own processing; 0 leaves them as they are."""
     prior: Name | None = None
@@ -136,6 +139,9 @@ def compare_provenance(own: Sequence[Provenance], other: Sequence[Provenance]) -
     for name, words in _DECISIVE.items():
         if difference := _difference(own, named if name == "model" else other, name, words):
             refused.append(difference)
+    worded = _other_wording(own, other)
+    if worded:  # says more than the digest of a prompt
+        refused = [*(each for each in refused if not each.startswith(f"{_DECISIVE['prompt']} ")), *worded]
     noted = [
         difference for name, words in _TOLD.items() if (difference := _difference(own, other, name, words)) is not None
     ]
@@ -165,6 +171,31 @@ def _difference(own: Sequence[Provenance], other: Sequence[Provenance], name: st
         return None
 
     return f"{words} {_shown(here, name)}, here {_shown(there - here, name)}"
+
+
+def _other_wording(own: Sequence[Provenance], other: Sequence[Provenance]) -> list[str]:
+    """Kinds of questions that were asked in other words there, with the first line that differs."""
+    found = []
+    for kind in sorted({kind for record in other for kind in record.wording}):
+        here = {record.wording[kind] for record in own if kind in record.wording}
+        there = {record.wording[kind] for record in other if kind in record.wording}
+        if here and (new := sorted(there - here)):
+            before, after = _first_difference(sorted(here)[0], new[0])
+            found.append(f"{_KINDS.get(kind, kind)} worded “{before}”, here “{after}”")
+    return found
+
+
+_KINDS = {"mc": "choices", "qa": "yes/no questions", "open": "open questions"}
+
+
+def _first_difference(one: str, other: str) -> tuple[str, str]:
+    """The first lines in which two texts differ.
+
+    >>> _first_difference("How many?\\nIn short.", "How many?\\nIn one word.")
+    ('In short.', 'In one word.')
+    """
+    pairs = zip_longest(one.split("\n"), other.split("\n"), fillvalue="")
+    return next((before, after) for before, after in pairs if before != after)
 
 
 def _shown(values: set[Any], name: str) -> str:
@@ -246,6 +277,11 @@ def mixed_provenance(records: Sequence[Provenance]) -> tuple[str, ...]:
         values = _known(records, name)
         if len(values) > 1 and name != "model":
             found.append(f"{words} {_shown(values, name)}")
+    for kind in sorted({kind for record in records for kind in record.wording}):
+        first, *others = sorted({record.wording[kind] for record in records if kind in record.wording})
+        if others:
+            before, after = _first_difference(first, others[0])
+            found.append(f"{_KINDS.get(kind, kind)} worded “{before}” and “{after}”")
     return tuple(found)
 
 

@@ -31,6 +31,8 @@ OTHER_ANSWER = -2
 """Position of an answer that is not among the candidates."""
 OTHER_RIGHT_ANSWER = -3
 """Position of a given answer that is not among the candidates of an open question, and is right."""
+OTHER_ORDINARY_ANSWER = -4
+"""Position of a wrong answer that is not among the candidates, and is right on the commonsense image of the pair."""
 
 
 def _encodable(text: str) -> str:
@@ -121,6 +123,8 @@ class ScoreRow(BaseModel):
     """Other texts that are right as well, of an open question."""
     sources: list[Text] | None = None
     """Who proposed each candidate of an open question: ``original``, ``text``, ``image``, joined by +."""
+    matched: bool | None = None
+    """False for a row of no matched pair, as from a log: ``pair_id`` then names what it was drawn with, its image."""
 
 
 SCHEMA = pa.schema(
@@ -148,6 +152,7 @@ SCHEMA = pa.schema(
         ("claims", pa.list_(pa.string())),
         ("aliases", pa.list_(pa.string())),
         ("sources", pa.list_(pa.string())),
+        ("matched", pa.bool_()),
     ]
 )
 """Arrow types of the columns; ``pair_id`` may also be int64 and then stays a number."""
@@ -228,8 +233,7 @@ def find_problems(table: pa.Table, *, require_answers: bool) -> dict[int, str]:
     is_open = open_rows(columns["task"])
     checks += _candidate_checks(columns["candidates"], is_open)
     counts = _lengths(columns["candidates"])
-    checks += [_unequal(columns[name], name, counts) for name in ("image_scores", "prior_scores")]
-    checks += [_unequal(columns["token_counts"], "token_counts", counts)]
+    checks += [_unequal(columns[name], name, counts) for name in ("image_scores", "prior_scores", "token_counts")]
     checks += [_not_counts(columns["token_counts"])]
     checks += [_unequal(columns[name], name, counts) for name in ("censored", "sources")]
     checks += [_unmarked(columns[name], name) for name in ("censored", "sources")]

@@ -382,6 +382,11 @@ class ScoreTable:
         mask: BoolArray = pc.is_valid(self.arrow.column("side")).to_numpy()
         return mask
 
+    @cached_property
+    def is_matched(self) -> BoolArray:
+        """Whether each row is a side of a matched pair, if it says its side; rows of a log are not."""
+        return np.asarray(pc.fill_null(self.arrow.column("matched"), True).to_numpy())
+
     def blocks(self, max_rows: int = 1 << 15) -> Iterator[Block]:
         """Go through the table in blocks of equal K and bounded size.
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from unprior._text import seen
 from unprior.benchmarks.schema import OPEN
 from unprior.engines.load import CANDIDATES
-from unprior.engines.protocol import Engine, Query, QueryFailure, require_engine
+from unprior.engines.protocol import CandidateScores, Engine, Query, QueryFailure, require_engine
 from unprior.errors import UnpriorError, UnpriorNote, format_option, require_type, warn, wrong_type
 from unprior.images import open_image
 from unprior.images import resize as to_square
-from unprior.prompts import YES_NO, is_cut_off, parse_answer
+from unprior.prompts import YES_NO, PromptLayout, is_cut_off, parse_answer
 from unprior.scoring.benchmark import check_side
-from unprior.scoring.open_answers import OpenAsker, candidates_of, check_candidates
+from unprior.scoring.open_answers import OpenAsker, OpenScores, candidates_of, check_candidates, check_length
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -121,7 +121,8 @@ def ask(
         The two answers that a yes/no question is about, the one that yes stands for first, and the question without a
         claim in it; a calibrator with a stable prior asks about them in its own form.
     calibrator
-        A calibrator of this model, or its file; without one the answer stays as it is.
+        A calibrator of this model, or where it is: a file, a folder, or a repository of the hub (``owner/name``);
+        without one the answer stays as it is.
     resize
         Side of the square that the image is brought to; 0 leaves it, None takes the size of the calibrator's images.
     force
@@ -137,7 +138,7 @@ def ask(
     from unprior.calibration import SelectivePriorCalibrator
 
     if isinstance(calibrator, str | PathLike):
-        calibrator = SelectivePriorCalibrator.load(Path(calibrator))
+        calibrator = SelectivePriorCalibrator.from_pretrained(Path(calibrator))
     require_type("calibrator", calibrator, SelectivePriorCalibrator | None, "a calibrator, or the path of its file")
     shown, side = read_image(Path(image), calibrator, resize)
     return ask_about(
@@ -148,12 +149,49 @@ def ask(
 
 
 @dataclass(frozen=True, slots=True)
-class _Scored:
-    """An answer with the scores of its candidates."""
+class ClosedQuestion:
+    """A question with options, or one that is answered by yes or no, as a model is asked."""
 
     labels: tuple[str, ...]
     names: tuple[str, ...]
     """The candidates in the words of an explanation, which needs no key then."""
+    texts: tuple[str, ...] | None
+    """What stands beside the letters; None for yes and no."""
+    text: str
+    """The user's turn."""
+    continuations: tuple[str, ...]
+
+    @classmethod
+    def from_options(cls, layout: PromptLayout, question: str, options: Sequence[str] | None) -> ClosedQuestion:
+        """Without options, the answer is yes or no.
+
+        >>> ClosedQuestion.from_options(PromptLayout(), "How many?", ["five", "six"]).names
+        ('A. five', 'B. six')
+        """
+        labels = YES_NO if options is None else tuple(_LETTERS[: len(options)])
+        names = labels if options is None else tuple(f"{a}. {b}" for a, b in zip(labels, options, strict=True))
+        texts = None if options is None else tuple(options)
+        return cls(labels, names, texts, layout.user_text(question, labels, options), layout.continuations(labels))
+
+    def query(self, image: Image.Image | None) -> Query:
+        """The question with an image, or without."""
+        return Query(image, self.text, self.continuations)
+
+    def scored(self, text: str, image: CandidateScores, prior: CandidateScores) -> ScoredAnswer:
+        """An answer to it with all its scores."""
+        return ScoredAnswer(
+            self.labels, self.names, self.texts or [None] * len(self.labels), image.scores, prior.scores,
+            parse_answer(text, self.labels), text, None, any((*(image.censored or ()), *(prior.censored or ()))),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredAnswer:
+    """An answer with the scores of its candidates."""
+
+    labels: tuple[str, ...]
+    names: tuple[str, ...]
+    """The candidates in the words of an explanation."""
     texts: Sequence[str | None]
     image: Sequence[float]
     prior: Sequence[float]
@@ -162,6 +200,21 @@ class _Scored:
     task: str | None
     """None for yes and no or letters, which tell their task themselves."""
     is_censored: bool
+
+    def decide(
+        self, calibrator: SelectivePriorCalibrator | None, views: dict[str, tuple[float, ...]] | None = None
+    ) -> Answer:
+        """What a calibrator makes of it; without one it stays as it is."""
+        decision, final, labels = None, self.original, self.labels
+        corrected: Sequence[float | None] = [None] * len(labels)
+        if calibrator is not None:
+            named = None if self.original is None else self.names[labels.index(self.original)]
+            decision = calibrator.decide(self.names, self.image, self.prior, named, task=self.task, views=views)
+            final = None if decision.final is None else labels[self.names.index(decision.final)]
+            corrected = _in_nats(calibrator, decision)
+        rows = zip(labels, self.texts, self.image, self.prior, corrected, strict=True)
+        asked = tuple(AskedCandidate(*each) for each in rows)
+        return Answer(final, self.original, self.text, asked, decision, sum(map(math.exp, self.image)))
 
 
 def ask_about(
@@ -189,7 +242,8 @@ def ask_about(
     if calibrator is not None:
         from unprior.scoring.plan import engine_provenance
 
-        differences = calibrator.differences([engine_provenance(engine, side)])
+        kind = kind_of_question(options, open_ended=open_ended)
+        differences = calibrator.differences([engine_provenance(engine, side, [kind])])
         told = f"the answer would not be scored as those that {calibrator_name} was fitted on"
         differences.warn_or_refuse(told, force=force)
     if open_ended:
@@ -210,18 +264,15 @@ def ask_about(
         from unprior.scores.checked import warn_about_cut_off
 
         warn_about_cut_off(1, 1)
-    decision, final, labels = None, scored.original, scored.labels
+    views = None
     if calibrator is not None:
-        named = None if scored.original is None else scored.names[labels.index(scored.original)]
         views = _claim_scores(engine, image, question, claims, open_question, calibrator)
-        decision = calibrator.decide(scored.names, scored.image, scored.prior, named, task=scored.task, views=views)
-        final = None if decision.final is None else labels[scored.names.index(decision.final)]
-    corrected: Sequence[float | None] = [None] * len(labels)
-    if decision is not None and calibrator is not None:
-        corrected = _in_nats(calibrator, decision)
-    rows = zip(labels, scored.texts, scored.image, scored.prior, corrected, strict=True)
-    asked = tuple(AskedCandidate(*each) for each in rows)
-    return Answer(final, scored.original, scored.text, asked, decision, sum(map(math.exp, scored.image)))
+    return scored.decide(calibrator, views)
+
+
+def kind_of_question(options: Sequence[str] | None, *, open_ended: bool = False) -> str:
+    """How a question is worded: ``mc`` with options, ``qa`` for yes or no, ``open``."""
+    return OPEN if open_ended else "qa" if options is None else "mc"
 
 
 def _in_nats(calibrator: SelectivePriorCalibrator, decision: Decision) -> list[float]:
@@ -231,28 +282,29 @@ def _in_nats(calibrator: SelectivePriorCalibrator, decision: Decision) -> list[f
     return [divided * score for score in decision.corrected_scores]
 
 
-def _ask_closed(engine: Engine, image: Image.Image, question: str, options: Sequence[str] | None, name: str) -> _Scored:
-    labels = YES_NO if options is None else tuple(_LETTERS[: len(options)])
-    text = engine.layout.user_text(question, labels, options)
-    continuations = engine.layout.continuations(labels)
-    answered = engine.answer_batch([Query(image, text, continuations)])[0]
+def _ask_closed(
+    engine: Engine, image: Image.Image, question: str, options: Sequence[str] | None, name: str
+) -> ScoredAnswer:
+    asked = ClosedQuestion.from_options(engine.layout, question, options)
+    answered = engine.answer_batch([asked.query(image)])[0]
     if isinstance(answered, QueryFailure):
         raise UnpriorError(f"{name}: {answered.reason}")
-    prior = engine.score_candidates(None, text, continuations)
-    names = labels if options is None else tuple(f"{a}. {b}" for a, b in zip(labels, options, strict=True))
-    return _Scored(
-        labels, names, options or [None] * len(labels), answered.scored.scores, prior.scores,
-        parse_answer(answered.text, labels), answered.text, None,
-        any((*(answered.scored.censored or ()), *(prior.censored or ()))),
-    )  # fmt: skip
+    prior = engine.score_candidates(None, asked.text, asked.continuations)
+    return asked.scored(answered.text, answered.scored, prior)
 
 
-def _ask_openly(engine: Engine, image: Image.Image, question: str, count: int, name: str) -> _Scored:
+def _ask_openly(engine: Engine, image: Image.Image, question: str, count: int, name: str) -> ScoredAnswer:
+    check_length(engine)
     asked = OpenAsker(engine).ask([Query(image, engine.layout.user_text(question, (), None), ())])[0]
     if isinstance(asked, QueryFailure):
         raise UnpriorError(f"{name}: {asked.reason}")
+    return scored_openly(asked, count)
+
+
+def scored_openly(asked: OpenScores, count: int) -> ScoredAnswer:
+    """An answer to an open question, with so many of the candidates that the model proposed."""
     found = candidates_of(asked.record(), count)
-    return _Scored(
+    return ScoredAnswer(
         found.labels, found.labels, [None] * len(found.labels), found.image_scores, found.prior_scores, found.original,
         asked.text, OPEN, any(found.censored or ()),
     )  # fmt: skip
@@ -263,8 +315,10 @@ def _check_question(
 ) -> None:
     if not isinstance(question, str) or not seen(question):
         raise wrong_type("question", question, "a text")
-    if _SURROGATE.search(question):
-        raise UnpriorError(f"question={question!r}: it has a character that is not valid Unicode; write it differently")
+    for name, text in (("question", question), *(("options", each) for each in options or ()),
+                       *(("claims", each) for each in claims or ())):  # fmt: skip
+        if isinstance(text, str) and _SURROGATE.search(text):
+            raise UnpriorError(f"{name}={text!r}: it has a character that is not valid Unicode; write it differently")
     require_type("open_ended", open_ended, bool, "True or False")
     if open_ended and (options is not None or claims is not None):
         raise UnpriorError("an open question has no options and no claims; leave them out, or do not ask openly")

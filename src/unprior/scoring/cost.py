@@ -3,6 +3,7 @@
 Per example: one request for the original answer and one for every branch of its candidates. Per question and view: one
 for every branch, shared by all images of the question. Whatever else is asked about its claims
 (``unprior.scoring.claims``) is one for every branch, too. Candidates are tokenised once for all prompts that end alike.
+Open questions are measured instead (``unprior.scoring.open_cost``).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from operator import add, attrgetter
 from pathlib import Path
@@ -23,7 +24,7 @@ from unprior.scoring.claims import asked_in_fitted_form, claim_views
 
 _TOKENIZE, _TOKENIZED = 150, 50  # JSON around the text or the tokens
 # Seen in stores of 100,000 results: a key in the table and in its index; the JSON of a result, a candidate, a text.
-_KEY, _RESULT, _CANDIDATE, _TEXT = 164, 29, 21.7, 10
+KEY_BYTES, _RESULT, _CANDIDATE, _TEXT = 164, 29, 21.7, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +138,10 @@ def predict(
     return replace(total, examples=len(benchmark))
 
 
-def sample(benchmark: Benchmark, most: int) -> list[Example]:
+def sample(examples: Iterable[Example], most: int) -> list[Example]:
     """Some examples, drawn at random but always the same ones: every n-th might be all of one kind."""
-    examples = list(benchmark)
-    return random.Random(0).sample(examples, min(most, len(examples)))
+    every = list(examples)
+    return random.Random(0).sample(every, min(most, len(every)))
 
 
 def _original(sizes: Sizes, text: str, cached: float) -> RunCost:
@@ -187,7 +188,7 @@ def _encoding(sizes: Sizes, text: str, tree: CandidateTree) -> RunCost:
 
 
 def _stored(candidates: int, text: float = 0.0) -> RunCost:
-    return RunCost(stored_bytes=_KEY + _RESULT + candidates * _CANDIDATE + text)
+    return RunCost(stored_bytes=KEY_BYTES + _RESULT + candidates * _CANDIDATE + text)
 
 
 def _quoted(text: str) -> int:

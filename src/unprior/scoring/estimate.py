@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from unprior.benchmarks.schema import Benchmark
@@ -14,10 +15,23 @@ from unprior.images import open_image
 from unprior.images import resize as to_square
 from unprior.scoring.claims import claim_views
 from unprior.scoring.cost import RunCost, predict, sample
+from unprior.scoring.open_cost import measure_open
 from unprior.scoring.plan import ScoringPlan
 from unprior.scoring.store import ScoreStore
 
 _IMAGES, _TEXTS = 16, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What questions will take, and how it is known."""
+
+    cost: RunCost
+    """Counted for questions with options; scaled up from a few for open ones: a typical figure, not a bound."""
+    open_examples: int = 0
+    """Open questions among them."""
+    open_measured: int = 0
+    """Open questions that were asked for it."""
 
 
 def estimate(
@@ -29,12 +43,28 @@ def estimate(
     servers: int = 1,
     prior: str = "plain",
     full_benchmark: Benchmark | None = None,
-) -> RunCost:
-    """Predict the cost of scoring questions, from a few of them; see :func:`~unprior.scoring.cost.predict`."""
+) -> Estimate:
+    """Predict the cost of scoring questions, from a few of them.
+
+    See :func:`~unprior.scoring.cost.predict` and, for open ones, :func:`~unprior.scoring.open_cost.measure_open`.
+    """
     if not isinstance(engine, HttpEngine):
         raise UnpriorError(f"only requests to a server can be counted before; use {format_option('engine', 'openai')}")
-    if not len(questions):
-        return RunCost()
+    closed = questions.with_examples([example for example in questions if not example.is_open])
+    cost = _predict(engine, closed, views, resize, servers, prior, full_benchmark) if len(closed) else RunCost()
+    answered = measure_open(engine, [example for example in questions if example.is_open], resize)
+    return Estimate(cost + answered.cost, len(questions) - len(closed), answered.measured)
+
+
+def _predict(
+    engine: HttpEngine,
+    questions: Benchmark,
+    views: Sequence[str],
+    resize: int | None,
+    servers: int,
+    prior: str,
+    full_benchmark: Benchmark | None,
+) -> RunCost:
     queries = []
     for example in sample(questions, _IMAGES):
         with suppress(UnpriorError):  # an image that cannot be read fails by itself later

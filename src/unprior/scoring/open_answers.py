@@ -8,15 +8,16 @@ the best of the others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from unprior.answer_forms import normalize_answer, read_open_answer
-from unprior.engines.load import BEAMS, CANDIDATES, TEXT_BEAMS
+from unprior.engines.answer_search import MAX_ANSWER_TOKENS
+from unprior.engines.load import BEAMS, CANDIDATES, NEW_TOKENS, TEXT_BEAMS
 from unprior.engines.protocol import (
     CandidateScores,
     Engine,
@@ -30,6 +31,7 @@ from unprior.errors import UnpriorError, format_option
 from unprior.scores.open_rows import merge_forms
 
 _MAX_REMEMBERED = 20_000
+Result = TypeVar("Result")
 FIRST_TOKENS = {"first-token-image": "first_scores", "first-token-text": "first_prior_scores"}
 """Views of a row with all candidates, and what they are called in the store."""
 
@@ -66,12 +68,25 @@ class OpenScores:
         return record | ({"censored": marks} if any(marks) else {})
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What an engine is asked for: the best answers to queries, or only the scores of their candidates."""
+
+    queries: list[Query]
+    width: int | None = None
+    """Of the search for answers; None where nothing is searched for."""
+
+
+Steps = Generator[Call, list[Any], Result]
+"""Calls of an engine, which are sent what it returns."""
+
+
 class OpenAsker:
     """Asks open questions; what is asked without the image is asked once for all images of a question."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Keep the engine."""
-        self._engine = engine
+    def __init__(self, engine: Engine, *, remembers_failures: bool = True) -> None:
+        """``remembers_failures``: a question that failed without the image is not asked again."""
+        self._engine, self._remembers_failures = engine, remembers_failures
         self._without_image: dict[str, str | QueryFailure] = {}
 
     def ask(self, asked: Sequence[Query]) -> list[OpenScores | QueryFailure]:
@@ -79,12 +94,40 @@ class OpenAsker:
 
         Queries either all have candidates or none has.
         """
-        engine = proposing(self._engine)
+        return self._take(self._steps(asked))
+
+    async def ask_async(
+        self, asked: Sequence[Query], answer: Callable[[Call], Awaitable[list[Any]]]
+    ) -> list[OpenScores | QueryFailure]:
+        """The same by calls that are waited for, and given up with this one."""
+        steps, results = self._steps(asked), None
+        while True:
+            try:
+                call = next(steps) if results is None else steps.send(results)
+            except StopIteration as end:
+                return cast("list[OpenScores | QueryFailure]", end.value)
+            results = await answer(call)
+
+    def search_without_image(self, texts: Sequence[str]) -> None:
+        """Find the most probable answer to every question that is new, and keep it for all its images."""
+        self._take(self._steps_without_image(texts))
+
+    def _take(self, steps: Steps[Result]) -> Result:
+        engine, results = proposing(self._engine), None
+        while True:
+            try:
+                call = next(steps) if results is None else steps.send(results)
+            except StopIteration as end:
+                return cast("Result", end.value)
+            queries, width = call.queries, call.width
+            results = engine.score_batch(queries) if width is None else engine.propose_batch(queries, width)
+
+    def _steps(self, asked: Sequence[Query]) -> Steps[list[OpenScores | QueryFailure]]:
         results: list[Any] = [None] * len(asked)
         queries = {place: query for place, query in enumerate(asked) if query.candidates}
         if not queries:
-            self._search_without_image(engine, [query.text for query in asked])
-            results = [self._without_image[query.text] for query in asked]
+            without = yield from self._steps_without_image([query.text for query in asked])
+            results = [without[query.text] for query in asked]
             queries = {
                 place: replace(asked[place], candidates=(answer,))
                 for place, answer in enumerate(results)
@@ -92,31 +135,36 @@ class OpenAsker:
             }
         # Where candidates are given, nothing is searched for; the search of width 1 costs little.
         width = 1 if asked and asked[0].candidates else BEAMS
-        proposed = dict(zip(queries, engine.propose_batch(list(queries.values()), width), strict=True))
+        proposed = dict(zip(queries, (yield Call(list(queries.values()), width)), strict=True))
         found = {place: each for place, each in proposed.items() if isinstance(each, Proposed)}
         results = [proposed.get(place, result) for place, result in enumerate(results)]
         again = [Query(None, asked[place].text, each.candidates, whole=True) for place, each in found.items()]
-        priors = engine.score_batch(again) if again else []
+        priors = (yield Call(again)) if again else []
         for (place, each), prior in zip(found.items(), priors, strict=True):
             results[place] = prior
             if isinstance(prior, CandidateScores):
                 results[place] = OpenScores(each.text or "", each.candidates, each.found, each.scored, prior)
         return results
 
-    def _search_without_image(self, engine: ProposingEngine, texts: Sequence[str]) -> None:
+    def _steps_without_image(self, texts: Sequence[str]) -> Steps[dict[str, str | QueryFailure]]:
         if len(self._without_image) > _MAX_REMEMBERED:
             self._without_image.clear()
-        new = [text for text in dict.fromkeys(texts) if text not in self._without_image]
-        proposed = engine.propose_batch([Query(None, text, ()) for text in new], TEXT_BEAMS) if new else []
+        known = {text: self._without_image[text] for text in texts if text in self._without_image}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        proposed = (yield Call([Query(None, text, ()) for text in new], TEXT_BEAMS)) if new else []
         for text, found in zip(new, proposed, strict=True):
             if isinstance(found, QueryFailure):
-                self._without_image[text] = found
+                known[text] = found
+                if not self._remembers_failures:
+                    continue
             elif not found.candidates:
-                self._without_image[text] = QueryFailure(
+                known[text] = QueryFailure(
                     "without the image the model ends no answer; ask for a short one (open_instruction)"
                 )
             else:
-                self._without_image[text] = found.candidates[int(np.argmax(found.scored.scores))]
+                known[text] = found.candidates[int(np.argmax(found.scored.scores))]
+            self._without_image[text] = known[text]
+        return known
 
 
 def proposing(engine: Engine) -> ProposingEngine:
@@ -133,6 +181,16 @@ def check_proposes(engine: EngineInfo) -> None:
         raise UnpriorError(
             f"engine {engine.name} cannot search for answers to open questions; use "
             f"{format_option('engine', 'transformers')}, or serve the model with vLLM 0.26 or newer"
+        )
+
+
+def check_length(engine: EngineInfo) -> None:
+    """Refuse original answers that are cut off before the longest candidate: they would be other answers."""
+    most = getattr(engine, "max_new_tokens", NEW_TOKENS)
+    if most < MAX_ANSWER_TOKENS:
+        raise UnpriorError(
+            f"{format_option('max_new_tokens', most)}: answers to open questions would be cut off; give at least "
+            f"{MAX_ANSWER_TOKENS}"
         )
 
 
@@ -186,7 +244,7 @@ def candidates_of(
     merged = merge_forms(stored["strings"], stored["scores"], stored["prior_scores"])
     image, prior = merged.scores
     names = [normalize_answer(label) for label in merged.labels]
-    by_score = sorted(range(len(names)), key=lambda place: -image[place])
+    by_score = sorted(range(len(names)), key=lambda place: (-image[place], names[place]))
     first = max(given, 1)  # the answer without the image, or all that were given
     needed = [place for place in by_score if names[place] == own or min(merged.members[place]) < first]
     kept = needed if given else [*needed, *(place for place in by_score if place not in needed)][:count]

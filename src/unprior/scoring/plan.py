@@ -30,7 +30,7 @@ from unprior.prompts import PromptLayout
 from unprior.scores.priors import VIEWS
 from unprior.scores.provenance import Provenance
 from unprior.scoring.claims import asked_in_fitted_form, claim_views, passes_per_question
-from unprior.scoring.open_answers import check_candidates, check_proposes
+from unprior.scoring.open_answers import check_candidates, check_length, check_proposes
 from unprior.scoring.store import SeenKeys
 
 CHUNK = 4096
@@ -129,6 +129,7 @@ class ScoringPlan:
             raise UnpriorError(f"engine {engine.name} gives no candidate scores, which calibration needs")
         if any(example.is_open for example in benchmark):
             check_proposes(engine)
+            check_length(engine)
         self.candidates = check_candidates(candidates)
         self.engine, self.benchmark, self.resize_to = engine, benchmark, resize_to
         self._fingerprint = engine.fingerprint
@@ -155,7 +156,8 @@ class ScoringPlan:
             "revision": None if card is None else card.revision,
             "questions": self.questions_digest,
         }
-        return engine_provenance(self.engine, self.resize_to).model_copy(update=asked)
+        kinds = {example.kind for example in self.benchmark}
+        return engine_provenance(self.engine, self.resize_to, kinds).model_copy(update=asked)
 
     def passes(self) -> tuple[float, float]:
         """Mean number of passes of a question with its image and without, before results are shared."""
@@ -225,8 +227,8 @@ class ScoringPlan:
         return None if first is None else mean_image(chain([first], images), self.resize_to or _MEAN_SIDE)
 
 
-def engine_provenance(engine: EngineInfo, resize_to: int | None) -> Provenance:
-    """How an engine makes scores, with the prior asked for without an image."""
+def engine_provenance(engine: EngineInfo, resize_to: int | None, kinds: Iterable[str] = ()) -> Provenance:
+    """How an engine makes scores, with the prior asked for without an image; ``kinds``: of the questions."""
     identity = engine.identity
     known = {name: identity.get(name) for name in ("engine", "weights", "served_model", "prompt", "dtype")}
     told = {name: value for name, value in known.items() if value not in (None, "", "None")}
@@ -237,6 +239,7 @@ def engine_provenance(engine: EngineInfo, resize_to: int | None) -> Provenance:
         precision=precision and precision.removeprefix("torch."),
         image_size=resize_to or 0,
         prior="text",
+        wording={kind: engine.layout.wording(kind) for kind in sorted(kinds)},
         versions=_versions(identity),
         **told,
     )

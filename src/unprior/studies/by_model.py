@@ -85,7 +85,8 @@ class ByModel(StudyResult):
     def records(self) -> list[dict[str, Any]]:
         """The records of all models, each with its model and with p adjusted over all models where it has a test.
 
-        Tests of a study come in the order of its records: one for each, or one for each side.
+        Tests of a study come in the order of its records: one for each, or one for each side; none for a record that
+        says so (``in_family``).
         """
         sizes = {family: len(members) for family, members in self.families().items()}
         adjusted, found = self.adjusted(), []
@@ -94,7 +95,8 @@ class ByModel(StudyResult):
             for record in result.records():
                 added: dict[str, Any] = {}
                 for side in () if not sizes else ("",) if "holm_p" in record else ("cf_", "cs_"):
-                    test = None if record.get(f"{side}p", 0) is None else next(tests)  # None: nothing was tested
+                    untested = record.get(f"{side}p", 0) is None or not record.get("in_family", True)
+                    test = None if untested else next(tests)
                     added[f"{side}holm_p_all_models"] = None if test is None else adjusted[name, test]
                     added["family_all_models"] = None if test is None else sizes[test.family]
                 found.append({"model": name} | record | added)

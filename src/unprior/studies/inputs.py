@@ -140,6 +140,11 @@ class StudyInputs:
             path, others = folder / "scores.parquet", folder / "baselines.parquet"
             scores, check = sound_pairs(_read_table(path))
             self._refuse_other_model(path, scores)
+            if other := compare_provenance(self.table.provenance, scores.provenance).refused:
+                raise UnpriorError(
+                    f"{path}: not made as the scores of the run: {'; '.join(other)}. Make it again with "
+                    f"`unprior run --task both --out {self.folder}`"
+                )
             self._note(path, check)
             self.open = External(scores)
             if others.exists():

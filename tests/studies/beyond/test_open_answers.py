@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from unprior import ScoreTable, SelectivePriorCalibrator, evaluate
 from unprior.baselines.answers import MethodAnswers, MethodInfo
 from unprior.calibration import OpenAnswers
 from unprior.errors import UnpriorError
+from unprior.scores.provenance import Provenance
 from unprior.scores.schema import OTHER_RIGHT_ANSWER
 from unprior.studies.beyond.open_answers import OpenAnswersResult, study_open_answers
+from unprior.studies.by_model import ByModel
 from unprior.studies.common.open_tables import first_token_scores, limit_candidates, mean_scores
 from unprior.studies.finished import run_studies
 from unprior.studies.inputs import External, StudyInputs
@@ -43,6 +46,16 @@ def test_the_recipe_is_what_its_calibrator_does(questions: ScoreTable, result: O
     assert result.spc.result.cs.change == expected.cs.change
     assert result.spc.label == decisions.method
     assert result.covered["cf"].count == int(decisions.table.where(side="cf").is_covered.sum())
+
+
+def test_the_recipe_with_a_promise_stands_beside_it(questions: ScoreTable, result: OpenAnswersResult) -> None:
+    table = limit_candidates(questions, 4)
+    decisions = SelectivePriorCalibrator(retention="certified").fit(table).predict(table.where(split="test"))
+    (expected,) = evaluate(decisions.table, decisions, resamples=100).tasks
+    promised = result.of("method")[1]
+    assert (promised.name, promised.label) == ("spc-certified", decisions.method)
+    assert promised.result.cf.change == expected.cf.change
+    assert promised.result.cs.change.harms <= result.spc.result.cs.change.harms
 
 
 def test_a_decoder_is_judged_by_what_it_writes(result: OpenAnswersResult) -> None:
@@ -100,3 +113,26 @@ def test_a_run_with_open_questions_shows_them_and_others_do_not() -> None:
     (left_out,) = run_studies([STUDIES["components"]], [alone])
     assert left_out.result is None
     assert "about questions with options" in str(left_out.lacks)
+
+
+def test_several_models_are_shown_side_by_side(questions: ScoreTable) -> None:
+    runs = [StudyInputs(synthetic(seed=seed), open=External(questions), resamples=20) for seed in (3, 4)]
+    (study,) = run_studies([STUDIES["open-answers"]], runs)
+    assert isinstance(study.result, ByModel)
+    records = study.result.records()
+    tested = [record for record in records if record["cf_holm_p_all_models"] is not None]
+    assert [record["name"] for record in tested] == ["spc", "spc"]
+    for record, result in zip(tested, study.result.results.values(), strict=True):
+        assert isinstance(result, OpenAnswersResult)
+        assert record["cf_p"] == result.spc.result.cf.test.p_value <= record["cf_holm_p_all_models"]
+    assert len(records) == 2 * len(next(iter(study.result.results.values())).records())
+
+
+def test_open_questions_that_were_asked_in_another_way_are_left_aside(questions: ScoreTable, tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    for table, prompt, folder in ((synthetic(seed=3), "a", tmp_path), (questions, "b", tmp_path / "open")):
+        noted = ScoreTable.from_arrow(table.arrow, provenance=[Provenance(model="synthetic", prompt=prompt)])
+        noted.write(folder / "scores.parquet")
+    inputs = StudyInputs.from_run(tmp_path)
+    assert inputs.open is None
+    assert "not made as the scores of the run: prompt a, here b" in inputs.problems[-1]

@@ -14,7 +14,7 @@ from unprior.benchmarks.variants import GIVEN
 from unprior.calibration import Decisions, OpenAnswers, SelectivePriorCalibrator
 from unprior.engines.load import CANDIDATES
 from unprior.evaluation import Share, TaskResult, evaluate
-from unprior.evaluation.metrics import coverage
+from unprior.evaluation.metrics import open_coverage
 from unprior.plots.panels import Panels
 from unprior.scores import ScoreTable
 from unprior.scores.schema import SIDES
@@ -34,6 +34,7 @@ from unprior.tables.format import format_changes, format_list, format_p, format_
 from unprior.tables.model import Row, Section, Table
 
 SPC = "spc"
+CERTIFIED = "spc-certified"
 COUNTS = (2, 3, 4, 5, 6)
 """Numbers of candidates that are compared."""
 CLIPS = (3.0, 5.0, 7.0, math.inf)
@@ -75,7 +76,7 @@ class OpenOutcome:
                 f"{side}_changed": change.changed,
                 f"{side}_p": part.test.p_value,
             }
-        return record | {"utility": self.utility}
+        return record | {"utility": self.utility, "in_family": self.name == SPC}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class OpenAnswersResult(StudyResult):
             f"[{format_points(cf.low)}, {format_points(cf.high)}] and CS accuracy by {format_points(cs.change.delta)} "
             f"[{format_points(cs.low)}, {format_points(cs.high)}]."
         ]
-        others = [each for each in self.of("method") if each.name not in (SPC, GIVEN)]
+        others = [each for each in self.of("method") if each.name not in (SPC, CERTIFIED, GIVEN)]
         if others:
             best = max(others, key=lambda each: each.utility)
             relation = "higher" if spc.utility > best.utility else "not higher"
@@ -188,7 +189,7 @@ class OpenAnswersResult(StudyResult):
 
     def panels(self) -> Panels | None:
         """Repair against retention of every method."""
-        kinds = {SPC: "spc", GIVEN: "control"}
+        kinds = {SPC: "spc", CERTIFIED: "spc", GIVEN: "control"}
         rows = tuple(
             MethodRow(each.name, each.label, kinds.get(each.name, "decoder"), None, {}, (each.result,), None, None)
             for each in self.of("method")
@@ -211,12 +212,12 @@ def study_open_answers(inputs: StudyInputs) -> OpenAnswersResult:
     count = _candidates(inputs)
     table = limit_candidates(everything, count)
     test = table.where(split="test")
-    outcomes = [_spc(inputs, table, SPC, None, "method")]
+    outcomes = [_spc(inputs, table, SPC, None, "method"), _certified(inputs, table)]
     outcomes += list(_decoders(inputs))
     if GIVEN in inputs.variants:
         outcomes.append(_spc(inputs, inputs.variants[GIVEN], GIVEN, "SPC with given options", "method"))
     outcomes += _ablations(inputs, everything, table, count)
-    covered = {side: share for (_, side), share in coverage(test).items() if side is not None}
+    covered = open_coverage(test)
     return OpenAnswersResult(
         tuple(outcomes), {side: covered[side] for side in SIDES if side in covered}, count, inputs.epsilon
     )
@@ -253,8 +254,25 @@ def _spc(
     inputs: StudyInputs, table: ScoreTable, name: str, label: str | None, kind: str, rule: OpenAnswers | None = None
 ) -> OpenOutcome:
     """Fitted on the development rows of a table and judged on its test rows; the recipe itself has no label."""
-    calibrator = _calibrator(inputs).clone(open_answers=rule or OpenAnswers()).fit(table)
-    decisions = calibrator.predict(table.where(split="test"))
+    calibrator = _calibrator(inputs).clone(open_answers=rule or OpenAnswers())
+    return _outcome(inputs, calibrator, table, name, label, kind)
+
+
+def _certified(inputs: StudyInputs, table: ScoreTable) -> OpenOutcome:
+    """The same recipe under a limit that holds on new pairs."""
+    calibrator = SelectivePriorCalibrator(epsilon_cs=inputs.epsilon, retention="certified", **inputs.promise)
+    return _outcome(inputs, calibrator, table, CERTIFIED, None, "method")
+
+
+def _outcome(
+    inputs: StudyInputs,
+    calibrator: SelectivePriorCalibrator,
+    table: ScoreTable,
+    name: str,
+    label: str | None,
+    kind: str,
+) -> OpenOutcome:
+    decisions = calibrator.fit(table).predict(table.where(split="test"))
     judged = _judged(inputs, decisions.table, decisions)
     return OpenOutcome(name, label or decisions.method, kind, judged, _chosen(calibrator))
 
