@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import warnings
 from collections.abc import Iterable
@@ -46,8 +47,8 @@ def read_image_file(path: Path) -> bytes:
         raise ImageError(f"{path}: no such image, the name is not valid ({error})") from None
 
 
-def decode_image(content: bytes, name: str) -> Image.Image:
-    """Decode the bytes of an image file; ``name`` stands in the message when that fails.
+def decode_image(content: bytes, name: str, formats: tuple[str, ...] | None = None) -> Image.Image:
+    """Decode the bytes of an image file; ``name`` stands in the message when that fails. ``formats``: no others.
 
     >>> buffer = io.BytesIO()
     >>> Image.new("RGBA", (2, 2), (0, 0, 0, 0)).save(buffer, "PNG")
@@ -59,7 +60,7 @@ def decode_image(content: bytes, name: str) -> Image.Image:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit follows
-            image = Image.open(io.BytesIO(content))
+            image = Image.open(io.BytesIO(content), formats=formats)
             if image.width * image.height > _MAX_PIXELS:
                 raise ImageError(f"{name}: {image.width}×{image.height} pixels are too many; make the image smaller")
             image.seek(0)
@@ -98,6 +99,15 @@ def _to_grey(image: Image.Image, name: str) -> Image.Image:
     for row, line in enumerate(values):  # line by line, for a large image in double precision is very large
         grey[row] = (line * (255.0 / top)).clip(0, 255)
     return Image.fromarray(grey)
+
+
+def pixel_digest(image: Image.Image) -> str:
+    """What tells one image from another by what it shows, whatever file it came in.
+
+    >>> pixel_digest(Image.new("RGB", (30, 10))) == pixel_digest(Image.new("RGB", (10, 30)))
+    False
+    """
+    return hashlib.sha256(f"{image.size}".encode() + image.tobytes()).hexdigest()[:16]
 
 
 def resize(image: Image.Image, side: int | None) -> Image.Image:

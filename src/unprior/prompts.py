@@ -111,6 +111,18 @@ class PromptLayout:
         lines.append(instruction or self.choice_instruction.format(labels=_enumeration(labels)))
         return "\n".join(lines)
 
+    def wording(self, kind: str) -> str:
+        """What a model is asked in one kind of question (``mc``, ``qa``, ``open``), all but the question itself.
+
+        >>> print(PromptLayout().wording("open"))
+        {question}
+        Answer with a short phrase.
+        Final answer: {answer}
+        """
+        labels, texts = {"mc": (("A", "B"), ("{first}", "{second}")), "qa": (YES_NO, None)}.get(kind, ((), None))
+        (beginning,) = self.continuations(["{answer}"])
+        return self.user_text("{question}", labels, texts) + self.scoring_suffix + beginning
+
     def continuations(self, labels: Sequence[str]) -> tuple[str, ...]:
         """The texts that are scored."""
         return tuple(self.continuation.format(label=label) for label in labels)

@@ -112,7 +112,7 @@ class ReplayedVllm:
             answer = self._beams(body)
         elif "structured_outputs" in body:
             answer = self._chosen(body)
-        elif body["max_tokens"] == 1 or "allowed_token_ids" in body:
+        elif body["max_tokens"] == 1 or {"allowed_token_ids", "logprob_token_ids"} & set(body):
             answer = self._scored(body)
         else:
             answer = self._original(body)
@@ -124,8 +124,10 @@ class ReplayedVllm:
         key = ("answer", engine.max_new_tokens, frozenset(engine.stop_tokens), engine.level.name, _seen(image), prompt)
         text = self._once((*key, asked), lambda: engine.original_answer(image, asked))
         written = self.engine.encoder.tokenizer(text, add_special_tokens=False)["input_ids"]
-        usage = {"completion_tokens": len(written) + 1}
-        return {"choices": [{"message": {"content": text}, "logprobs": None}], "usage": usage}
+        tokens = None if image else self._tokens(prompt, body)
+        inputs = self._once(("inputs", _seen(image), prompt), lambda: self._inputs(image, prompt, tokens))
+        choices = [{"message": {"content": text}, "logprobs": None}]
+        return {"choices": choices, "usage": _usage(inputs["input_ids"].numel(), len(written) + 1)}
 
     def _scored(self, body: dict[str, Any]) -> dict[str, Any]:
         """Tokens written greedily; log-probabilities are those before the rule which tokens may be written."""
@@ -152,7 +154,7 @@ class ReplayedVllm:
             if best in self.engine.stop_tokens and not body.get("ignore_eos"):
                 break
         logprobs = {"content": content} if self.logprobs else None
-        return self._told(body, prompt, [self._choice(body, written) | {"logprobs": logprobs}])
+        return self._told(body, prompt, [self._choice(body, written) | {"logprobs": logprobs}], len(written))
 
     def _choice(self, body: dict[str, Any], written: list[int]) -> dict[str, Any]:
         """What vLLM tells of tokens that were written one after the other."""
@@ -166,9 +168,13 @@ class ReplayedVllm:
             **numbers,
         }
 
-    def _told(self, body: dict[str, Any], prompt: list[int], choices: list[dict[str, Any]]) -> dict[str, Any]:
+    def _told(
+        self, body: dict[str, Any], prompt: list[int], choices: list[dict[str, Any]], written: int
+    ) -> dict[str, Any]:
         tells = self.logprobs and self.tells_prompt and body.get("return_token_ids")
-        return {"choices": choices} | ({"prompt_token_ids": prompt} if tells else {})
+        return {"choices": choices, "usage": _usage(len(prompt), written)} | (
+            {"prompt_token_ids": prompt} if tells else {}
+        )
 
     def _chosen(self, body: dict[str, Any]) -> dict[str, Any]:
         """One of the texts that may be written, here the first, and the end."""
@@ -177,7 +183,7 @@ class ReplayedVllm:
         tokenizer = self.engine.encoder.tokenizer
         text = tokenizer(body["structured_outputs"]["choice"][0], add_special_tokens=False)["input_ids"]
         written = [*text, min(self.engine.stop_tokens)]
-        return self._told(body, self._distribution(body, [])[1], [self._choice(body, written)])
+        return self._told(body, self._distribution(body, [])[1], [self._choice(body, written)], len(written))
 
     def _beams(self, body: dict[str, Any]) -> dict[str, Any]:
         """vLLM's own search: all steps are taken, and only the tokenizer's end token ends a beam."""
@@ -202,7 +208,7 @@ class ReplayedVllm:
             self._choice(body, tokens) | {"finish_reason": "length" if end is None else "stop", "stop_reason": end}
             for _, tokens, end in every[: body["n"]]
         ]
-        return self._told(body, prompt, choices)
+        return self._told(body, prompt, choices, sum(len(tokens) for _, tokens, _ in every[: body["n"]]))
 
     def _distribution(self, body: dict[str, Any], written: list[int]) -> tuple[torch.Tensor, list[int]]:
         image, text = self._render(body)
@@ -213,11 +219,7 @@ class ReplayedVllm:
     def _read(
         self, image: Image.Image | None, text: str, tokens: list[int] | None, written: list[int]
     ) -> tuple[torch.Tensor, list[int]]:
-        if image is None:
-            ids = torch.tensor([tokens])
-            inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-        else:
-            inputs = self.engine.encoder.inputs([text], [image])
+        inputs = self._inputs(image, text, tokens)
         prompt: list[int] = inputs["input_ids"][0].tolist()
         if written:
             more = torch.tensor([written])
@@ -226,12 +228,23 @@ class ReplayedVllm:
         logits = self.engine.reader.read(inputs, keep=1).logits[0, -1]
         return torch.log_softmax(logits, dim=-1), prompt
 
+    def _inputs(self, image: Image.Image | None, text: str, tokens: list[int] | None) -> dict[str, Any]:
+        if image is not None:
+            inputs: dict[str, Any] = self.engine.encoder.inputs([text], [image])
+            return inputs
+        ids = torch.tensor([tokens])
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
     def _once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
         known = _computed.setdefault(self.engine, {})
         if key not in known:
             known[key] = compute()
         value: Value = known[key]
         return value
+
+
+def _usage(read: int, written: int) -> dict[str, int]:
+    return {"prompt_tokens": read, "completion_tokens": written}
 
 
 def _seen(image: Image.Image | None) -> Hashable:

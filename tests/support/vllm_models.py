@@ -19,9 +19,9 @@ _TOWER, _CLASSIC = "vision_tower.", "vision_tower.vision_model."
 _CANDIDATES = ((" yes", " no"), (" A", " B", " C", " D"), (" seventeen zebras", " seventeen", " seven cats", "xyz"))
 
 
-def build_for_vllm(architecture: str, folder: Path) -> Path:
+def build_for_vllm(architecture: str, folder: Path, size: str = "tiny") -> Path:
     """A random model under the names of tensors that vLLM knows; LLaVA-NeXT gets a template that trims, as Gemma's."""
-    tiny_models.build(architecture, folder)
+    tiny_models.build(architecture, folder, size=size)
     weights = folder / "model.safetensors"
     tensors = {
         _CLASSIC + name.removeprefix(_TOWER) if name.startswith(_TOWER) else name: tensor

@@ -58,12 +58,13 @@ class Forwarding(AbstractContextManager["Forwarding"]):
 
 
 @contextmanager
-def running_vllm(model: Path, name: str, log: Path, *options: str) -> Iterator[str]:
-    """Serve a model until the end of the block; gives the address."""
+def running_vllm(model: Path, name: str, log: Path, *options: str, port: int | None = None) -> Iterator[str]:
+    """Serve a model until the end of the block, on a free port or a given one; gives the address."""
     python = vllm_python()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    if port is None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
     command = [
         python, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--served-model-name", name,
         "--dtype", "float32", "--enforce-eager", "--max-model-len", "512", "--host", "127.0.0.1", "--port", str(port),

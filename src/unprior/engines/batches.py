@@ -21,13 +21,14 @@ def work_in_parts(items: list[Item], work: Callable[[list[Item]], Sequence[Resul
     try:
         return list(work(items))
     except (torch.OutOfMemoryError, MemoryError):
-        reason = "out of memory, even alone"
+        failure = QueryFailure("out of memory, even alone")
     except UnpriorError as error:
-        reason = str(error)
+        failure = QueryFailure.from_error(error)
     except Exception as error:  # whatever the model's own code says of one example must not end the run
-        reason = "out of memory, even alone" if _is_out_of_memory(error) else f"{type(error).__name__}: {error}"
+        told = "out of memory, even alone" if _is_out_of_memory(error) else f"{type(error).__name__}: {error}"
+        failure = QueryFailure(told)
     if len(items) == 1:
-        return [QueryFailure(reason)]
+        return [failure]
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     middle = len(items) // 2

@@ -13,6 +13,10 @@ Token = int | str
 Beginning = tuple[Token, ...]
 
 
+class UnreadableCandidateError(UnpriorError):
+    """A candidate that cannot be put behind a prompt as it is; another one may be."""
+
+
 @dataclass(frozen=True, slots=True)
 class NextTokens:
     """What is known of the distribution after some beginning."""
@@ -43,12 +47,12 @@ def tokens_after(prompt: list[int], joint: list[int], candidate: str) -> list[in
     [7]
     """
     if joint[: len(prompt)] != prompt:
-        raise UnpriorError(
+        raise UnreadableCandidateError(
             f"candidate {candidate!r} changes how the end of the prompt is tokenised; choose another "
             f"continuation in the prompt layout"
         )
     if len(joint) == len(prompt):
-        raise UnpriorError(f"candidate {candidate!r} tokenises to nothing")
+        raise UnreadableCandidateError(f"candidate {candidate!r} tokenises to nothing")
     return joint[len(prompt) :]
 
 

@@ -98,6 +98,17 @@ class QueryFailure:
     """Why one query of a batch has no result."""
 
     reason: str
+    refused: bool = False
+    """Whether the query itself is at fault: asked again, it would fail again."""
+
+    @classmethod
+    def from_error(cls, error: UnpriorError) -> QueryFailure:
+        """What became of a query that raised an error."""
+        return cls(str(error), isinstance(error, QueryRefusedError))
+
+
+class QueryRefusedError(UnpriorError):
+    """A query that cannot be asked as it is: it is too long, or the model would not read it as it is written."""
 
 
 def fingerprint_of(identity: Mapping[str, str], layout: PromptLayout, max_new_tokens: int, **more: object) -> str:

@@ -177,7 +177,7 @@ def test_connections_are_used_again(llava: TransformersEngine, queries: list[Que
 def test_candidates_behind_different_ends_are_tokenised_at_once_and_few_are_kept(
     llava: TransformersEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unprior.engines.openai.engine._MAX_ENDS", 2)
+    monkeypatch.setattr("unprior.engines.openai.asking._MAX_ENDS", 2)
     asked = [Query(None, f"Is this zebra {number}?", SHORT) for number in range(5)]
     replayed, together = ReplayedVllm(llava), threading.Barrier(5)
 
@@ -191,7 +191,7 @@ def test_candidates_behind_different_ends_are_tokenised_at_once_and_few_are_kept
         server.answer = answer
         assert_right(llava, asked, engine.score_batch(asked))
         assert not together.broken
-        assert len(engine._encoded) <= 2
+        assert len(engine._asking._encoded) <= 2
         each = (server.paths["/tokenize"] - before) / 5
         server.answer, before = replayed, server.paths["/tokenize"]
         alike = [Query(None, f"{number}: and is this the last zebra?", SHORT) for number in range(5)]
@@ -300,7 +300,7 @@ def test_thinking_that_a_server_takes_apart(
 @pytest.mark.parametrize("opening", ["<think>", "[THINK]"])
 def test_a_thinking_block_that_a_served_template_opens(llava: TransformersEngine, opening: str) -> None:
     with served(ReplayedVllm(llava)) as (engine, _):
-        engine.served = replace(engine.served, opened_block=opening)
+        engine._asking.served = replace(engine.served, opened_block=opening)
         text = engine.original_answer(None, QUESTION)
     assert text.startswith(opening)
     assert is_cut_off(text)

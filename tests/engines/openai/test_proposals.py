@@ -81,7 +81,7 @@ def test_the_query_s_own_candidates_are_scored_beside_what_is_found(
 ) -> None:
     asked = [replace(query, candidates=(" six fingers", " no")) for query in queries]
     with served(ReplayedVllm(embedded)) as (engine, _):
-        for query, proposed in zip(asked, engine.propose_batch(asked, 2), strict=True):
+        for query, proposed in zip(asked, engine.propose_batch(asked, COUNT), strict=True):
             assert_sound(embedded, query, proposed)
 
 
@@ -158,14 +158,23 @@ def test_a_number_of_answers_that_cannot_be_searched_for_is_refused(embedded: Tr
         engine.propose_batch([], count)
 
 
-def test_faults_that_pass_change_no_proposal(embedded: TransformersEngine, queries: list[Query]) -> None:
-    chance = random.Random(1)
-    faults = [fault for fault in FAULTS if fault != "late"]
-    plan = lambda *_: chance.choice(faults) if chance.random() < 0.3 else None  # noqa: E731
-    with served(ReplayedVllm(embedded), plan) as (engine, server):
-        for query, proposed in zip(queries, engine.propose_batch(queries, COUNT), strict=True):
-            assert_sound(embedded, query, proposed)
-        assert server.requests - server.faults["none"] > 10
+@pytest.mark.parametrize("own_end", [True, False], ids=["by the server", "step by step"])
+def test_faults_change_no_proposal(embedded: TransformersEngine, queries: list[Query], own_end: bool) -> None:
+    with served(ReplayedVllm(embedded, own_end=own_end)) as (engine, _):
+        right = engine.propose_batch(queries, COUNT)
+    whole = faulty = 0
+    for faults in (("drop", "500", "cut", "strange tokens"), [fault for fault in FAULTS if fault != "late"]):
+        for seed in range(3):
+            chance = random.Random(seed)
+            plan = lambda *_, chance=chance, faults=faults: chance.choice(faults) if chance.random() < 0.3 else None  # noqa: E731
+            with served(ReplayedVllm(embedded, own_end=own_end), plan) as (engine, server):
+                found = engine.propose_batch(queries, COUNT)
+                faulty += server.requests - server.faults["none"]
+            for expected, proposed in zip(right, found, strict=True):
+                assert isinstance(proposed, QueryFailure) or proposed == expected
+                whole += isinstance(proposed, Proposed)
+    assert faulty > 100
+    assert whole > 12
 
 
 class OtherBeams(InFront):
@@ -246,12 +255,16 @@ def test_beams_that_are_no_answers_are_left_out(embedded: TransformersEngine, qu
 def test_a_key_in_an_answer_becomes_no_candidate(
     embedded: TransformersEngine, queries: list[Query], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("UNPRIOR_API_KEY", "no no no")
     with served(ReplayedVllm(embedded)) as (engine, _):
         proposed = engine.propose_batch([queries[2]], COUNT)[0]
     assert isinstance(proposed, Proposed)
-    assert " yes" in proposed.candidates
-    assert not any("no no no" in text for text in proposed.candidates)
+    key = "five fin"
+    assert [text for text in proposed.candidates if key in text] == [" five fingers"]
+    monkeypatch.setenv("UNPRIOR_API_KEY", key)
+    with served(ReplayedVllm(embedded)) as (engine, _):
+        again = engine.propose_batch([queries[2]], COUNT)[0]
+    assert isinstance(again, Proposed)
+    assert set(again.candidates) == set(proposed.candidates) - {" five fingers"}
 
 
 def test_all_requests_of_a_proposal_go_to_one_server(embedded: TransformersEngine, queries: list[Query]) -> None:

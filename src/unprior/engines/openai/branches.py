@@ -6,13 +6,20 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Protocol
 
-from unprior.engines.candidate_tree import Beginning, NextTokens, Token, branch_points, leads_to, sum_up
+from unprior.engines.candidate_tree import (
+    Beginning,
+    NextTokens,
+    Token,
+    UnreadableCandidateError,
+    branch_points,
+    leads_to,
+    sum_up,
+)
 from unprior.engines.openai.client import OtherPromptError
 from unprior.engines.openai.replies import MAX_NAMED_TOKENS, named_tokens
 from unprior.engines.openai.server import Served, naming
 from unprior.engines.openai.tokens import CandidateTokens, Continuation
 from unprior.engines.protocol import CandidateScores
-from unprior.errors import UnpriorError
 
 _UNREADABLE = NextTokens({}, floor=0.0)  # any token may follow for certain: what came before is the bound
 _START = Continuation()
@@ -73,7 +80,7 @@ class BranchReader:
                 self._way[with_image] = number + 1
         if self.served.top_k is not None:
             return _UNREADABLE
-        raise UnpriorError(
+        raise UnreadableCandidateError(
             "the chat template does not reproduce the beginning of a candidate of several tokens; use candidates of "
             "one token, another continuation in the prompt layout, or serve the model with a template that leaves "
             "words as they are"

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from unprior.engines.openai.exchanges import record
 from unprior.engines.openai.images import write_body
 from unprior.engines.openai.secrets import Mask
 from unprior.errors import UnpriorError, format_option
@@ -29,6 +30,7 @@ _HIGHEST_PORT = 65535
 _EXAMPLE = "http://localhost:8000"
 _MAX_OTHER_PROMPTS = 2
 _MAX_BYTES = 16 * 2**20  # of one reply; the tokens of a prompt of a million tokens take half of it
+_SILENCE = 3.0  # seconds without a reply in which a server can have been started anew
 _MAX_OF_A_MESSAGE = 2**16  # of an error's text that is looked at
 
 # Tests put their own clock here.
@@ -128,6 +130,9 @@ class HttpClient:
         self._opening = [{"role": "system", "content": system}] if system else []
         self.requests = 0
         """Requests sent so far, repeated ones included."""
+        self.interruptions = 0
+        """Connections that failed or broke so far, and long silences: a server may have been started anew since."""
+        self._last_reply = time.monotonic()
         self._key = _key_of_environment()
         self.mask = Mask(self._key)
         """Takes the key out of what servers say."""
@@ -188,7 +193,7 @@ class HttpClient:
         *,
         only: int | None = None,
     ) -> Checked:
-        wrong, other_prompts, refused = 0, 0, set[int]()
+        wrong, other_prompts, refused, inner = 0, 0, set[int](), 0
         last: type[UnpriorError]
         for tries in itertools.count(1):
             available = [only] if only is not None else self._available(refused)
@@ -198,7 +203,8 @@ class HttpClient:
                 return _checked(check, await self._send(method, url, body))
             except TransientError as error:
                 reason, wait = str(error), error.wait
-                last = BrokenServerError if isinstance(error, _InnerError) else UnreachableError
+                inner += isinstance(error, _InnerError)
+                last = BrokenServerError if inner == tries else UnreachableError
                 if isinstance(error, _SilenceError):
                     self._cools_until[server] = time.monotonic() + self.retry_policy.cooldown
             except RefusedError:
@@ -247,28 +253,36 @@ class HttpClient:
             async with _time_limit(self.retry_policy.timeout), client.stream(method, url, content=body) as response:
                 content = await _read(response)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            self.interruptions += 1
             raise _SilenceError(f"the connection failed ({type(error).__name__})") from None
         except (httpx.TimeoutException, TimeoutError):
             raise _SilenceError(f"no whole answer within {self.retry_policy.timeout:g} seconds") from None
         except httpx.TransportError as error:
+            self.interruptions += 1
             raise TransientError(f"the connection failed ({type(error).__name__})") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise TransientError(f"the answer cannot be read ({type(error).__name__})") from None
         finally:
             self._free.append(client)
+        now = time.monotonic()
+        self.interruptions += now - self._last_reply > _SILENCE
+        self._last_reply = now
         status = response.status_code
         if status in _PASSING or status >= 500:
             wait = _asked_to_wait(response.headers.get("Retry-After"))
             raise (_InnerError if status == 500 else TransientError)(f"status {status}", wait)
         if status != 200:
+            record(body or b"", content, None)
             message = self.mask(_message(content) or response.reason_phrase)
             if response.is_redirect:
                 message = f"it sends requests on to {self.mask(response.headers['Location'])}; give the last address"
             raise RefusedError(f"{self.mask(url)}: status {status}: {message[:_MAX_MESSAGE]}")
         try:
-            return json.loads(content)
+            told = json.loads(content)
         except (ValueError, RecursionError):
             raise TransientError("the answer is not whole or not JSON") from None
+        record(body or b"", content, told)
+        return told
 
 
 async def _read(response: httpx.Response) -> bytes:

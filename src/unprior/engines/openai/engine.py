@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from PIL import Image
 
-from unprior.answer_forms import read_open_answer
-from unprior.engines.answer_search import as_proposed, check_count
+from unprior.engines.answer_search import check_count
 from unprior.engines.candidate_tree import Token
-from unprior.engines.openai.branches import BranchReader
+from unprior.engines.openai.asking import Asking
 from unprior.engines.openai.client import HttpClient, RetryPolicy, UnreachableError, WrongAnswerError
-from unprior.engines.openai.endings import AnswerEnd, EndProbe
-from unprior.engines.openai.images import encode_image, user_content
-from unprior.engines.openai.proposals import Proposer
-from unprior.engines.openai.replies import NamedModel, prompt_tokens, written_text
-from unprior.engines.openai.server import CHAT, examine, question
-from unprior.engines.openai.sizes import SAME_END, Sizes
+from unprior.engines.openai.endings import EndProbe
+from unprior.engines.openai.images import Shown, encode_image
+from unprior.engines.openai.replies import NamedModel, prompt_tokens
+from unprior.engines.openai.sameness import SameServers
+from unprior.engines.openai.server import examine
+from unprior.engines.openai.sizes import Sizes
 from unprior.engines.openai.sizes_probe import SizesProbe
-from unprior.engines.openai.tokens import CandidateTokens, Continuation, ServedPrompt, ServerTokenizer
+from unprior.engines.openai.tokens import ServerTokenizer
 from unprior.engines.probe import probe_texts, prompt_digest
 from unprior.engines.protocol import (
     Answered,
@@ -37,24 +35,13 @@ from unprior.engines.protocol import (
     fingerprint_of,
     proposed,
 )
-from unprior.errors import UnpriorError, format_option
-from unprior.prompts import PromptLayout, opens_block
+from unprior.errors import UnpriorError
+from unprior.prompts import PromptLayout
 
 MAX_NEW_TOKENS = 64
 _BATCH_PER_SLOT = 4  # queries handed over at once for every one in flight: the last of a batch wait for few
-_MAX_ENDS = 1000  # ends whose tokens are kept; nearly always there are a few
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """The image of a query, and who sees it: one server, which then has read it for all requests of the query."""
-
-    image: bytes | None
-    server: int
-    in_full: bool = False
-    """Past the server's cache of prompts."""
 
 
 class HttpEngine:
@@ -114,8 +101,6 @@ class HttpEngine:
         thread = threading.Thread(target=self._loop.run_forever, name="unprior-http", daemon=True)
         thread.start()
         self._close = weakref.finalize(self, _stop, self._loop, thread, self._client)
-        self._encoded: dict[tuple[str, tuple[str, ...], bool], CandidateTokens] = {}
-        self._encoding: weakref.WeakValueDictionary[Any, asyncio.Lock] = weakref.WeakValueDictionary()
         try:
             self.served = self._run(examine(self._client, model, template_arguments or {}))
             self._tokenizer = self._new_tokenizer()
@@ -123,11 +108,13 @@ class HttpEngine:
             self.remarks = self._run(self._find_remarks())
             """What people should know about this server, found out when it was asked first."""
             self._named = NamedModel(self._client.mask, self.served.served_model)
-            self._end = self._run(EndProbe(self._client, self._tokenizer, self.served, self._named).find())
+            end = self._run(EndProbe(self._client, self._tokenizer, self.served, self._named).find())
         except BaseException:
             self.close()
             raise
-        self._branches = BranchReader(self.served)
+        self._asking = Asking(
+            self._client, self._tokenizer, self.served, self._named, end, self._layout, max_new_tokens
+        )
 
     def close(self) -> None:
         """Give up the connections; the engine cannot be used any more."""
@@ -156,7 +143,16 @@ class HttpEngine:
         """What the server was seen to do."""
         top_k = self.served.top_k
         batch_size = _BATCH_PER_SLOT * self.concurrency
-        return Capabilities(top_k is None, top_k, batch_size=batch_size, proposes=self._end is not None)
+        return Capabilities(top_k is None, top_k, batch_size=batch_size, proposes=self._asking.end is not None)
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        """Timeouts and retries; another one counts from the next request on."""
+        return self._client.retry_policy
+
+    @retry_policy.setter
+    def retry_policy(self, policy: RetryPolicy) -> None:
+        self._client.retry_policy = policy
 
     @property
     def requests(self) -> int:
@@ -182,19 +178,19 @@ class HttpEngine:
 
     def original_answer(self, image: Image.Image | None, question: str) -> str:
         """Greedy answer to one question."""
-        return self._run(self._original(self._shown(image), question))
+        return self._run(self._asking.original(self._shown(image), question))
 
     def score_candidates(self, image: Image.Image | None, question: str, candidates: Sequence[str]) -> CandidateScores:
         """Scores of candidate answers to one question."""
-        return self._run(self._score(Query(image, question, tuple(candidates)), self._shown(image)))
+        return self._run(self._asking.score(Query(image, question, tuple(candidates)), self._shown(image)))
 
     def score_batch(self, queries: Sequence[Query]) -> list[CandidateScores | QueryFailure]:
         """Scores for many queries."""
-        return self._run(self._all(queries, self._score))
+        return self._run(self._all(queries, self._asking.score))
 
     def answer_batch(self, queries: Sequence[Query]) -> list[Answered | QueryFailure]:
         """Original answers and scores for many queries."""
-        return self._run(self._all(queries, self._answer))
+        return self._run(self._all(queries, self._asking.answer))
 
     def propose(self, image: Image.Image | None, question: str, count: int) -> Proposed:
         """The most probable whole answers to one question."""
@@ -205,22 +201,20 @@ class HttpEngine:
 
         Behind a server that shows only the most probable tokens, scores outside of them are censored as ever.
         """
-        check_count(count)
-        self._require_end()
-        return self._run(self._all(queries, partial(self._propose, count=count)))
+        return self._run(self.propose_async(queries, count))
 
     @property
     def score_in_full(self) -> Callable[[Query], CandidateScores] | None:
         """Scores past the server's cache of prompts, for ``unprior doctor``; None where that cannot be asked for."""
         if not self.served.tells_prompt or self.served.top_k is not None:
             return None
-        return lambda query: self._run(self._score(query, self._shown(query.image, in_full=True)))
+        return lambda query: self._run(self._asking.score(query, self._shown(query.image, in_full=True)))
 
     def candidate_tokens(self, query: Query) -> list[list[tuple[Token, str]]] | None:
         """Number and text of every token of the candidates; None if the server does not tell."""
 
         async def tell() -> list[list[tuple[Token, str]]]:
-            found = await self._tokens(query)
+            found = await self._asking.tokens(query)
             text = self._tokenizer.text_of
             return [[(token, await text([token])) for token in each] for each in found.candidates]
 
@@ -236,7 +230,7 @@ class HttpEngine:
             return tokens
 
         async def tell() -> str:
-            tokens = await self._post(self._shown(image), text, None, {"return_token_ids": True}, check)
+            tokens = await self._asking.post(self._shown(image), text, None, {"return_token_ids": True}, check)
             return await self._tokenizer.text_of(tokens)
 
         return self._run(tell()) if self.served.tells_prompt else None
@@ -246,8 +240,51 @@ class HttpEngine:
         probe = SizesProbe(self._client, self._tokenizer, self.served, self._layout.scoring_suffix, self.max_new_tokens)
         return self._run(probe.sizes(queries, texts))
 
+    async def awaited(self, work: Coroutine[Any, Any, Result]) -> Result | QueryFailure:
+        """Wait in another event loop for this engine's own work; cancelling it gives up its requests."""
+        try:
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+        except UnpriorError as error:
+            return QueryFailure(str(error))
+
+    async def answer_apart(
+        self, image: Image.Image, queries: Sequence[Query], patience: float
+    ) -> list[tuple[str, CandidateScores | QueryFailure] | QueryFailure]:
+        """Original answers to questions about one image, and the scores or why there are none in so many seconds.
+
+        For :meth:`awaited`. All of them go to one server, which then has read the image already.
+        """
+        shown = Shown(await asyncio.to_thread(encode_image, image), self._client.turn())
+        slots = asyncio.Semaphore(self.concurrency)
+
+        async def one(query: Query) -> tuple[str, CandidateScores | QueryFailure] | QueryFailure:
+            async with slots:
+                return await self._asking.answer_soon(query, shown, patience)
+
+        return await asyncio.gather(*map(one, queries))
+
+    def watch(self) -> SameServers:
+        """Compare the servers now, and later with what they are now; its ``difference`` is for :meth:`awaited`."""
+        return SameServers(self._asking, self._run)
+
+    async def answer_alone(self, image: Image.Image, text: str) -> str:
+        """The original answer to one question; for :meth:`awaited`."""
+        return await self._asking.original(
+            Shown(await asyncio.to_thread(encode_image, image), self._client.turn()), text
+        )
+
+    async def score_async(self, query: Query) -> CandidateScores:
+        """Scores of candidate answers to one question; for :meth:`awaited`."""
+        return await self._asking.score(query, self._shown(query.image))
+
+    async def propose_async(self, queries: Sequence[Query], count: int) -> list[Proposed | QueryFailure]:
+        """The most probable whole answers to every query, as :meth:`propose_batch`; for :meth:`awaited`."""
+        check_count(count)
+        self._asking.require_end()
+        return await self._all(queries, partial(self._asking.propose, count=count))
+
     async def _all(
-        self, queries: Sequence[Query], work: Callable[[Query, _Shown], Awaitable[Result]]
+        self, queries: Sequence[Query], work: Callable[[Query, Shown], Awaitable[Result]]
     ) -> list[Result | QueryFailure]:
         """Work on all, so many at a time; a query that fails does not spoil the others."""
         if self._named.changed is not None:  # seen in the batch before, whose good results are stored by now
@@ -260,7 +297,7 @@ class HttpEngine:
                 image = None if query.image is None else await asyncio.to_thread(encode_image, query.image)
                 async with slots:
                     try:
-                        return await work(query, _Shown(image, self._client.turn()))
+                        return await work(query, Shown(image, self._client.turn()))
                     except UnpriorError as error:
                         if isinstance(error, UnreachableError):
                             gone.append(error)
@@ -271,85 +308,8 @@ class HttpEngine:
             raise UnpriorError(f"the server is gone; what was scored so far is stored: {gone[0]}")
         return results
 
-    def _shown(self, image: Image.Image | None, *, in_full: bool = False) -> _Shown:
-        return _Shown(encode_image(image), self._client.turn(), in_full)
-
-    async def _answer(self, query: Query, shown: _Shown) -> Answered:
-        text = await self._original(shown, query.text)  # one after the other: servers keep what they have read of
-        return Answered(text, await self._score(query, shown))  # the image for the next request
-
-    async def _original(self, shown: _Shown, text: str) -> str:
-        written = await self._post(shown, text, None, {"max_tokens": self.max_new_tokens}, written_text)
-        written = self._client.mask.in_answer(written)
-        return written if opens_block(written) else self.served.opened_block + written
-
-    async def _score(self, query: Query, shown: _Shown, prompt: ServedPrompt | None = None) -> CandidateScores:
-        if self.served.tokenizes or query.whole:
-            tokens = await self._tokens(query, prompt)
-        else:
-            tokens = CandidateTokens((), tuple((candidate,) for candidate in query.candidates), {})
-        post = partial(self._post, shown, query.text + self._layout.scoring_suffix)
-        return await self._branches.scores(tokens, post, with_image=shown.image is not None)
-
-    async def _propose(self, query: Query, shown: _Shown, count: int) -> Proposed:
-        with_image = shown.image is not None
-        original = await self._original(shown, query.text) if with_image else None
-        text = query.text + self._layout.scoring_suffix
-        prompt = await self._tokenizer.prompt(text)
-        hides = self._client.mask.in_answer
-        proposer = Proposer(
-            self._tokenizer, self._branches, self._require_end(), may_keep=lambda found: hides(found) == found
-        )
-        found = await proposer.answers(prompt, count, partial(self._post, shown, text), with_image=with_image)
-        first = list(dict.fromkeys(query.candidates))
-        answer = None if original is None else read_open_answer(original)
-        if answer is not None and answer not in first and await proposer.can_be_scored(prompt, answer):
-            first.append(answer)
-        # All are scored in one way, however they were found.
-        whole = Query(query.image, query.text, tuple(dict.fromkeys([*first, *found])), whole=True)
-        scored = await self._score(whole, shown, prompt)
-        return as_proposed(original, len(first), whole.candidates, scored, found)
-
-    def _require_end(self) -> AnswerEnd:
-        if self._end is None:
-            raise UnpriorError(
-                f"{self._client.base_urls[0]} does not tell which token ends an answer of {self.served.model}, so "
-                f"whole answers can be neither searched for nor scored; serve the model with vLLM 0.26 or newer, or "
-                f"use {format_option('engine', 'transformers')}"
-            )
-        return self._end
-
-    async def _post(
-        self,
-        shown: _Shown,
-        text: str,
-        continued: Continuation | None,
-        settings: dict[str, Any],
-        check: Callable[[Any], Result],
-    ) -> Result:
-        body = question(self.served.model, user_content(shown.image, text), continued) | self.served.extras | settings
-        if shown.in_full:  # vLLM finds only prompts with the same salt in its cache
-            body["cache_salt"] = secrets.token_hex()
-        checking = self._named.checking(check)
-        return await self._client.post(CHAT, body, checking, image=shown.image, server=shown.server)
-
-    async def _tokens(self, query: Query, prompt: ServedPrompt | None = None) -> CandidateTokens:
-        """Tokens of the candidates; they are the same behind every prompt with the same end, which answers repeat."""
-        text, end = query.text + self._layout.scoring_suffix, self._require_end().token if query.whole else None
-
-        async def encode() -> CandidateTokens:
-            return await self._tokenizer.encode(prompt or await self._tokenizer.prompt(text), query.candidates, end)
-
-        if not self.served.tells_prompt:
-            return await encode()
-        key = (text[-SAME_END:], query.candidates, query.whole)
-        async with self._encoding.setdefault(key, asyncio.Lock()):  # others with this end wait for the first one
-            if key not in self._encoded:
-                encoded = await encode()
-                if len(self._encoded) >= _MAX_ENDS:
-                    self._encoded.clear()
-                self._encoded[key] = encoded
-            return self._encoded[key]
+    def _shown(self, image: Image.Image | None, *, in_full: bool = False) -> Shown:
+        return Shown(encode_image(image), self._client.turn(), in_full)
 
     def _new_tokenizer(self, only: int | None = None) -> ServerTokenizer:
         served = self.served
@@ -391,20 +351,7 @@ class HttpEngine:
     @property
     def refusal(self) -> str | None:
         """Why the server's scores are of no use, and what to do; None where they are."""
-        served = self.served
-        if served.template_arguments and not served.tokenizes:
-            return (
-                f"{served.model}: nothing shows that {self._client.base_urls[0]} passes template arguments on, because "
-                f"it has no /tokenize; leave them out, or set them where the model is served"
-            )
-        if served.opened_block:
-            return (
-                f"{served.model}: the chat template opens a thinking block ({served.opened_block}), so "
-                f"candidates would be scored as the first words of a thought; give the template the "
-                f"argument that switches thinking off (command line: --template-arg), or serve the model with a "
-                f"template that opens none (vllm serve --chat-template FILE)"
-            )
-        return None
+        return self.served.refusal(self._client.base_urls[0])
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)

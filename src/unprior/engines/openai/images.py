@@ -7,6 +7,7 @@ import io
 import json
 import struct
 import zlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,16 @@ from PIL import Image
 
 _PLACE = "\ufffc"  # "object replacement character"
 _PLACE_IN_JSON = json.dumps(_PLACE).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The image of a query, and who sees it: one server, which then has read it for all requests of the query."""
+
+    image: bytes | None
+    server: int
+    in_full: bool = False
+    """Past the server's cache of prompts."""
 
 
 def encode_image(image: Image.Image | None) -> bytes | None:

@@ -8,14 +8,13 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from unprior.engines.answer_search import MAX_ANSWER_TOKENS, AnswerSearch, is_answer
-from unprior.engines.candidate_tree import Beginning, NextTokens
+from unprior.engines.candidate_tree import Beginning, NextTokens, UnreadableCandidateError
 from unprior.engines.openai.branches import BranchReader
-from unprior.engines.openai.client import UnreachableError, WrongAnswerError
+from unprior.engines.openai.client import WrongAnswerError
 from unprior.engines.openai.endings import AnswerEnd
 from unprior.engines.openai.replies import WrittenTokens, beams
 from unprior.engines.openai.server import NUMBERED
 from unprior.engines.openai.tokens import CandidateTokens, Continuation, ServedPrompt, ServerTokenizer
-from unprior.errors import UnpriorError
 
 _STEPS = (8, MAX_ANSWER_TOKENS)  # vLLM's search takes all steps that it may, even when every answer has ended
 _CONTROL = re.compile(r"<\|?[^<>\s]+\|?>|\[/?[A-Z_]+\]")  # what special tokens look like
@@ -67,9 +66,7 @@ class Proposer:
             return False
         try:
             await self._tokenizer.continuation(prompt, text, tokens)
-        except UnreachableError:
-            raise
-        except UnpriorError:  # it melts into the prompt
+        except UnreadableCandidateError:  # it melts into the prompt
             return False
         return True
 
@@ -100,9 +97,7 @@ class Proposer:
                     ways[beam] = await self._tokenizer.ways_to(prompt, beam, ways)
                 try:
                     read[beam] = await self._branches.top(tokens, beam, post, with_image=with_image)
-                except UnreachableError:
-                    raise
-                except UnpriorError:  # the chat template does not reproduce this beam: it is given up
+                except UnreadableCandidateError:  # the chat template does not reproduce this beam: it is given up
                     if not beam:
                         raise
                     read[beam] = NextTokens({})

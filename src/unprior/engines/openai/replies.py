@@ -16,6 +16,7 @@ MAX_NAMED_TOKENS = 128
 _ABSENT = -9999.0  # what vLLM writes for minus infinity: the filling of shorter lists in a batch, never a real value
 _PREFIX = "token_id:"
 _ABOVE_ONE = 1e-2
+_APART = 1e-3  # between two mentions of one log-probability, which servers may round
 _MAX_TEXT = 2**20  # characters of an answer; no number of tokens that people ask for has more
 
 Checked = TypeVar("Checked")
@@ -91,6 +92,14 @@ def named_tokens(
     return NextTokens({token: values[token] for token in asked})
 
 
+def first_tokens(answer: Any, asked: Sequence[int], tail: Sequence[int] | None = None) -> NextTokens:
+    """The same for the first of several tokens that the model wrote."""
+    choice = _choice(answer)
+    listed = (choice.get("logprobs") or {}).get("content")
+    start = {"content": listed[:1]} if isinstance(listed, list) else None
+    return named_tokens(answer | {"choices": [choice | {"logprobs": start}]}, asked, tail)
+
+
 def top_tokens(
     answer: Any, least: int, *, numbered: bool, tail: Sequence[int] | None = None, first: int | None = None
 ) -> NextTokens:
@@ -103,6 +112,8 @@ def top_tokens(
     if not pairs or min(value for _, value in pairs) <= _ABSENT:
         raise WrongAnswerError("a listed token has no probability")
     _check_total([value for _, value in pairs])
+    if numbered:
+        _check_written(answer, dict(pairs))
     visible: dict[Token, float] = {}
     for token, value in pairs:  # pieces of characters may share a replacement text
         visible[token] = max(value, visible.get(token, value))
@@ -230,6 +241,17 @@ def _value(entry: dict[str, Any]) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         raise WrongAnswerError("a log-probability is not a finite number")
     return float(value)
+
+
+def _check_written(answer: Any, listed: dict[Any, float]) -> None:
+    """The token that was written is listed with its own value, or it is less probable than all that are listed.
+
+    Numbers that were mixed up in between are found out here: nothing else tells which tokens to expect.
+    """
+    entry = _choice(answer)["logprobs"]["content"][-1]
+    token, value = _number(entry.get("token")), _value(entry)
+    if value > listed.get(token, min(listed.values())) + _APART or value < listed.get(token, value) - _APART:
+        raise WrongAnswerError("the token that was written is not among those listed, or has another probability there")
 
 
 def _check_total(values: Any) -> None:

@@ -55,6 +55,22 @@ class Served:
     template_arguments: Mapping[str, Any] = field(default_factory=dict)
     """What the user tells the chat template."""
 
+    def refusal(self, address: str) -> str | None:
+        """Why scores from this server are of no use, and what to do; None where they are."""
+        if self.template_arguments and not self.tokenizes:
+            return (
+                f"{self.model}: nothing shows that {address} passes template arguments on, because it has no "
+                f"/tokenize; leave them out, or set them where the model is served"
+            )
+        if self.opened_block:
+            return (
+                f"{self.model}: the chat template opens a thinking block ({self.opened_block}), so "
+                f"candidates would be scored as the first words of a thought; give the template the "
+                f"argument that switches thinking off (command line: --template-arg), or serve the model with a "
+                f"template that opens none (vllm serve --chat-template FILE)"
+            )
+        return None
+
     @property
     def extras(self) -> dict[str, Any]:
         """Settings that only such servers know; a penalty from the model's folder would change greedy answers."""
@@ -79,7 +95,7 @@ class Served:
 
 async def examine(client: HttpClient, model: str, template_arguments: Mapping[str, Any]) -> Served:
     """Ask the servers what they serve, and the first one what it can do."""
-    found = {await _identify(client, model, server) for server in range(len(client.base_urls))}
+    found = {await identify(client, model, server) for server in range(len(client.base_urls))}
     if len(found) > 1:
         described = "; ".join(f"{root or 'unknown'} on version {version or 'unknown'}" for root, _, version, _ in found)
         raise UnpriorError(f"the servers differ for {model}: {described}; give only servers that are alike")
@@ -129,7 +145,9 @@ def _telling(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {"chat_template_kwargs": dict(arguments)} if arguments else {}
 
 
-async def _identify(client: HttpClient, model: str, server: int) -> tuple[str, str, str, int | None]:
+async def identify(client: HttpClient, model: str, server: int) -> tuple[str, str, str, int | None]:
+    """What one server says that it serves: where it was loaded from, software, version, longest prompt."""
+
     def check(answer: Any) -> list[dict[str, Any]]:
         entries = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(entries, list) or not all(isinstance(entry, dict) and "id" in entry for entry in entries):

@@ -13,6 +13,8 @@ SAME_END = 24
 """Characters at the end of a prompt that decide how what follows is tokenised."""
 REQUEST_HEAD, ANSWER_HEAD = 250, 127
 """Bytes of HTTP around a request and around an answer of vLLM; a key adds its own length."""
+CACHE_BLOCK = 16
+"""Tokens that a server keeps or forgets together, unless it says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Sizes:
     """Branches of candidates."""
     blank_bytes: float = 1_000.0
     """A blank image as a data URL."""
-    cache_block: int = 16
+    cache_block: int = CACHE_BLOCK
     """Tokens that a server keeps or forgets together."""
     lead_tokens: float = 4.0
     """Tokens of a prompt before the image or the text."""

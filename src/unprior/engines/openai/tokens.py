@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from unprior.engines.candidate_tree import Beginning, branch_points, tokens_after
+from unprior.engines.candidate_tree import Beginning, UnreadableCandidateError, branch_points, tokens_after
 from unprior.engines.openai.client import BrokenServerError, HttpClient, UnreachableError, WrongAnswerError
 from unprior.engines.openai.replies import token_list
 from unprior.errors import UnpriorError
@@ -228,7 +228,7 @@ class ServerTokenizer:
     async def continuation(self, prompt: ServedPrompt, candidate: str, expected: Beginning | None = None) -> list[int]:
         """Tokens of a candidate behind a prompt; the model may have written it with the tokens that are expected."""
         if not candidate:
-            raise UnpriorError("an empty candidate tokenises to nothing")
+            raise UnreadableCandidateError("an empty candidate tokenises to nothing")
         joint: list[int] | None = None
         lead, shown = prompt.lead, prompt.shown
         if lead is not None and candidate.startswith(lead) and candidate != lead:
@@ -238,7 +238,7 @@ class ServerTokenizer:
                 joint = None  # the template trims what the assistant says
         if joint is None:
             if await self.raw(shown) != prompt.tokens:
-                raise UnpriorError(
+                raise UnreadableCandidateError(
                     f"candidate {candidate!r} cannot be put behind the server's chat template; choose another "
                     f"continuation in the prompt layout"
                 )

@@ -11,6 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, TemplateSyntaxError, meta
 
+from unprior.engines.protocol import QueryRefusedError
 from unprior.engines.template_args import RESERVED, refuse_reserved
 from unprior.engines.transformers.load_errors import told
 from unprior.errors import UnpriorError, did_you_mean
@@ -208,7 +209,7 @@ def check_complete(text: str, prompt: str, *, with_image: bool) -> None:
     """Refuse a prompt in which a line of the user's text is missing or changed."""
     lost = [line.strip() for line in text.splitlines() if line.strip() not in prompt]
     if lost:
-        raise UnpriorError(
+        raise QueryRefusedError(
             f"the chat template leaves out or changes a part of the question {'beside' if with_image else 'without'} "
             f"an image: {_shown(lost[0])}; {_REMEDY}"
         )

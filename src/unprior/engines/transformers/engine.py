@@ -238,7 +238,7 @@ class TransformersEngine(LocalEngine):
             try:
                 prompts[index] = self.encoder.encode(query)
             except UnpriorError as error:
-                results[index] = QueryFailure(str(error))
+                results[index] = QueryFailure.from_error(error)
         done: list[Item | QueryFailure] = work_in_parts(list(prompts.values()), work)
         for index, result in zip(prompts, done, strict=True):
             results[index] = result

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 import torch
 
+from unprior.engines.protocol import QueryRefusedError
 from unprior.engines.transformers.cache_fork import CacheForks
 from unprior.engines.transformers.vision_memory import VisionMemory
-from unprior.errors import UnpriorError
 
 Tensor: TypeAlias = Any  # torch.Tensor; torch is too large to type-check against
 Inputs: TypeAlias = Mapping[str, Any]
@@ -154,7 +154,7 @@ class Reader:
         self.passes += len(ids)
         self.longest = max(self.longest, ids.shape[1])
         if self._most_tokens is not None and ids.shape[1] > self._most_tokens:
-            raise UnpriorError(
+            raise QueryRefusedError(
                 f"the prompt with its answer has {ids.shape[1]:,} tokens or more, and the model takes "
                 f"{self._most_tokens:,}; shorten the question or the options, or show a smaller image (resize)"
             )

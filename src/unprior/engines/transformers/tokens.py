@@ -15,13 +15,14 @@ from PIL import Image
 
 from unprior.engines.candidate_tree import tokens_after
 from unprior.engines.probe import probe_texts, prompt_digest
-from unprior.engines.protocol import Query
+from unprior.engines.protocol import Query, QueryRefusedError
 from unprior.engines.transformers.chat_template import ChatTemplate, check_complete, check_prompts
 from unprior.engines.transformers.forward import pad_left
 from unprior.errors import UnpriorError
 from unprior.prompts import THINKING_TAGS, PromptLayout, thinks
 
 _MEDIA = re.compile("image|video|audio")
+_TOO_LONG = "sequence-length-is-longer-than-the-specified-maximum"
 _BLANK = Image.new("RGB", (64, 64))
 _BROKEN = "\N{REPLACEMENT CHARACTER}"
 """What tokenizers write for a part of a character."""
@@ -55,6 +56,8 @@ class PromptEncoder:
         """Refuse a chat template whose prompts cannot be scored."""
         self.processor = processor
         self.tokenizer = processor.tokenizer
+        # Prompts that are too long are refused here, with what to do; transformers would also warn of them, each time.
+        getattr(self.tokenizer, "deprecation_warnings", {})[_TOO_LONG] = True
         self.layout = layout
         self.template = ChatTemplate(processor, template_arguments, layout.system)
         name = getattr(processor, "image_token", None)
@@ -71,6 +74,9 @@ class PromptEncoder:
             self._ending = self._added_by_processor()
         self._tag_tokens, self._hidden_tokens = _special_tokens(self.tokenizer)
         self._reserved = _reserved_words(processor)
+        numbers = self.tokenizer.convert_tokens_to_ids(self._reserved)
+        self._reserved_tokens: dict[int, str] = dict(zip(numbers, self._reserved, strict=True))
+        self._reserved_tokens.pop(self.tokenizer.unk_token_id, None)  # that of any unknown letter, too
         self.end: int | None = None
         """The token that closes whole answers; see :meth:`choose_end`."""
 
@@ -243,12 +249,17 @@ class PromptEncoder:
 
     def _check_words(self, text: str) -> None:
         """A question must not hold what the model reads as something other than words: images, ends of turns."""
-        found = next((token for token in self._reserved if token in text), None)
+        found = next((token for token in self._reserved if token in text), None) or self._control_token(text)
         if found is not None:
-            raise UnpriorError(
+            raise QueryRefusedError(
                 f"the question contains {found}, which this model reads as a control token and not as words; write it "
                 f"differently"
             )
+
+    def _control_token(self, text: str) -> str | None:
+        """A control token that the tokenizer finds though the text does not spell it: in another case or form."""
+        read = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return next((self._reserved_tokens[token] for token in read if token in self._reserved_tokens), None)
 
     def _filler(self) -> int:
         """A token for padding, which is masked; processors refuse a batch when their tokenizer has none."""
