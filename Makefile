@@ -11,7 +11,7 @@ BASE ?= c9ee599
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-beyond bench-open same-results support map train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-beyond bench-open bench-serve same-results support map train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -64,7 +64,7 @@ $(ENGINES)/vllm.stamp: tests/support/vllm_environment.py pyproject.toml
 engines: $(ENGINES)/vllm.stamp  ## A virtual environment with a real vLLM, for tests.
 
 test-engines: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The engines against a real vLLM on this machine.
-	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python $(BIN)/pytest -rP -m engines tests/engines
+	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python $(BIN)/pytest -rP -m engines tests/engines tests/serving
 
 bench: bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-against  ## Measure speed side by side with the straightforward way; updates README and docs.
 
@@ -108,6 +108,10 @@ same-results: $(VENV)/dev.stamp  ## Compare every result with that of another co
 bench-scale: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The cost model against what a real vLLM counts; updates docs/scale.md.
 	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python PYTHONPATH=tests/support $(BIN)/python bench/scale.py --update docs/scale.md
 
+bench-serve: $(VENV)/dev.stamp  ## What serving adds to a model's own answer, on a real vLLM too after `make engines`; updates docs/serving.md.
+	UNPRIOR_VLLM_PYTHON="$${UNPRIOR_VLLM_PYTHON:-$(wildcard $(CURDIR)/$(ENGINES)/bin/python)}" OMP_NUM_THREADS=1 \
+	PYTHONPATH=tests/support $(BIN)/python bench/serve.py --update docs/serving.md
+
 support: $(VENV)/dev.stamp  ## Try every architecture on small random models; writes the support matrix of `unprior models` and docs/models.md.
 	PYTHONPATH=tests/support OMP_NUM_THREADS=1 $(BIN)/python tools/support.py
 
@@ -117,6 +121,7 @@ map: $(VENV)/dev.stamp  ## Write the map of the package into CONTRIBUTING.md.
 train-embedded: $(VENV)/dev.stamp  ## Train the embedded model from scratch and put the chosen one into the package (over an hour).
 	$(BIN)/python training/train.py --out $(TRAINING)
 	OMP_NUM_THREADS=1 $(BIN)/python training/select_default.py --out $(TRAINING)
+	OMP_NUM_THREADS=1 $(BIN)/python training/calibrate.py --out $(TRAINING)
 
 document-embedded: $(VENV)/dev.stamp  ## Measure all trained models on fresh worlds; updates docs/embedded.md.
 	OMP_NUM_THREADS=1 $(BIN)/python training/document.py --out $(TRAINING)

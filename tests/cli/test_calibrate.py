@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from row_changes import Rows, edit, edit_all, only, read_lines
-from unprior import SelectivePriorCalibrator, evaluate, read_scores
+from unprior import SelectivePriorCalibrator, evaluate, read_scores, synthesize
+from unprior.answer_forms import is_accepted
 
 DECISION_FIELDS = {
     "pair_id", "side", "task", "original", "final", "proposal", "strength", "margin", "revised", "reason",
@@ -404,3 +405,27 @@ def test_evaluate_by_subcategory(run: Callable, files: Any) -> None:
         rows = table.where(subcategory=task["group"], task=task["task"], side="cf")
         assert task["cf"]["total"] == len(rows)
     run("evaluate", files.scores, files.decisions, "--by", "nonsense").refused("nonsense")
+
+
+def test_evaluate_tells_the_coverage_of_open_questions(run: Callable, tmp_path: Path) -> None:
+    table = synthesize(seed=3, open_questions=True)
+    table.write(tmp_path / "scores.parquet")
+    SelectivePriorCalibrator().fit(table).predict(table).write(tmp_path / "decisions.jsonl")
+    asked = ("evaluate", "scores.parquet", "decisions.jsonl", "--resamples", 20)
+    expected = {}
+    for side in ("cf", "cs"):
+        part = table.where(split="test", task="open", side=side)
+        rows = zip(part.column("candidates"), part.column("answer"), part.column("aliases"), strict=True)
+        held = sum(any(is_accepted(text, answer, also or ()) for text in texts) for texts, answer, also in rows)
+        expected[side] = [held, len(part)]
+    assert run(*asked, "--json").json["coverage"] == expected
+    assert 0 < expected["cf"][0] < expected["cf"][1] == 230
+    (cf, _), (cs, _) = expected.values()
+    told = " ".join(run(*asked).out.split())
+    assert f"Coverage: the candidates of open questions hold the right answer in {cf} of 230 on CF and {cs} of" in told
+
+
+def test_evaluate_tells_no_coverage_where_options_are_given(run: Callable, files: Any) -> None:
+    asked = ("evaluate", files.scores, files.decisions, "--resamples", 20)
+    assert "coverage" not in run(*asked, "--json").json
+    assert "Coverage" not in run(*asked).out

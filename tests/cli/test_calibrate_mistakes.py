@@ -184,7 +184,7 @@ def test_evaluate_explains_wrong_options(run: Callable, files: Any) -> None:
         ("fit {c} --out {o}", ["calibrator"]),
         ("apply {c} {c} --out {o}", ["calibrator"]),
         ("apply nothing.json {s} --out {o}", ["nothing.json: no such file; check the path"]),
-        ("apply . {s} --out {o}", ["this is a folder, a file is needed"]),
+        ("apply . {s} --out {o}", ["no calibrator.json in this folder"]),
         ("apply {c} nothing.jsonl --out {o}", ["nothing.jsonl: no such file; check the path"]),
         ("apply {c} . --out {o}", ["this is a folder, a file is needed"]),
         ("apply {c} {s} --out {s}", ["would overwrite its own input; choose another name"]),

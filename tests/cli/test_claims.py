@@ -98,7 +98,7 @@ def test_one_question_is_asked_as_the_canonical_prior_needs_it(
             unprior.load_engine("embedded"), example.image, example.question, claims=example.claims,
             open_question=example.open_question, calibrator=calibrator,
         )  # fmt: skip
-        assert result.json == json.loads(json.dumps(answer.record()))
+        assert result.json == json.loads(json.dumps(answer.record() | {"calibrator": "cal.json"}))
         assert result.json["answer"] == decided.final[row]
         assert result.json["explanation"] == decided.explain(row)
 

@@ -187,14 +187,21 @@ def test_an_image_that_cannot_be_scored_is_told(run: Callable, model: Path, defa
     assert "2 of 14 examples could not be scored" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_the_example_of_the_docs_repairs_an_answer(run: Callable, default_run: Path) -> None:
+def test_the_examples_of_the_docs_repair_an_answer(run: Callable, default_run: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "embedded.md").read_text()
-    place, question, options = re.search(r'unprior ask world/(\S+) "([^"]+)" \\\n +--options "([^"]+)"', page).groups()  # type: ignore[union-attr]
+    closed = re.search(r'unprior ask world/(\S+) "([^"]+)" \\\n +--options "([^"]+)"', page)
+    opened = re.search(r'unprior ask world/(\S+) "([^"]+)" --open\n', page)
+    assert closed is not None
+    assert opened is not None
+    place, question, options = closed.groups()
     pair = next(pair for pair in pairs(0) if f"/Pair_{pair.number}/" in place)
     assert (question, tuple(options.split("|"))) == (pair.concept.question, pair.options)
-    calibrator = default_run / "calibrator.json"
-    answer = run("ask", default_run / place, question, "--options", options, "--calibrator", calibrator, "--json").json
+    answer = run("ask", default_run / place, question, "--options", options, "--json").json
     assert (answer["original"], answer["answer"]) == (pair.letter("cs"), pair.letter("cf"))
+    place, question = opened.groups()
+    pair = next(pair for pair in pairs(0) if f"/Pair_{pair.number}/" in place)
+    answer = run("ask", default_run / place, question, "--open", "--json").json
+    assert (answer["original"], answer["answer"]) == (pair.state("cs"), pair.state("cf"))
 
 
 def test_ask_the_embedded_model(run: Callable, finished: Path) -> None:

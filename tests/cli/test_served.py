@@ -175,6 +175,21 @@ def test_a_dry_run_tells_what_is_left_and_scores_nothing(run: Callable, url: str
     assert tomllib.loads(shown)["engine"]["base_urls"] == [url]  # remarks and all, it is a file for --config
 
 
+def test_a_dry_run_counts_open_questions_and_says_what_the_figure_rests_on(
+    run: Callable, url: str, questions: str, tmp_path: Path
+) -> None:
+    closed = score(run, url, questions, "--dry-run", "--json").json
+    mine = {"image": "0.png", "question": "What is it?", "task": "open", "id": "open"}
+    Path(questions).write_text(f"{Path(questions).read_text(encoding='utf-8')}\n{json.dumps(mine)}", encoding="utf-8")
+    both = score(run, url, questions, "--dry-run", "--json").json
+    assert (both["examples"], both["open_examples"], both["open_measured"]) == (4, 1, 1)
+    assert all(both[name] > closed[name] for name in ("requests", "prompt_tokens", "generated_tokens", "sent_bytes"))
+    shown = score(run, url, questions, "--dry-run").out
+    assert "# 1 example is an open question: measured on 1 of them, whose answers are not kept." in shown
+    assert tomllib.loads(shown)["benchmark"]["name"] == questions
+    assert not Path("scored/store.sqlite").exists()
+
+
 def test_bounds_are_marked_in_the_table(run: Callable, engine: TransformersEngine, questions: str) -> None:
     with FaultyServer(ReplayedVllm(engine, named=False)) as server:
         allowed = score(run, server.url, questions, "--allow-censored", "--json").json

@@ -305,7 +305,6 @@ def test_preparing_asks_the_model_for_what_is_lacking(
     told = run("study", "all", "--run", folder, "--prepare")
     assert told.code == 0
     lacking = {name for name, study in STUDIES.items() if "external" in study.needs}
-    lacking.add("open-answers")  # the embedded model was not taught to answer openly
     for name in STUDIES:
         assert (folder / "study" / f"{name}.json").exists() is (name not in lacking), name
     if lacking:

@@ -36,6 +36,7 @@ class Commands(LazyGroup):
             Command("apply", "calibrate:apply", "Decide for every row of a score table."),
             Command("evaluate", "calibrate:evaluate", "Compare decisions with the original answers."),
             Command("evaluate-answers", "evaluate_answers:evaluate_answers", "Evaluate a file of raw answers."),
+            Command("publish", "publish:publish", "Write a calibrator with its card, here or to the hub."),
             Command("plan", "promise:plan", "What so many pairs can promise, before any is labelled."),
             Command("monitor", "promise:monitor", "Test a promise on labelled decisions over time."),
         ),
@@ -43,6 +44,10 @@ class Commands(LazyGroup):
             Command("baseline", "baseline:baseline", "Let other methods answer the same questions."),
             Command("study", "study:study", "Compute the paper's experiments for one or several runs."),
             Command("reproduce", "reproduce:reproduce", "Recompute the paper's tables from its score files."),
+        ),
+        "Serve": (
+            Command("serve", "serve:serve", "Serve calibrated decisions, and a page to try them."),
+            Command("label", "label:label", "Label what a server decided, to fit and evaluate on it."),
         ),
         "Engines": (
             Command("doctor", "doctor:doctor", "Check whether a model can be scored on this machine."),

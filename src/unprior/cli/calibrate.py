@@ -30,11 +30,14 @@ Force = Annotated[
 
 @examples(
     "unprior fit scores.parquet --out calibrator.json",
-    "unprior fit scores.parquet --out calibrator.json --retention certified --epsilon-cs 0.06",
+    "unprior fit scores.parquet --out calibrator/ --retention certified --epsilon-cs 0.06",
 )
 def fit(
     scores: Scores,
-    out: Annotated[Path, flag("Output", "Calibrator file to write (.json).", "--out")],
+    out: Annotated[
+        str,
+        flag("Output", "Calibrator file to write (.json); a folder, ending in /, also gets a card.", "--out"),
+    ],
     split: Annotated[str, flag("Input", "Rows to fit on; 'all' for every row.")] = "dev",
     epsilon_cs: Annotated[float, option("epsilon_cs")] = 0.04,
     uncertainty: Annotated[bool, option("uncertainty")] = False,
@@ -56,7 +59,7 @@ def fit(
     from unprior.runs.config import MethodConfig
 
     if target_mixture is not None:
-        refuse_overwriting(out, Path(target_mixture))
+        refuse_overwriting(Path(out), Path(target_mixture))
     method = MethodConfig(
         epsilon_cs=epsilon_cs, uncertainty=uncertainty, retention=retention, delta=delta, strength=strength,
         target_mixture=target_mixture, prior=prior, strict=strict,
@@ -77,7 +80,10 @@ def fit(
     "unprior apply calibrator.json scores.parquet --out decisions.jsonl --explain",
 )
 def apply(
-    calibrator_file: Annotated[Path, typer.Argument(metavar="CALIBRATOR", help="File made by `unprior fit`.")],
+    calibrator_file: Annotated[
+        Path,
+        typer.Argument(metavar="CALIBRATOR", help="File or folder made by `unprior fit`, or a repository of the hub."),
+    ],
     scores: Scores,
     out: Annotated[Path, flag("Output", "Decisions to write (.jsonl or .parquet), one per row.", "--out")],
     explain: Annotated[bool, flag("Output", "Add a sentence that explains each decision.", "--explain")] = False,
@@ -106,10 +112,17 @@ def apply(
 def evaluate(
     scores: Scores,
     decisions: Annotated[
-        Path, typer.Argument(metavar="DECISIONS", help="Decisions made from this table by `unprior apply`.")
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="[DECISIONS]",
+            help="Decisions made from this table by `unprior apply`; a log of `unprior serve` holds its own.",
+        ),
+    ] = None,
     split: Annotated[str, flag("Input", "Rows to evaluate; 'all' for every row.")] = "test",
     model: Model = None,
+    decided_by: Annotated[
+        str | None, flag("Input", "Of a log, evaluate the decisions of the calibrator with this digest.")
+    ] = None,
     baselines: Annotated[
         Path | None, flag("Input", "Answers of other methods, made by `unprior baseline`, to compare with.")
     ] = None,
@@ -129,17 +142,21 @@ def evaluate(
     from unprior.runs.evaluate import evaluate_file
 
     evaluated = evaluate_file(
-        scores, decisions, split=_split(split), model=model, baselines=baselines, by=by, epsilon_cs=epsilon_cs,
-        resamples=resamples, seed=seed, force=force, skip_invalid=skip_invalid,
+        scores, decisions, split=_split(split), model=model, decided_by=decided_by, baselines=baselines, by=by,
+        epsilon_cs=epsilon_cs, resamples=resamples, seed=seed, force=force, skip_invalid=skip_invalid,
     )  # fmt: skip
     evaluation, methods, promise = evaluated.evaluation, evaluated.methods, evaluated.promise
     if as_json:
         compared: dict[str, Any] = {} if methods is None else {"methods": methods.records()}
         compared |= {} if promise is None else {"promise": promise.record()}
+        shares = {side: [share.count, share.total] for side, share in evaluated.coverage.items()}
+        compared |= {"coverage": shares} if shares else {}
         cautions = {"bounds": evaluated.bounds, "warnings": list(evaluated.cautions)}
         print_json(evaluation.record() | cautions | compared)
         return
     print_tables(evaluation.table, evaluation.changes_table, *([] if promise is None else [promise.table]))
+    if evaluated.coverage_sentence is not None:
+        output.print(evaluated.coverage_sentence, soft_wrap=True)
     if methods is not None:
         print_methods(methods)
 
@@ -158,9 +175,9 @@ def _split(name: str) -> str | None:
     return None if name == "all" else name
 
 
-def _fit_record(calibrator: SelectivePriorCalibrator, out: Path) -> dict[str, Any]:
+def _fit_record(calibrator: SelectivePriorCalibrator, out: str) -> dict[str, Any]:
     state = calibrator.state_
-    record = {"out": str(out)} | _part_record(state)
+    record = {"out": out} | _part_record(state)
     record |= {} if state.open is None else {"open": _part_record(state.open)}
     return record | ({} if state.certificate is None else {"certificate": state.certificate.record()})
 
@@ -181,7 +198,7 @@ def _part_record(state: FittedState) -> dict[str, Any]:
     } | ({} if state.scale is None else {"scale": state.scale.record()})
 
 
-def _print_fit(calibrator: SelectivePriorCalibrator, out: Path) -> None:
+def _print_fit(calibrator: SelectivePriorCalibrator, out: str) -> None:
     from unprior.calibration.decisions import method_name
     from unprior.calibration.show import outcome_table, settings_table
 

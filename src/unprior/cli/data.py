@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,15 +22,24 @@ app = application(help="Benchmarks: what there is, how to get it, and a look at 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A benchmark of `unprior data list`.")]
 WorldSeed = Annotated[int, option("seed")]
 VariantName = Annotated[str | None, option("variant")]
+ColumnNames = Annotated[list[str] | None, option("column")]
 DataDir = Annotated[Path | None, option("data_dir")]
 
 
-def look_up(benchmark: str, seed: int, variant: str | None = None, data_dir: Path | None = None) -> Benchmark:
+def look_up(
+    benchmark: str,
+    seed: int,
+    variant: str | None = None,
+    data_dir: Path | None = None,
+    columns: Sequence[str] | None = None,
+) -> Benchmark:
     """Load a benchmark from the data directory; a drawn one is drawn there, with progress."""
     from unprior.benchmarks.registry import load_benchmark
 
     with counting("Preparing the benchmark", "Drawing images") as report:
-        return load_benchmark(benchmark, seed=seed, variant=variant, data_dir=data_dir, report=report)
+        return load_benchmark(
+            benchmark, seed=seed, variant=variant, columns=columns or (), data_dir=data_dir, report=report
+        )
 
 
 def _command(name: str) -> Callable[[Function], Function]:
@@ -127,24 +136,28 @@ def get(
 
 
 @_command("check")
-@examples("unprior data check cdh-bench", "unprior data check questions.jsonl --json")
+@examples("unprior data check cdh-bench", "unprior data check POPE.tsv --column id=index")
 def check(
-    name: Name,
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="A benchmark of `unprior data list`, or a file or table of questions."),
+    ],
     path: Annotated[
         Path | None,
         typer.Argument(metavar="[PATH]", help="The folder that holds its files; by default in the data directory."),
     ] = None,
+    column: ColumnNames = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that every file is there and readable, that counts are those published, and that pairs are sound.
 
-    A file of questions is checked, too: its lines, images and pairs.
+    A file or table of questions is checked, too: its rows, images and pairs.
     """
     from unprior.benchmarks.check import check_benchmark
 
     with counting("Opening every image", "Opening images") as report:
-        result = check_benchmark(name, path, data_dir=data_dir, report=report)
+        result = check_benchmark(name, path, columns=column or (), data_dir=data_dir, report=report)
     if as_json:
         print_json(result.record())
     else:
@@ -156,10 +169,11 @@ def check(
 @_command("gallery")
 @examples("unprior data gallery microworld", "unprior data gallery questions.jsonl --out pairs.html --limit 20")
 def gallery(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A benchmark, or a file of questions.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A benchmark, or a file or table of questions.")],
     out: Annotated[Path, flag("Output", "The page to write.")] = Path("gallery.html"),
     limit: Annotated[int | None, flag("Output", "Only the first pairs.", min=1)] = None,
     variant: VariantName = None,
+    column: ColumnNames = None,
     seed: WorldSeed = 0,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -169,7 +183,7 @@ def gallery(
     from unprior.report.browse import write_gallery
 
     check_output_file(out)
-    benchmark = look_up(name, seed, variant, data_dir)
+    benchmark = look_up(name, seed, variant, data_dir, column)
     with counting("Making thumbnails", "Thumbnails") as report:
         shown = write_gallery(out, benchmark, limit, report=report)
     size = out.stat().st_size

@@ -28,7 +28,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": 
 @takes_config(
     "model", "engine", "prompt", "benchmark",
     leave_out=("concurrency", "batch_size", "max_new_tokens", "allow_censored", "variant", "resize"),
-    texts={"benchmark": "With --prior: a benchmark of `unprior data list`, or a file of questions (JSON lines)."},
+    texts={"benchmark": "With --prior: a benchmark of `unprior data list`, or a file or table of questions."},
 )  # fmt: skip
 def doctor(
     *,

@@ -49,7 +49,7 @@ def print_plan(config: RunConfig, *, as_json: bool, views: Sequence[str] = (), l
     if as_json:
         records = [
             {"config": each.as_dict(), "stored_results": plan.stored_results}
-            | ({"open_examples": plan.open_examples} if plan.open_examples else {})
+            | ({"open_examples": plan.open_examples, "open_measured": plan.open_measured} if plan.open_examples else {})
             | ({} if plan.cost is None else cost_record(plan.cost, plan.stored_examples or 0))
             for each, plan in zip(configs, plans, strict=True)
         ]
@@ -65,7 +65,17 @@ def print_plan(config: RunConfig, *, as_json: bool, views: Sequence[str] = (), l
             for line in shown.get().splitlines():
                 _remark(line)
         if plan.open_examples:
-            _remark(f"{plan.open_examples:,} open questions come on top: their requests depend on what is proposed.")
+            _remark(_open_remark(plan.open_examples, plan.open_measured))
+
+
+def _open_remark(examples: int, measured: int) -> str:
+    """What the figures of open questions rest on.
+
+    >>> _open_remark(120, 4)
+    '120 examples are open questions: measured on 4 of them, whose answers are not kept. A typical figure, no bound.'
+    """
+    count = "1 example is an open question" if examples == 1 else f"{examples:,} examples are open questions"
+    return f"{count}: measured on {measured} of them, whose answers are not kept. A typical figure, no bound."
 
 
 def _remark(text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unprior.cli.console import AsJson, flag, print_json, print_tables, warn
-from unprior.cli.data import DataDir, VariantName, WorldSeed, look_up
+from unprior.cli.data import ColumnNames, DataDir, VariantName, WorldSeed, look_up
 from unprior.cli.lazy import examples
 
 
@@ -17,7 +17,9 @@ from unprior.cli.lazy import examples
     "unprior evaluate-answers questions.jsonl answers.jsonl --split all --skip-missing",
 )
 def evaluate_answers(
-    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="A benchmark, or a file of questions.")],
+    benchmark: Annotated[
+        str, typer.Argument(metavar="BENCHMARK", help="A benchmark, or a file or table of questions.")
+    ],
     answers: Annotated[
         Path,
         typer.Argument(
@@ -28,6 +30,7 @@ def evaluate_answers(
         str | None, flag("Input", "Examples to evaluate; 'all' for every one. By default test, where there is one.")
     ] = None,
     variant: VariantName = None,
+    column: ColumnNames = None,
     seed: WorldSeed = 0,
     data_dir: DataDir = None,
     skip_missing: Annotated[
@@ -39,7 +42,7 @@ def evaluate_answers(
     from unprior.evaluation import raw_answers
     from unprior.scores.checked import warn_about_cut_off
 
-    questions = look_up(benchmark, seed, variant, data_dir)
+    questions = look_up(benchmark, seed, variant, data_dir, column)
     if split is None:
         split = "test" if any(example.split == "test" for example in questions) else "all"
     chosen = None if split == "all" else split

@@ -13,7 +13,20 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 Function = TypeVar("Function", bound=Callable[..., None])
 _GROUPS = (
-    *("", "Input", "Columns", "Model", "Engine", "Prompt", "Benchmark", "Method", "Statistics", "Preparing", "Cluster"),
+    *(
+        "",
+        "Input",
+        "Columns",
+        "Model",
+        "Engine",
+        "Prompt",
+        "Benchmark",
+        "Method",
+        "Statistics",
+        "Preparing",
+        "Cluster",
+        "Server",
+    ),
     "Output",
 )
 _VALUES = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER", "path": "PATH"}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 from unprior._files import as_path
+from unprior.benchmarks.table_columns import parse_columns
 from unprior.benchmarks.tasks import check_task
 from unprior.embedded import NAME as EMBEDDED
 from unprior.engines.load import (
@@ -105,8 +106,21 @@ class BenchmarkConfig:
     """What is asked."""
 
     name: Annotated[
-        str, Flag("A benchmark of `unprior data list`, or a file of questions (JSON lines).", "benchmark")
+        str,
+        Flag(
+            "A benchmark of `unprior data list`, a file of questions (JSON lines), or a table of them (.tsv, .parquet, "
+            "a folder of Parquet files).",
+            "benchmark",
+        ),
     ] = "microworld"
+    columns: Annotated[
+        tuple[str, ...],
+        Flag(
+            "Of a table: FIELD=COLUMN, such as question=text or options=A,B,C; FIELD= leaves a column out.",
+            "column",
+            repeated=True,
+        ),
+    ] = ()
     variant: Annotated[str | None, Flag("Other questions about the same images; `unprior data show` lists them.")] = (
         None
     )
@@ -259,6 +273,7 @@ class RunConfig:
         for option in OPTIONS.values():
             option.check(self.get(option.name))
         check_task(self.benchmark.task)
+        parse_columns(self.benchmark.columns)
         if self.benchmark.task in ("open", "both") and self.benchmark.variant is not None:
             raise UnpriorError(
                 f"{format_option('task', self.benchmark.task)} and {format_option('variant', self.benchmark.variant)} "
@@ -290,13 +305,14 @@ class RunConfig:
 
     def located(self) -> RunConfig:
         """The same with full paths of input files, which hold wherever it is read again."""
-        from unprior._files import is_file
+        from unprior._files import exists, is_file
+        from unprior.benchmarks.registry import BENCHMARKS
 
         place, folder, data = Path(self.benchmark.name), self.benchmark.data_dir, self.method.revis_data
         mixture = self.method.target_mixture
         return self.with_options(
             model=tuple(map(self._located_model, self.models)),
-            benchmark=str(place.resolve()) if is_file(place) else self.benchmark.name,
+            benchmark=str(place.resolve()) if str(place) not in BENCHMARKS and exists(place) else self.benchmark.name,
             data_dir=None if folder is None else folder.resolve(),
             revis_data=None if data is None else data.resolve(),
             target_mixture=str(Path(mixture).resolve()) if mixture and is_file(Path(mixture)) else mixture,

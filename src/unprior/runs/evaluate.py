@@ -12,14 +12,17 @@ import numpy as np
 from unprior._files import as_path
 from unprior.calibration.file_certificate import read_certificate
 from unprior.errors import warn
-from unprior.evaluation import Evaluation, evaluate
+from unprior.evaluation import Evaluation, Share, evaluate
 from unprior.evaluation.answers import Origin, read_final_answers, read_origin
+from unprior.evaluation.logged_answers import read_logged_answers
+from unprior.evaluation.metrics import open_coverage
 from unprior.evaluation.promise import PromiseCheck, check_promise
 from unprior.evaluation.statistics import BOOTSTRAP_RESAMPLES, BOOTSTRAP_SEED
 from unprior.scores import ScoreTable
 from unprior.scores.checked import count_bounds, labelled_rows, read_checked, sound_rows
 from unprior.scores.pairs import warnings_about
 from unprior.scores.provenance import Differences, Provenance, compare_provenance
+from unprior.tables.format import format_list
 
 if TYPE_CHECKING:
     from unprior.studies.rq2.methods import Methods
@@ -39,14 +42,28 @@ class EvaluatedFile:
     """Evaluated rows with a score that is only an upper bound."""
     cautions: tuple[str, ...]
     """The same sentences were given as warnings."""
+    coverage: dict[str, Share]
+    """Open questions whose candidates hold a right answer, by side; empty where there are none."""
+
+    @property
+    def coverage_sentence(self) -> str | None:
+        """How often the right answer to an open question is among the candidates; None without open questions."""
+        if not self.coverage:
+            return None
+        sides = [f"{share.count:,} of {share.total:,} on {side.upper()}" for side, share in self.coverage.items()]
+        return (
+            f"Coverage: the candidates of open questions hold the right answer in {format_list(sides)}. What they "
+            f"miss, no calibration can repair."
+        )
 
 
 def evaluate_file(
     scores: AnyPath,
-    decisions: AnyPath,
+    decisions: AnyPath | None = None,
     *,
     split: str | None = "test",
     model: str | None = None,
+    decided_by: str | None = None,
     baselines: AnyPath | None = None,
     by: str | None = None,
     epsilon_cs: float = 0.04,
@@ -60,7 +77,10 @@ def evaluate_file(
     Parameters
     ----------
     scores, decisions
-        The score table, and the decisions that were made from it.
+        The score table, and the decisions that were made from it. A log of `unprior serve` holds its own decisions,
+        which are taken where no others are given.
+    decided_by
+        Of a log, the calibrator whose decisions are evaluated, by its digest; needed where there are several.
     baselines
         A file of answers of other methods, made by `unprior baseline`, to compare with.
     by, resamples, seed
@@ -72,18 +92,22 @@ def evaluate_file(
     split, model, skip_invalid
         See :func:`unprior.calibration.files.fit_file`.
     """
-    scores, decisions = as_path("scores", scores), as_path("decisions", decisions)
-    table = read_checked(scores, skip_invalid=skip_invalid)
+    scores, decisions = as_path("scores", scores), None if decisions is None else as_path("decisions", decisions)
+    table = read_checked(scores, skip_invalid=skip_invalid, decided_by=decided_by)
     rows = labelled_rows(table, table.mask(model=model, split=split), scores, skip_invalid=skip_invalid)
     judged, rows = sound_rows(table, rows, scores, skip_invalid=skip_invalid)
-    final = read_final_answers(decisions, table, rows.nonzero()[0])
-    origin = _check_origin(decisions, judged, force=force)
+    if decisions is None:
+        final, decided_by = read_logged_answers(scores, judged)
+        origin = Origin(method=f"calibrator {decided_by}")
+    else:
+        final = read_final_answers(decisions, table, rows.nonzero()[0])
+        origin = _check_origin(decisions, judged, force=force)
     statistics: dict[str, Any] = {"resamples": resamples, "seed": seed}
     evaluation = evaluate(judged, final, **statistics, by=by, method=origin.method or "SPC")
     promise = None
     if origin.certificate is not None:
         new = np.array([name != "dev" for name in judged.column("split")])  # its own pairs cannot test a promise
-        certificate = read_certificate(origin.certificate, decisions)
+        certificate = read_certificate(origin.certificate, decisions or scores)
         promise = check_promise(certificate, judged.take(new), final[new]) if new.any() else None
     methods = None
     if baselines is not None:
@@ -99,7 +123,7 @@ def evaluate_file(
     (bounds, told), cautions = count_bounds(judged), warnings_about(judged)
     for caution in (*([told] if bounds else []), *cautions):
         warn(caution)
-    return EvaluatedFile(evaluation, methods, promise, bounds, tuple(cautions))
+    return EvaluatedFile(evaluation, methods, promise, bounds, tuple(cautions), open_coverage(judged))
 
 
 def _check_origin(decisions: Path, judged: ScoreTable, *, force: bool) -> Origin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from os import PathLike, fspath
@@ -72,6 +73,8 @@ class Option:
         unprior.errors.UnpriorError: epsilon_cs: must be a number, not "abc"; leave it out for the default, 0.04
         """
         if self.several:
+            if isinstance(value, Mapping):  # NAME=VALUE texts, as a mapping
+                value = [f"{name}={_joined(each)}" for name, each in value.items()]
             parts = value.split(",") if isinstance(value, str) else value or ()
             value = tuple(parts) if isinstance(parts, list | set) else parts
             return tuple(part for each in self._typed(value) if (part := each.strip()))
@@ -114,6 +117,10 @@ class Option:
         except ValidationError as error:
             default = "" if self.default is None or self.several else f", {self.default}"
             raise UnpriorError(f"{describe_validation_error(error)}; leave it out for the default{default}") from None
+
+
+def _joined(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
 
 
 @cache

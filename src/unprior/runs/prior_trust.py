@@ -22,7 +22,8 @@ def examine_prior(config: RunConfig, *, questions: int = QUESTIONS, report: Repo
     variant = _VARIANT if entry is not None and _VARIANT in entry.variants else None
     with TemporaryDirectory() as folder:  # a drawn benchmark draws its images, which nobody looks at here
         asked = load_benchmark(
-            benchmark, folder, config.benchmark.seed, variant=variant, data_dir=config.benchmark.data_dir
-        )
+            benchmark, folder, config.benchmark.seed, variant=variant, columns=config.benchmark.columns,
+            data_dir=config.benchmark.data_dir,
+        )  # fmt: skip
     engine = load_engine(**config.loading, few_threads=True, report=report)
     return probe_prior(engine, asked, questions=questions, batch_size=config.engine.batch_size, report=report)

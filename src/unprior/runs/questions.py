@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from unprior.errors import UnpriorError, format_names
+from unprior.errors import UnpriorError, format_names, format_option
 from unprior.progress import Progress, Report, silent
 from unprior.runs.config import RunConfig
 
@@ -23,8 +23,8 @@ def load_questions(config: RunConfig, report: Report = silent, *, variant: str |
 
     def load(variant: str | None) -> Benchmark:
         return load_benchmark(
-            asked.name, config.output.folder, asked.seed, variant=variant, data_dir=asked.data_dir,
-            report=drawing(report),
+            asked.name, config.output.folder, asked.seed, variant=variant, columns=asked.columns,
+            data_dir=asked.data_dir, report=drawing(report),
         )  # fmt: skip
 
     if variant is not None:
@@ -42,6 +42,7 @@ def check_questions(benchmark: Benchmark, epsilon_cs: float | None = None) -> li
     from unprior.benchmarks.pairs import development_pairs, refuse_unsound_questions
     from unprior.scores.pairs import few_pairs
 
+    _check_columns(benchmark)
     check_splits({example.split for example in benchmark}, {example.side for example in benchmark})
     refuse_unsound_questions(benchmark)
     open_ones = [each.example_id for each in benchmark if each.answer is None and each.split in ("dev", "test")]
@@ -52,6 +53,19 @@ def check_questions(benchmark: Benchmark, epsilon_cs: float | None = None) -> li
         )
     pairs = development_pairs(benchmark)
     return [sentence for task, count in pairs.items() for sentence in few_pairs(task, count, epsilon_cs)]
+
+
+def _check_columns(benchmark: Benchmark) -> None:
+    """Refuse a table that says nothing about pairs or splits, and tell how to name their columns."""
+    lacking = [name for name in ("pair", "side", "split") if name in benchmark.unmapped]
+    if lacking:
+        names = format_option("column", [f"{name}=NAME" for name in lacking])
+        raise UnpriorError(
+            f"{benchmark.source}: no column for {', '.join(lacking)}. Fitting and judging need pairs of a "
+            f"counterfactual (cf) and a commonsense (cs) image, some for development (dev), some for the test. Name "
+            f"the columns by {names}, or add them. Without them, `unprior score` scores the questions, and `unprior "
+            f"apply` decides about them with a calibrator that is there already."
+        )
 
 
 def check_splits(splits: set[str | None], sides: set[str | None]) -> None:

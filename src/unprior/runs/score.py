@@ -102,9 +102,11 @@ class RunPlan:
     stored_examples: int | None = None
     """Examples that have all their results; None where only the model could tell."""
     cost: RunCost | None = None
-    """What the other examples take, of a model behind a server; without open questions."""
+    """What the other examples take, of a model behind a server."""
     open_examples: int = 0
-    """Open questions among the other examples: what they take depends on what the model proposes."""
+    """Open questions among the other examples."""
+    open_measured: int = 0
+    """Those that were asked to find out what an open question takes."""
 
 
 def plan_run(
@@ -141,6 +143,5 @@ def plan_run(
     side = image_side(benchmark, engine.model_type, config.benchmark.resize)
     asked: dict[str, Any] = {"views": views, "resize": side, "prior": config.method.prior}
     left = not_stored(engine, benchmark, path, questions=questions, **asked)
-    closed = left.with_examples([example for example in left if not example.is_open])
-    cost = estimate(engine, closed, servers=len(config.engine.base_urls), full_benchmark=benchmark, **asked)
-    return RunPlan(stored, len(questions) - len(left), cost, len(left) - len(closed))
+    found = estimate(engine, left, servers=len(config.engine.base_urls), full_benchmark=benchmark, **asked)
+    return RunPlan(stored, len(questions) - len(left), found.cost, found.open_examples, found.open_measured)
