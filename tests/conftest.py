@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from hypothesis import settings
+from playwright.sync_api import Browser, sync_playwright
 
 from small_tables import few_pairs
 from study_inputs import every_input
@@ -26,6 +28,11 @@ settings.register_profile("unprior", deadline=None, print_blob=True)
 settings.load_profile("unprior")
 IMAGE_SIZE = "unprior.benchmarks.microworld.benchmark.IMAGE_SIZE"
 SMALL = 48
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_OPTIONS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
 gc.disable()  # nothing of what tests import is garbage
 
 
@@ -133,3 +140,15 @@ def default_run(shared_folder: Path) -> Path:
 def default_output(default_run: Path) -> str:
     """What `unprior run` printed."""
     return (default_run / "terminal.txt").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium."""
+    executable = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    if executable is None:
+        pytest.skip(f"no browser to look at the page with; install one of {', '.join(_BROWSERS)}")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=list(_OPTIONS))
+        yield browser
+        browser.close()

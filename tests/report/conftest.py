@@ -1,26 +1,17 @@
-"""A finished run to report on, with images, and a real browser to look at the page."""
+"""A finished run to report on, with images."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
 
 from finished_run import parts
 from unprior import ScoreTable
 from unprior.benchmarks.schema import Benchmark, Example
 from unprior.report import write_report
 from unprior.runs.result import RunResult
-
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_OPTIONS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -55,15 +46,3 @@ def report(finished: RunResult, benchmark: Benchmark, tmp_path_factory: pytest.T
     notes = ["Synthetic scores & <images>; `unprior run` makes others."]
     write_report(path, **parts(finished), benchmark=benchmark, notes=notes)
     return path
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """A headless Chromium."""
-    executable = next(filter(None, map(shutil.which, _BROWSERS)), None)
-    if executable is None:
-        pytest.skip(f"no browser to look at the page with; install one of {', '.join(_BROWSERS)}")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=list(_OPTIONS))
-        yield browser
-        browser.close()

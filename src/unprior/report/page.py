@@ -15,13 +15,12 @@ from unprior.calibration.certificate import Certificate
 from unprior.calibration.gate import Settings
 from unprior.calibration.state import FittedState
 from unprior.evaluation import Evaluation
-from unprior.evaluation.metrics import coverage
+from unprior.evaluation.metrics import open_coverage
 from unprior.report.gallery import OUTCOMES, choose_gallery
 from unprior.report.headline import Summary, headline
 from unprior.report.html import write_page
 from unprior.report.section import make_section
 from unprior.scores import ScoreTable
-from unprior.scores.schema import OPEN
 from unprior.studies.finished import FinishedStudy
 from unprior.tables.format import format_limit, format_list
 
@@ -143,8 +142,8 @@ def _open_record(state: FittedState) -> dict[str, Any]:
 
 def _coverage_record(table: ScoreTable) -> dict[str, Any]:
     """How often the right answer to an open question is among the candidates, by side."""
-    shares = {side: share for (task, side), share in coverage(table).items() if task == OPEN}
-    return {"coverage": {str(side): [share.count, share.total] for side, share in shares.items()}} if shares else {}
+    shares = open_coverage(table)
+    return {"coverage": {side: [share.count, share.total] for side, share in shares.items()}} if shares else {}
 
 
 def default_title(*tables: ScoreTable) -> str:
@@ -193,11 +192,7 @@ def _open_facts(state: FittedState, tested: ScoreTable) -> list[tuple[str, str]]
     if part is None or part.scale is None:
         return []
     clip = "not clipped" if math.isinf(part.scale.clip) else f"clipped {part.scale.clip:g} nats below its top (τ)"
-    shares = [
-        f"{share.count} of {share.total} on {side.upper()}"
-        for (task, side), share in coverage(tested).items()
-        if task == OPEN and side is not None
-    ]
+    shares = [f"{share.count} of {share.total} on {side.upper()}" for side, share in open_coverage(tested).items()]
     told = f"scores divided by T = {part.scale.temperature:.2f}, prior {clip}; {part.development_rows:,} rows"
     if part.certificate is None and part.settings is not None and state.scale is None:
         told += f"; {_named_settings(part.settings)}"
