@@ -37,6 +37,9 @@ ROUNDS = 100
 ANSWER_TOKENS = 2
 """A letter and the end of the turn, as instructed models answer; random weights would go on."""
 PROXIED = (16, 64)
+"""Requests at once; the larger model takes a second for each, so it is asked less."""
+SMALL = 72
+"""Pixels on a side of what the embedded model sees."""
 _TEXTS = ("red", "green", "blue", "white")
 _MANY, _PART = 20_000, 4_000
 _numbers = itertools.count()
@@ -133,14 +136,14 @@ async def rate(send: Send, concurrency: int, count: int) -> float:
     return count / (time.perf_counter() - started)
 
 
-def rate_lines(name: str, asking: Asking, proxy: str, count: int) -> list[list[str]]:
+def rate_lines(name: str, asking: Asking, proxy: str, count: int, at_once: tuple[int, ...]) -> list[list[str]]:
     """Decisions beside a proxy that only passes requests on, and beside the server behind."""
     lines = []
 
     async def proxied(client: httpx.AsyncClient, number: int) -> None:
         await asking.own(client, number, proxy)
 
-    for concurrency in PROXIED:
+    for concurrency in at_once:
         found: dict[str, list[float]] = {"decision": [], "proxied": [], "own": []}
         ways: dict[str, Send] = {"decision": asking.decision, "proxied": proxied, "own": asking.own}
         for turn in range(4):
@@ -149,7 +152,7 @@ def rate_lines(name: str, asking: Asking, proxy: str, count: int) -> list[list[s
                 if turn:
                     found[way].append(measured)
         middle = {way: statistics.median(values) for way, values in found.items()}
-        cells = [f"{middle[way]:,.0f}" for way in ways]
+        cells = [f"{middle[way]:,.0f}" if middle[way] >= 10 else f"{middle[way]:.2f}" for way in ways]
         lines.append([f"{name}, {concurrency} at once", *cells, f"{middle['decision'] / middle['proxied']:.2f}"])
     return lines
 
@@ -225,7 +228,7 @@ def start_up() -> list[str]:
 
 def on_vllm(name: str, folder: Path, model: str, side: int, work: Path) -> tuple[list[list[str]], list[list[str]]]:
     """Lines of both tables about one model behind a real vLLM; with the paper's wording, and with one for both."""
-    longest = ("--max-model-len", "2048") if side > 72 else ()
+    longest = ("--max-model-len", "2048") if side > SMALL else ()
     options = ("--model", model, "--max-new-tokens", str(ANSWER_TOKENS))
     with (
         running_vllm(folder, model, work / f"{model}.log", *longest) as upstream,
@@ -238,7 +241,8 @@ def on_vllm(name: str, folder: Path, model: str, side: int, work: Path) -> tuple
             asking = Asking(upstream, served.url, model, side)
             lines.append(latency_line(name + about, asyncio.run(latencies(asking))))
             print(lines[-1], flush=True)
-        rates = rate_lines(name, Asking(upstream, server.url, model, side), proxy, 128)
+        count, at_once = (128, PROXIED) if side <= SMALL else (8, (4,))
+        rates = rate_lines(name, Asking(upstream, server.url, model, side), proxy, count, at_once)
         print(rates, flush=True)
     return lines, rates
 
@@ -250,16 +254,19 @@ def report() -> str:
         serving("--upstream", upstream, "--model", MODEL) as server,
         running_proxy(upstream) as proxy,
     ):
-        asking = Asking(upstream, server.url, MODEL, 72)
+        asking = Asking(upstream, server.url, MODEL, SMALL)
         times.append(latency_line("instant server", asyncio.run(latencies(asking))))
-        rates += rate_lines("instant server", asking, proxy, 512)
+        rates += rate_lines("instant server", asking, proxy, 512, PROXIED)
         print(times, rates, flush=True)
         held = memory(server)
     if os.environ.get(VARIABLE):
         with tempfile.TemporaryDirectory() as folder:
             work = Path(folder)
             larger = build_for_vllm("qwen3_vl", work / "larger", size="bench")
-            models = [("vLLM, embedded model", FOLDER, NAME, 72), ("vLLM, larger random model", larger, "larger", 224)]
+            models = [
+                ("vLLM, embedded model", FOLDER, NAME, SMALL),
+                ("vLLM, larger random model", larger, "larger", 224),
+            ]
             for name, place, model, side in models:
                 lines, more = on_vllm(name, place, model, side, work)
                 times += lines
