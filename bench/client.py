@@ -1,7 +1,7 @@
 """What the HTTP client costs: requests per second against bare loops that send the very same bytes, and its memory.
 
-Run ``make bench-client``; it prints the tables and puts them into docs/engines.md. The servers are one that answers at
-once and, where ``UNPRIOR_VLLM_PYTHON`` names a Python with vLLM, a real one with the embedded model.
+Run ``make bench-client``; it prints the tables and puts them into docs/how-to/servers.md. The servers are one that
+answers at once and, where ``UNPRIOR_VLLM_PYTHON`` names a Python with vLLM, a real one with the embedded model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The cost model against what a real vLLM server and the wire between counted, in one run.
 
-Run ``make bench-scale``; it prints the tables and puts them into docs/scale.md. Sizes are found out from pairs of the
-microworld that are not scored afterwards.
+Run ``make bench-scale``; it prints the tables and puts them into docs/how-to/many-nodes.md. Sizes are found out from
+pairs of the microworld that are not scored afterwards.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What `unprior serve` adds to a model's own answer: time, requests per second, memory, and how soon it is there.
 
-Run ``make bench-serve``; it prints the tables and puts them into docs/serving.md. Behind it are a server that answers
-at once and, where ``UNPRIOR_VLLM_PYTHON`` names a Python with vLLM, real ones: with the embedded model, and with a
-larger model of random weights, whose passes take longer than its HTTP.
+Run ``make bench-serve``; it prints the tables and puts them into docs/how-to/serve.md. Behind it are a server that
+answers at once and, where ``UNPRIOR_VLLM_PYTHON`` names a Python with vLLM, real ones: with the embedded model, and
+with a larger model of random weights, whose passes take longer than its HTTP.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def read_own(path: Path, columns: Given = (), data_dir: Path | None = None) -> B
     if columns:
         raise UnpriorError(
             f"{format_option('column')} is for tables (.tsv, .parquet), {path} is read as JSON lines; name its fields "
-            f"as docs/benchmarks.md says"
+            f"as docs/how-to/your-data.md says"
         )
     return read_questions(path)
 

@@ -1,28 +1,21 @@
-"""The example in CONTRIBUTING is complete: it runs, and all commands know the benchmark after one line."""
+"""The benchmark of docs/how-to/extend.md is complete: it runs, and all commands know it after one line."""
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from extend_page import module_with
 from unprior.benchmarks import registry
 from unprior.benchmarks.check import check_folder
 from unprior.benchmarks.entry import Entry
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture
-def entry() -> Entry:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (code,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "ENTRY = Entry(" in block]
-    names: dict[str, Any] = {}
-    exec(compile(code, "CONTRIBUTING.md", "exec"), names)
-    entry: Entry = names["ENTRY"]
+def entry(tmp_path: Path) -> Entry:
+    entry: Entry = module_with("ENTRY = Entry(", tmp_path).ENTRY
     return entry
 
 
