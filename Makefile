@@ -83,9 +83,9 @@ bench-baselines: $(VENV)/dev.stamp  ## Every method on the embedded model; updat
 bench-studies: $(VENV)/dev.stamp  ## Every study over existing scores; updates the README.
 	OMP_NUM_THREADS=1 $(BIN)/python bench/studies.py --update README.md
 
-bench-client: $(VENV)/dev.stamp  ## The HTTP client against bare loops, on a real vLLM too after `make engines`; updates docs/engines.md.
+bench-client: $(VENV)/dev.stamp  ## The HTTP client against bare loops, on a real vLLM too after `make engines`; updates docs/how-to/servers.md.
 	UNPRIOR_VLLM_PYTHON="$${UNPRIOR_VLLM_PYTHON:-$(wildcard $(CURDIR)/$(ENGINES)/bin/python)}" OMP_NUM_THREADS=1 \
-	PYTHONPATH=tests/support $(BIN)/python bench/client.py --update docs/engines.md
+	PYTHONPATH=tests/support $(BIN)/python bench/client.py --update docs/how-to/servers.md
 
 bench-against: $(VENV)/dev.stamp  ## What this state costs against another commit (BASE), both measured in turn; updates the README.
 	@test -d build/base-$(BASE) || git worktree add --quiet --detach build/base-$(BASE) $(BASE)
@@ -105,12 +105,12 @@ same-results: $(VENV)/dev.stamp  ## Compare every result with that of another co
 	@test -d build/base-$(BASE) || git worktree add --quiet --detach build/base-$(BASE) $(BASE)
 	$(BIN)/python bench/same_results.py --base build/base-$(BASE) --work build/same-results
 
-bench-scale: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The cost model against what a real vLLM counts; updates docs/scale.md.
-	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python PYTHONPATH=tests/support $(BIN)/python bench/scale.py --update docs/scale.md
+bench-scale: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The cost model against what a real vLLM counts; updates docs/how-to/many-nodes.md.
+	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python PYTHONPATH=tests/support $(BIN)/python bench/scale.py --update docs/how-to/many-nodes.md
 
-bench-serve: $(VENV)/dev.stamp  ## What serving adds to a model's own answer, on a real vLLM too after `make engines`; updates docs/serving.md.
+bench-serve: $(VENV)/dev.stamp  ## What serving adds to a model's own answer, on a real vLLM too after `make engines`; updates docs/how-to/serve.md.
 	UNPRIOR_VLLM_PYTHON="$${UNPRIOR_VLLM_PYTHON:-$(wildcard $(CURDIR)/$(ENGINES)/bin/python)}" OMP_NUM_THREADS=1 \
-	PYTHONPATH=tests/support $(BIN)/python bench/serve.py --update docs/serving.md
+	PYTHONPATH=tests/support $(BIN)/python bench/serve.py --update docs/how-to/serve.md
 
 support: $(VENV)/dev.stamp  ## Try every architecture on small random models; writes the support matrix of `unprior models` and docs/models.md.
 	PYTHONPATH=tests/support OMP_NUM_THREADS=1 $(BIN)/python tools/support.py
