@@ -92,7 +92,7 @@ def test_links_lead_to_files(target: str) -> None:
     assert (ROOT / target).exists()
 
 
-@pytest.mark.parametrize("target", re.findall(r"!\[[^\]]+\]\(([^)]+)\)", TEXT))
+@pytest.mark.parametrize("target", re.findall(r'<(?:img|source)[^>]* src(?:set)?="([^"]+)"', TEXT))
 def test_images_are_small(target: str) -> None:
     assert (ROOT / target).stat().st_size <= MAX_IMAGE
 
