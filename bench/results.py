@@ -135,18 +135,19 @@ def _limits(paper: Outcome, certified: Outcome) -> str:
     """How often more was lost than ε, in every world and kind of question, and what certifying costs."""
     losses = {(seed, one.task): -one.cs.change.delta for seed, one in paper.by_world()}
     rates = {(seed, one.task): _harm_rate(one) for seed, one in certified.by_world()}
+    lost = _exceeding(losses, EPSILON, "points")
+    harmed = _exceeding(rates, CERTIFIED_EPSILON, "%")
     return (
-        f"{_exceeding('SPC lost more CS accuracy than its ε allows', losses, EPSILON, 'points')}: its ε is kept on the "
-        f"pairs that it learns from, and new ones may lose more. "
-        f"{_exceeding('Certified SPC harmed more than its share of CS answers', rates, CERTIFIED_EPSILON, '%')}. That "
-        f"costs repairs: its ΔCF is {_shares(paper, certified)} of that of SPC."
+        f"SPC lost more CS accuracy than its ε in {lost}: ε is kept on the pairs that it learns from, and new pairs may "
+        f"lose more. Certified SPC harmed a larger share of CS answers than its ε in {harmed}. The price is repairs: its "
+        f"ΔCF is {_shares(paper, certified)} of that of SPC."
     )
 
 
-def _exceeding(what: str, values: Mapping[tuple[int, str], float], limit: float, unit: str) -> str:
+def _exceeding(values: Mapping[tuple[int, str], float], limit: float, unit: str) -> str:
     count = sum(value > limit for value in values.values())
     (seed, task), worst = max(values.items(), key=lambda each: each[1])
-    return f"{what} in {count} of {len(values)} cases (worst: {100 * worst:.1f} {unit}, {TASKS[task]}, world {seed})"
+    return f"{count} of {len(values)} cases (worst: {100 * worst:.1f} {unit}, {TASKS[task]}, world {seed})"
 
 
 def _shares(paper: Outcome, certified: Outcome) -> str:
