@@ -138,9 +138,9 @@ def _limits(paper: Outcome, certified: Outcome) -> str:
     lost = _exceeding(losses, EPSILON, "points")
     harmed = _exceeding(rates, CERTIFIED_EPSILON, "%")
     return (
-        f"SPC lost more CS accuracy than its ε in {lost}: ε is kept on the pairs that it learns from, and new pairs may "
-        f"lose more. Certified SPC harmed a larger share of CS answers than its ε in {harmed}. The price is repairs: its "
-        f"ΔCF is {_shares(paper, certified)} of that of SPC."
+        f"SPC lost more CS accuracy than its ε in {lost}: ε is kept on the pairs that it learns from, and new pairs "
+        f"may lose more. Certified SPC harmed a larger share of CS answers than its ε in {harmed}. The price is "
+        f"repairs: its ΔCF is {_shares(paper, certified)} of that of SPC."
     )
 
 
