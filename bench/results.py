@@ -30,6 +30,7 @@ EPSILON, CERTIFIED_EPSILON, DELTA = 0.04, 0.06, 0.1
 TASKS = {"mc": "choice of four", "qa": "yes or no", "open": "in its own words"}
 SEVERAL = "choice of two to six"
 WORK = Path("build/results")
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
@@ -109,10 +110,10 @@ def results(worlds: Sequence[World]) -> str:
             one = outcome.task(task)
             after = [f"{share.value:.3f}" for share in (one.method.cf, one.method.cs)]
             changes = [_change(side) for side in (one.cf, one.cs)]
-            counts = [f"{side.change.repairs}/{side.change.harms}" for side in (one.cf, one.cs)]
+            counts = [f"{side.change.repairs}, {side.change.harms}" for side in (one.cf, one.cs)]
             lines.append([label, name, *after, *changes, *counts])
-    header = ["Answered by", "Method", "CF accuracy", "CS accuracy", "ΔCF [95 %]", "ΔCS [95 %]", "CF repairs/harms",
-              "CS repairs/harms"]  # fmt: skip
+    header = ["Answered by", "Method", "CF accuracy", "CS accuracy", "ΔCF [95 %]", "ΔCS [95 %]", "CF repairs, harms",
+              "CS repairs, harms"]  # fmt: skip
     paper, certified = found.values()
     pairs = paper.task("mc").cf.change.total
     resamples = f"{paper.pooled.resamples:,}"
@@ -128,7 +129,8 @@ def results(worlds: Sequence[World]) -> str:
 
 
 def _change(side: SideResult) -> str:
-    return f"{format_points(side.change.delta)} {format_interval(side.low, side.high)}"
+    text = f"{format_points(side.change.delta)} {format_interval(side.low, side.high)}"
+    return text.replace(" ", _NO_BREAK)
 
 
 def _limits(paper: Outcome, certified: Outcome) -> str:
@@ -182,12 +184,12 @@ def packaged(worlds: Sequence[World]) -> str:
             [
                 label,
                 _change(one.cf),
-                f"{one.cf.change.repairs}/{one.cf.change.harms}",
+                f"{one.cf.change.repairs}, {one.cf.change.harms}",
                 *(f"{each.cs.change.harms} of {each.cs.change.total}" for each in single),
                 f"{100 * harms / total:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]",
             ]
         )
-    header = ["Answered by", "ΔCF [95 %]", "CF repairs/harms", *(f"CS harms, world {each.seed}" for each in worlds),
+    header = ["Answered by", "ΔCF [95 %]", "CF repairs, harms", *(f"CS harms, world {each.seed}" for each in worlds),
               "CS harms, all [95 %]"]  # fmt: skip
     return (
         f"{markdown(header, lines)}\n\n"
