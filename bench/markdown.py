@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def markdown(header: list[str], lines: list[list[str]], text_columns: int = 1) -> str:
-    """A Markdown table: the first columns on the left, numbers on the right."""
-    rows = [header, ["---"] * text_columns + ["---:"] * (len(header) - text_columns), *lines]
+def markdown(header: list[str], lines: list[list[str]]) -> str:
+    """A Markdown table: the first column on the left, numbers on the right."""
+    rows = [header, ["---"] + ["---:"] * (len(header) - 1), *lines]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 

@@ -105,21 +105,21 @@ def results(worlds: Sequence[World]) -> str:
     for task, label in TASKS.items():
         original = next(iter(found.values())).task(task).original
         before = [f"{share.value:.3f}" for share in (original.cf, original.cs)]
-        lines.append([label, "the model alone", *before, "", "", "", ""])
+        lines.append([f"**{label}**: the model alone", *before, "", "", "", ""])
         for name, outcome in found.items():
             one = outcome.task(task)
             after = [f"{share.value:.3f}" for share in (one.method.cf, one.method.cs)]
             changes = [_change(side) for side in (one.cf, one.cs)]
             counts = [f"{side.change.repairs}, {side.change.harms}" for side in (one.cf, one.cs)]
-            lines.append([label, name, *after, *changes, *counts])
-    header = ["Answered by", "Method", "CF accuracy", "CS accuracy", "ΔCF [95 %]", "ΔCS [95 %]", "CF repairs, harms",
+            lines.append([name, *after, *changes, *counts])
+    header = ["Questions answered by", "CF accuracy", "CS accuracy", "ΔCF [95 %]", "ΔCS [95 %]", "CF repairs, harms",
               "CS repairs, harms"]  # fmt: skip
     paper, certified = found.values()
     pairs = paper.task("mc").cf.change.total
     resamples = f"{paper.pooled.resamples:,}"
     return "\n\n".join(
         [
-            markdown(header, lines, text_columns=2),
+            markdown(header, lines),
             f"Measured by `make bench-results` on worlds {format_list([str(each.seed) for each in worlds])}: "
             f"{pairs} test pairs together, each world with a calibrator fitted on 70 other pairs of it. Intervals: "
             f"{resamples} resamples of the test pairs, calibrators held fixed.",
