@@ -11,7 +11,7 @@ BASE ?= c9ee599
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-beyond bench-open bench-serve same-results support map train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-results bench-beyond bench-open bench-serve same-results support map train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -66,34 +66,37 @@ engines: $(ENGINES)/vllm.stamp  ## A virtual environment with a real vLLM, for t
 test-engines: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The engines against a real vLLM on this machine.
 	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python $(BIN)/pytest -rP -m engines tests/engines tests/serving
 
-bench: bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-against  ## Measure speed side by side with the straightforward way; updates README and docs.
+bench: bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-against  ## Measure speed side by side with the straightforward way; updates docs/reference/measurements.md and other pages.
 
 bench-startup: $(VENV)/dev.stamp  ## How long commands take to start, beside bare scripts of the same libraries.
-	$(BIN)/python bench/startup.py --update README.md
+	$(BIN)/python bench/startup.py --update docs/reference/measurements.md
 
 bench-core: $(VENV)/dev.stamp  ## The calibration core against a row-by-row implementation.
-	$(BIN)/python bench/core.py --update README.md
+	$(BIN)/python bench/core.py --update docs/reference/measurements.md
 
 bench-engine: $(VENV)/dev.stamp  ## The transformers engine against the plain recipe.
-	PYTHONPATH=tests/support $(BIN)/python bench/engine.py --update README.md
+	PYTHONPATH=tests/support $(BIN)/python bench/engine.py --update docs/reference/measurements.md
 
 bench-baselines: $(VENV)/dev.stamp  ## Every method on the embedded model; updates docs/baselines.md.
 	$(BIN)/python bench/baselines.py --update docs/baselines.md --image docs/images/baseline-views.jpg
 
-bench-studies: $(VENV)/dev.stamp  ## Every study over existing scores; updates the README.
-	OMP_NUM_THREADS=1 $(BIN)/python bench/studies.py --update README.md
+bench-studies: $(VENV)/dev.stamp  ## Every study over existing scores; updates docs/reference/measurements.md.
+	OMP_NUM_THREADS=1 $(BIN)/python bench/studies.py --update docs/reference/measurements.md
 
 bench-client: $(VENV)/dev.stamp  ## The HTTP client against bare loops, on a real vLLM too after `make engines`; updates docs/how-to/servers.md.
 	UNPRIOR_VLLM_PYTHON="$${UNPRIOR_VLLM_PYTHON:-$(wildcard $(CURDIR)/$(ENGINES)/bin/python)}" OMP_NUM_THREADS=1 \
 	PYTHONPATH=tests/support $(BIN)/python bench/client.py --update docs/how-to/servers.md
 
-bench-against: $(VENV)/dev.stamp  ## What this state costs against another commit (BASE), both measured in turn; updates the README.
+bench-against: $(VENV)/dev.stamp  ## What this state costs against another commit (BASE), both measured in turn; updates docs/reference/measurements.md.
 	@test -d build/base-$(BASE) || git worktree add --quiet --detach build/base-$(BASE) $(BASE)
-	$(BIN)/python bench/against.py --base build/base-$(BASE) --name $(BASE) --update README.md
+	$(BIN)/python bench/against.py --base build/base-$(BASE) --name $(BASE) --update docs/reference/measurements.md
 
 bench-suite: $(VENV)/dev.stamp  ## What the fast tests cost against those of another commit (BASE), test by test.
 	@test -d build/base-$(BASE) || git worktree add --quiet --detach build/base-$(BASE) $(BASE)
 	$(BIN)/python bench/suite.py --base build/base-$(BASE) --work build/suite
+
+bench-results: $(VENV)/dev.stamp  ## SPC on three fresh worlds; updates the result table of the README; takes a few minutes.
+	OMP_NUM_THREADS=1 $(BIN)/python bench/results.py --update README.md
 
 bench-beyond: $(VENV)/dev.stamp  ## Certified retention and the stable prior on fresh worlds; updates docs/beyond.md; takes about 25 minutes.
 	$(BIN)/python bench/beyond.py --update docs/beyond.md

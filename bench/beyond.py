@@ -17,10 +17,10 @@ from unprior import ScoreTable, SelectivePriorCalibrator, load_engine, read_scor
 from unprior.benchmarks.forms import FITTED_FORM
 from unprior.benchmarks.registry import load_benchmark
 from unprior.engines.protocol import Engine
-from unprior.scores.table import concatenate
 from unprior.scoring.benchmark import score_benchmark
 from unprior.studies.beyond.certified_retention import Cell, study_certified_retention
 from unprior.studies.beyond.stable_prior import REMEDIES, StablePrior, study_stable_prior
+from worlds import pool_worlds
 
 WORLDS = (911, 912, 913, 914)
 """Worlds of the microworld, of 300 pairs each."""
@@ -43,16 +43,6 @@ def _world(engine: Engine, seed: int, variant: str | None = None) -> ScoreTable:
         prior = "plain" if variant is None else "canonical"
         score_benchmark(engine, questions, folder, path=path, prior=prior)
     return read_scores(path)
-
-
-def _together(tables: list[ScoreTable]) -> ScoreTable:
-    """Worlds as one population, with pair ids of their own."""
-    return concatenate(
-        [
-            table.with_column("pair_id", [1000 * place + int(pair) for pair in table.column("pair_id")])
-            for place, table in enumerate(tables)
-        ]
-    )
 
 
 def _retention(tables: dict[str, ScoreTable]) -> str:
@@ -130,7 +120,7 @@ def _fit_times() -> str:
 def report() -> str:
     """All tables."""
     engine = load_engine("embedded")
-    tables = {"embedded": _together([_world(engine, seed) for seed in WORLDS])}
+    tables = {"embedded": pool_worlds([_world(engine, seed) for seed in WORLDS])}
     tables |= {f"synthetic {seed}": synthesize(seed, repeats=COPIES) for seed in SYNTHETIC}
     retention = _retention(tables)
     forms = {seed: study_stable_prior(_world(engine, seed, "forms")) for seed in FORM_WORLDS}
