@@ -1,4 +1,4 @@
-"""The model that comes with the package: small, ordinary to load, and as described in docs/embedded.md."""
+"""The model that comes with the package: small, ordinary to load, and as described in docs/explanation/embedded-model.md."""
 
 from __future__ import annotations
 
