@@ -89,7 +89,7 @@ const TEMPLATE = `
     <div class="lf-ticks" aria-hidden="true"></div>
   </div>
   <div class="lf-row"><p class="lf-margin lf-fine"></p><button type="button">Back to the calibrator's λ</button></div>
-  <p class="lf-fine" id="lf-crossings"></p>
+  <ul class="lf-fine" id="lf-crossings"></ul>
   <table>
     <caption>▲ comes first at this λ. Per cents and bars: shares among these answers. Small numbers: scores around their mean;
     corrected = with the image − λ × without.</caption>
@@ -133,7 +133,9 @@ export function start(root, { method, min_margin: minMargin, examples }) {
         return lay(element("span", { textContent: name, title: name }), from, to);
       }),
     );
-    $("#lf-crossings").textContent = crossingWords(own, visible);
+    $("#lf-crossings").replaceChildren(
+      ...crossingWords(own, visible).map((words) => element("li", { textContent: words })),
+    );
     drawTable();
     $(".lf-why").textContent = `What the calibrator (${method}) does: ${example.explanation}`;
     set(example.strength);
@@ -151,7 +153,7 @@ export function start(root, { method, min_margin: minMargin, examples }) {
     });
     const end = own.to === Infinity ? "without end" : `to ${number(own.to, 3)}`;
     const range = `Shaded: the stable range of ${quote(shown.proposal)}, first at the calibrator's λ, from ${number(own.from, 3)} ${end}.`;
-    return [...(flips.length ? flips : [`The first place is the same at every λ up to ${MAX_STRENGTH}.`]), range].join(" ");
+    return [...(flips.length ? flips : [`The first place is the same at every λ up to ${MAX_STRENGTH}.`]), range];
   }
 
   function drawTable() {
