@@ -1,4 +1,4 @@
-"""Every method on the embedded model, in one run: results and costs for docs/baselines.md, and how the views look."""
+"""Every method on the embedded model, in one run, for docs/explanation/baselines.md: results, costs, and the views."""
 
 from __future__ import annotations
 

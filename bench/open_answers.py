@@ -1,7 +1,7 @@
 """Open answers on worlds that nothing was tuned on, and what an open question costs beside a greedy answer.
 
-Run ``make bench-open``; it prints the tables and puts them into docs/beyond.md. Scores and answers of the worlds are
-kept in build/open, so that a second run only computes.
+Run ``make bench-open``; it prints the tables and puts them into docs/explanation/open-answers.md. Scores and answers of
+the worlds are kept in build/open, so that a second run only computes.
 """
 
 from __future__ import annotations

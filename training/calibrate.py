@@ -1,8 +1,8 @@
 """Fit the calibrator that comes with the model in the package, and write its card.
 
 It is fitted on a world of a selection seed that had no part in choosing the model, all 300 pairs of it: choices of two
-to six options, yes/no questions and open questions. The card tells what it does on the worlds that docs/embedded.md
-reports on.
+to six options, yes/no questions and open questions. The card tells what it does on the worlds that
+docs/explanation/embedded-model.md reports on.
 """
 
 from __future__ import annotations

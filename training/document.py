@@ -1,4 +1,4 @@
-"""Measure every trained model on fresh benchmark worlds and write the tables and the curve of docs/embedded.md."""
+"""Measure every trained model on fresh worlds; writes tables and curve of docs/explanation/embedded-model.md."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/embedded"), help="folder of the training")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "embedded.md")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "explanation" / "embedded-model.md")
     arguments = parser.parse_args()
     recipe = Recipe()
     selection = json.loads((arguments.out / "selection.json").read_text())
@@ -67,7 +67,7 @@ def main() -> None:
     replace_section(arguments.page, "components", components_table(worlds))
     replace_section(arguments.page, "attraction", attraction_table(worlds))
     replace_section(arguments.page, "dial", dial_table(records))
-    draw_dial(records, arguments.page.parent / "images" / "dial.png")
+    draw_dial(records, ROOT / "docs" / "images" / "dial.png")
 
 
 def tower_table(views: dict[str, dict[str, float]]) -> str:

@@ -1,4 +1,4 @@
-"""A sheet of all subcategories, for docs/embedded.md: the ordinary state above, a contradiction below."""
+"""A sheet of all subcategories for docs/explanation/embedded-model.md: ordinary states above, contradictions below."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def test_an_image_that_cannot_be_scored_is_told(run: Callable, model: Path, defa
 
 
 def test_the_examples_of_the_docs_repair_an_answer(run: Callable, default_run: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "embedded.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "embedded-model.md").read_text()
     closed = re.search(r'unprior ask world/(\S+) "([^"]+)" \\\n +--options "([^"]+)"', page)
     opened = re.search(r'unprior ask world/(\S+) "([^"]+)" --open\n', page)
     assert closed is not None

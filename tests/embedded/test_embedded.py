@@ -1,4 +1,4 @@
-"""The model that comes with the package: small, ordinary to load, and as described in docs/embedded.md."""
+"""The model of the package: small, ordinary to load, and as docs/explanation/embedded-model.md describes it."""
 
 from __future__ import annotations
 

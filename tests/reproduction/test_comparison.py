@@ -91,7 +91,7 @@ def test_every_cell_that_scores_suffice_for_is_recomputed(result: ReproductionRe
 
 
 def test_the_documentation_says_how_many_cells_are_recomputed(result: ReproductionResult) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "explanation" / "paper-and-code.md").read_text(encoding="utf-8")
     recomputed = len(result.cells) - result.counts()[Verdict.NOT_RECOMPUTED]
     assert f"{recomputed:,} of the {len(result.cells):,}" in text
 

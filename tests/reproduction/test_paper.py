@@ -117,6 +117,6 @@ def test_the_same_quantity_has_the_same_value_in_every_table() -> None:
 
 
 def test_the_documentation_names_every_table() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "explanation" / "paper-and-code.md").read_text(encoding="utf-8")
     assert set(re.findall(r"`((?:tab|text):[a-z-]+)`", text)) == set(published_tables())
     assert f"{len(published_tables())} tables, {len(CELLS):,} cells" in text

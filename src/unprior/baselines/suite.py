@@ -30,7 +30,7 @@ ANSWERS = "baselines.parquet"
 VECTORS = "revis.safetensors"
 _NO_DATA = (
     "REVIS needs captions, hallucinated captions and presence questions to find its directions; give them with "
-    f"{format_option('revis_data', 'FILE')}, which docs/baselines.md describes"
+    f"{format_option('revis_data', 'FILE')}, which docs/explanation/baselines.md describes"
 )
 
 

@@ -22,7 +22,7 @@ from unprior.scores.table import concatenate
 WHERE = (
     f"The paper's per-example score files are published as a hub data set ({SCORES_DATASET}, "
     f"https://huggingface.co/datasets/{SCORES_DATASET}): for every model, development and test rows of multiple choice "
-    f"and yes/no. Put them into one folder; docs/reproduction.md describes the layout."
+    f"and yes/no. Put them into one folder; docs/explanation/paper-and-code.md describes the layout."
 )
 
 _TASKS = {
