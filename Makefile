@@ -11,7 +11,7 @@ BASE ?= c9ee599
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-results bench-beyond bench-open bench-serve same-results support map train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-results bench-beyond bench-open bench-serve same-results lambda-figure support map train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -77,8 +77,8 @@ bench-core: $(VENV)/dev.stamp  ## The calibration core against a row-by-row impl
 bench-engine: $(VENV)/dev.stamp  ## The transformers engine against the plain recipe.
 	PYTHONPATH=tests/support $(BIN)/python bench/engine.py --update docs/reference/measurements.md
 
-bench-baselines: $(VENV)/dev.stamp  ## Every method on the embedded model; updates docs/baselines.md.
-	$(BIN)/python bench/baselines.py --update docs/baselines.md --image docs/images/baseline-views.jpg
+bench-baselines: $(VENV)/dev.stamp  ## Every method on the embedded model; updates docs/explanation/baselines.md.
+	$(BIN)/python bench/baselines.py --update docs/explanation/baselines.md --image docs/images/baseline-views.jpg
 
 bench-studies: $(VENV)/dev.stamp  ## Every study over existing scores; updates docs/reference/measurements.md.
 	OMP_NUM_THREADS=1 $(BIN)/python bench/studies.py --update docs/reference/measurements.md
@@ -96,13 +96,13 @@ bench-suite: $(VENV)/dev.stamp  ## What the fast tests cost against those of ano
 	$(BIN)/python bench/suite.py --base build/base-$(BASE) --work build/suite
 
 bench-results: $(VENV)/dev.stamp  ## SPC on three fresh worlds; updates the result table of the README; takes a few minutes.
-	OMP_NUM_THREADS=1 $(BIN)/python bench/results.py --update README.md
+	OMP_NUM_THREADS=1 $(BIN)/python bench/results.py --update README.md --packaged docs/explanation/embedded-model.md
 
-bench-beyond: $(VENV)/dev.stamp  ## Certified retention and the stable prior on fresh worlds; updates docs/beyond.md; takes about 25 minutes.
-	$(BIN)/python bench/beyond.py --update docs/beyond.md
+bench-beyond: $(VENV)/dev.stamp  ## Certified retention and the stable prior on fresh worlds; updates docs/explanation; takes about 25 minutes.
+	$(BIN)/python bench/beyond.py --update docs/explanation
 
-bench-open: $(VENV)/dev.stamp  ## Open answers on fresh worlds beside other decoders, and their cost; updates docs/beyond.md; takes about 20 minutes.
-	PYTHONPATH=tests/support $(BIN)/python bench/open_answers.py --update docs/beyond.md
+bench-open: $(VENV)/dev.stamp  ## Open answers on fresh worlds beside other decoders, and their cost; updates docs/explanation/open-answers.md; takes about 20 minutes.
+	PYTHONPATH=tests/support $(BIN)/python bench/open_answers.py --update docs/explanation/open-answers.md
 
 same-results: $(VENV)/dev.stamp  ## Compare every result with that of another commit (BASE), value by value; takes about ten minutes.
 	@test -d build/base-$(BASE) || git worktree add --quiet --detach build/base-$(BASE) $(BASE)
@@ -115,6 +115,9 @@ bench-serve: $(VENV)/dev.stamp  ## What serving adds to a model's own answer, on
 	UNPRIOR_VLLM_PYTHON="$${UNPRIOR_VLLM_PYTHON:-$(wildcard $(CURDIR)/$(ENGINES)/bin/python)}" OMP_NUM_THREADS=1 \
 	PYTHONPATH=tests/support $(BIN)/python bench/serve.py --update docs/how-to/serve.md
 
+lambda-figure: $(VENV)/dev.stamp  ## Write the examples of the λ figure of the docs from the run of `make demo`.
+	$(BIN)/python tools/lambda_figure.py --run $(DEMO)
+
 support: $(VENV)/dev.stamp  ## Try every architecture on small random models; writes the support matrix of `unprior models` and docs/models.md.
 	PYTHONPATH=tests/support OMP_NUM_THREADS=1 $(BIN)/python tools/support.py
 
@@ -126,7 +129,7 @@ train-embedded: $(VENV)/dev.stamp  ## Train the embedded model from scratch and 
 	OMP_NUM_THREADS=1 $(BIN)/python training/select_default.py --out $(TRAINING)
 	OMP_NUM_THREADS=1 $(BIN)/python training/calibrate.py --out $(TRAINING)
 
-document-embedded: $(VENV)/dev.stamp  ## Measure all trained models on fresh worlds; updates docs/embedded.md.
+document-embedded: $(VENV)/dev.stamp  ## Measure all trained models on fresh worlds; updates docs/explanation/embedded-model.md.
 	OMP_NUM_THREADS=1 $(BIN)/python training/document.py --out $(TRAINING)
 
 clean:  ## Remove what the commands made, except trained models.
