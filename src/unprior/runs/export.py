@@ -125,8 +125,8 @@ def find_runs(folder: Path) -> list[Path]:
     finished = [each for each in below if is_file(each / _DECISIONS)]
     if not below:
         raise UnpriorError(
-            f"{folder}: this is no run, there is no {_SCORES} here or one folder below; give a folder that `unprior run` "
-            f"made"
+            f"{folder}: this is no run, for there is no {_SCORES} in it or one folder below; give a folder that "
+            f"`unprior run` made"
         )
     if not finished:
         names = format_names([str(each) for each in below])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from zipfile import ZipFile, ZipInfo
 
+from inspect_ai.event import Event, ModelEvent, ScoreEvent
 from inspect_ai.log import (
     EvalConfig,
     EvalDataset,
@@ -37,6 +38,7 @@ from inspect_ai.model import (
     Content,
     ContentImage,
     ContentText,
+    GenerateConfig,
     ModelOutput,
 )
 from inspect_ai.scorer import CORRECT, INCORRECT, Score
@@ -45,7 +47,7 @@ from unprior._files import replacing
 from unprior.benchmarks.schema import Example
 from unprior.calibration import Decision, Decisions
 from unprior.errors import warn
-from unprior.evaluation import Evaluation, Metrics
+from unprior.evaluation import Evaluation, Metrics, TaskResult
 from unprior.evaluation.metrics import correct
 from unprior.progress import Progress, Report, silent
 from unprior.prompts import PromptLayout
@@ -112,12 +114,11 @@ def make_log(run: RecordedRun, *, images: bool = True, report: Report = silent) 
     samples = [_sample(run, row) for row in _rows(run, images=images, report=report)]
     model, benchmark = (next(iter(table.values_of(name))) for name in ("model", "benchmark"))
     date, made_with = _date(table), run.decisions.made_with
-    before, after = _metrics(evaluation)
     settings = {"options": run.decisions.settings, "open": run.decisions.open_settings}
     scorer = {
         "version": made_with["version"],
         "epsilon_cs": made_with["epsilon_cs"],
-        "settings": {kind: asdict(each) for kind, each in settings.items() if each is not None},
+        **{f"settings_{kind}": _known(asdict(each)) for kind, each in settings.items() if each is not None},
     }
     told = {
         "headline": headline(evaluation, run.decisions.method, abstains=run.abstains),
@@ -141,8 +142,7 @@ def make_log(run: RecordedRun, *, images: bool = True, report: Report = silent) 
             config=EvalConfig(epochs=1),
             packages=_packages(table),
             tags=["unprior"],
-            metadata={name: value for name, value in told.items() if value is not None}
-            | {"provenance": [record.record() for record in table.provenance]},
+            metadata=_known(told) | {"provenance": [record.record() for record in table.provenance]},
         ),
         plan=EvalPlan(
             name="unprior run", steps=[EvalPlanStep(solver="generate"), EvalPlanStep(solver=SPC, params=scorer)]
@@ -150,10 +150,7 @@ def make_log(run: RecordedRun, *, images: bool = True, report: Report = silent) 
         results=EvalResults(
             total_samples=len(samples),
             completed_samples=len(samples),
-            scores=[
-                EvalScore(name=ORIGINAL, scorer=ORIGINAL, scored_samples=run.evaluated, metrics=before),
-                EvalScore(name=SPC, scorer=SPC, scored_samples=run.evaluated, metrics=after, params=scorer),
-            ],
+            scores=_results(evaluation, run.evaluated, scorer),
         ),
         stats=EvalStats(started_at=date, completed_at=date),
         samples=samples,
@@ -163,6 +160,10 @@ def make_log(run: RecordedRun, *, images: bool = True, report: Report = silent) 
 def _identity(*parts: str | None) -> str:
     """A name that is the same for the same parts, as long as those that Inspect gives."""
     return hashlib.sha256("\0".join(part or "" for part in parts).encode()).hexdigest()[:22]
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _date(table: ScoreTable) -> str:
@@ -180,31 +181,41 @@ def _packages(table: ScoreTable) -> dict[str, str]:
     return {name: version for record in table.provenance for name, version in record.versions.items()}
 
 
-def _metrics(evaluation: Evaluation) -> tuple[dict[str, EvalMetric], dict[str, EvalMetric]]:
-    """Numbers of the evaluation by name, such as ``mc_cf_accuracy``: of the original answers, and of the final ones."""
-    before, after, changes = [], [], []
-    for task in evaluation.tasks:
-        before += _accuracies(task.task, task.original)
-        after += _accuracies(task.task, task.method)
-        for side, result in (("cf", task.cf), ("cs", task.cs)):
-            change, ends = result.change, {"low": finite_or_none(result.low), "high": finite_or_none(result.high)}
-            sure = ends | {"level": evaluation.level, "p": result.test.p_value, "holm_p": result.holm_p}
-            counted = {"of": change.total, "changed": change.changed}
-            changes += [
-                EvalMetric(name=f"{task.task}_delta_{side}", value=change.delta, metadata=sure),
-                EvalMetric(name=f"{task.task}_{side}_repairs", value=change.repairs, metadata=counted),
-                EvalMetric(name=f"{task.task}_{side}_harms", value=change.harms, metadata=counted),
-            ]
-    return {each.name: each for each in before}, {each.name: each for each in (*after, *changes)}
-
-
-def _accuracies(task: str, metrics: Metrics) -> list[EvalMetric]:
+def _results(evaluation: Evaluation, evaluated: int, params: dict[str, Any]) -> list[EvalScore]:
+    """The numbers of the evaluation: accuracies of the original and of the final answers, and what changed by task."""
+    counted = {"scored_samples": evaluated}
+    original = {name: each for task in evaluation.tasks for name, each in _accuracies(task.task, task.original).items()}
+    final = {name: each for task in evaluation.tasks for name, each in _accuracies(task.task, task.method).items()}
     return [
-        EvalMetric(
-            name=f"{task}_{side}_accuracy", value=share.value, metadata={"right": share.count, "of": share.total}
-        )
-        for side, share in (("cf", metrics.cf), ("cs", metrics.cs))
+        EvalScore(name=ORIGINAL, scorer=ORIGINAL, metrics=original, **counted),
+        EvalScore(name=SPC, scorer=SPC, metrics=final, params=params, **counted),
+        *(
+            EvalScore(name=f"{SPC}_{task.task}", scorer=SPC, metrics=_changes(task, evaluation.level))
+            for task in evaluation.tasks
+        ),
     ]
+
+
+def _accuracies(task: str, metrics: Metrics) -> dict[str, EvalMetric]:
+    found = {}
+    for side, share in (("cf", metrics.cf), ("cs", metrics.cs)):
+        name = f"{task}_{side}_accuracy"
+        # Headings over columns, where Inspect knows them; elsewhere the name says all.
+        shown = {"name": side, "group": f"{task} accuracy"} if "group" in EvalMetric.model_fields else {"name": name}
+        found[name] = EvalMetric(**shown, value=share.value, metadata={"right": share.count, "of": share.total})
+    return found
+
+
+def _changes(task: TaskResult, level: float) -> dict[str, EvalMetric]:
+    """ΔCF and ΔCS with interval and exact test, then repairs and harms."""
+    deltas, counts = {}, {}
+    for side, result in (("cf", task.cf), ("cs", task.cs)):
+        change, ends = result.change, {"low": finite_or_none(result.low), "high": finite_or_none(result.high)}
+        sure = ends | {"level": level, "p": result.test.p_value, "holm_p": result.holm_p}
+        deltas[f"delta_{side}"] = EvalMetric(name=f"delta_{side}", value=change.delta, metadata=sure)
+        for name, count in (("repairs", change.repairs), ("harms", change.harms)):
+            counts[f"{side}_{name}"] = EvalMetric(name=f"{side}_{name}", value=count, metadata={"of": change.total})
+    return deltas | counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,23 +266,38 @@ def _sample(run: RecordedRun, row: _Row) -> EvalSample:
     asked = _asked(run.layout, row, identity)
     answer = record["original_text"] or decision.original or ""
     reply = ChatMessageAssistant(id=f"{identity}-answer", content=answer, source="generate", model=record["model"])
+    output = ModelOutput(
+        model=record["model"] or "unknown",
+        choices=[ChatCompletionChoice(message=reply, stop_reason="stop")],
+        completion=answer,
+    )
+    target = [record["answer"], *record["aliases"]] if record["aliases"] else record["answer"]
+    scores = {
+        ORIGINAL: _score(decision.original, row.right[0], _verdict(row)),
+        SPC: _score(decision.final, row.right[1], row.named.explain(promise=False)),
+    }
+    when: dict[str, Any] = {"timestamp": datetime.fromisoformat(_date(run.decisions.table)), "working_start": 0.0}
+    events: list[Event] = [
+        ModelEvent(
+            uuid=f"{identity}-model", model=output.model, input=asked, tools=[], tool_choice="none",
+            config=GenerateConfig(), output=output, **when,
+        ),
+        *(
+            ScoreEvent(uuid=f"{identity}-{name}", score=score, target=target, scorer=name, **when)
+            for name, score in scores.items()
+        ),
+    ]  # fmt: skip
     return EvalSample(
         id=row.name,
         uuid=identity,
         epoch=1,
         input=asked,
         choices=_choices(row.example),
-        target=[record["answer"], *record["aliases"]] if record["aliases"] else record["answer"],
+        target=target,
         messages=[*asked, reply],
-        output=ModelOutput(
-            model=record["model"] or "unknown",
-            choices=[ChatCompletionChoice(message=reply, stop_reason="stop")],
-            completion=answer,
-        ),
-        scores={
-            ORIGINAL: _score(decision.original, row.right[0], _verdict(row)),
-            SPC: _score(decision.final, row.right[1], row.named.explain(promise=False)),
-        },
+        output=output,
+        scores=scores,
+        events=events,
         metadata=_about(row, run.decisions),
     )
 
@@ -334,23 +360,19 @@ def _about(row: _Row, decisions: Decisions) -> dict[str, Any]:
         "stable_range_low": decision.range_low,
         "stable_range_high": decision.range_high,
     }
-    more = {name: getattr(decision, name) for name in ("support", "distance", "lead", "needed_lead")}
-    numbers |= {name: value for name, value in more.items() if value is not None}
+    more = _known({name: getattr(decision, name) for name in ("support", "distance", "lead", "needed_lead")})
     return (
-        {name: value for name, value in place.items() if value is not None}
+        _known(place)
         | decided
-        | {name: finite_or_none(value) for name, value in numbers.items()}
         | {"stable_range": range_text(decision.range_low, decision.range_high)}
-        | {"candidates": _candidates(row, decisions)}
+        | {name: finite_or_none(value) for name, value in (numbers | more).items()}
+        | _scores(row, decisions)
     )
 
 
-def _candidates(row: _Row, decisions: Decisions) -> list[dict[str, Any]]:
-    """Scores of every candidate: with the image, without it, and corrected."""
-    texts = None if row.example is None else row.example.texts
-    columns: dict[str, Sequence[Any]] = {
-        "candidate": row.decision.candidates,
-        **({} if texts is None else {"text": texts}),
+def _scores(row: _Row, decisions: Decisions) -> dict[str, Any]:
+    """The candidates, and their scores by name: with the image, without it, and corrected."""
+    columns = {
         "s_I": row.record["image_scores"],
         "s_P": row.record["prior_scores"],
         "corrected": row.decision.corrected_scores,
@@ -358,4 +380,6 @@ def _candidates(row: _Row, decisions: Decisions) -> list[dict[str, Any]]:
     if decisions.stable is not None:  # what was decided on instead: a stable prior, or the scale of open answers
         used = decisions.stable.arrow.slice(row.number, 1).to_pylist()[0]
         columns |= {"s_I_used": used["image_scores"], "s_P_used": used["prior_scores"]}
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    candidates = row.decision.candidates
+    scores = {name: dict(zip(candidates, values, strict=True)) for name, values in columns.items()}
+    return {"candidates": list(candidates)} | scores

@@ -74,7 +74,7 @@ class RecordedRun:
         final = read_final_answers(folder / DECISIONS, table, of_test.nonzero()[0])
         if others := int((final != decided.final_positions).sum()):
             raise UnpriorError(
-                f"{folder}: {CALIBRATOR} decides {others:,} of {len(test):,} test rows otherwise than {DECISIONS} says, so "
+                f"{folder}: {CALIBRATOR} decides {others:,} of {len(test):,} test rows unlike {DECISIONS}, so "
                 f"one of them is of another run; `unprior run --out {folder}` makes both again"
             )
         decisions = decided if split == "test" else calibrator.predict(table.where(split=split))
