@@ -183,7 +183,7 @@ def _packages(table: ScoreTable) -> dict[str, str]:
 
 def _results(evaluation: Evaluation, evaluated: int, params: dict[str, Any]) -> list[EvalScore]:
     """The numbers of the evaluation: accuracies of the original and of the final answers, and what changed by task."""
-    counted = {"scored_samples": evaluated}
+    counted: dict[str, Any] = {"scored_samples": evaluated}
     original = {name: each for task in evaluation.tasks for name, each in _accuracies(task.task, task.original).items()}
     final = {name: each for task in evaluation.tasks for name, each in _accuracies(task.task, task.method).items()}
     return [
@@ -200,8 +200,9 @@ def _accuracies(task: str, metrics: Metrics) -> dict[str, EvalMetric]:
     found = {}
     for side, share in (("cf", metrics.cf), ("cs", metrics.cs)):
         name = f"{task}_{side}_accuracy"
-        # Headings over columns, where Inspect knows them; elsewhere the name says all.
-        shown = {"name": side, "group": f"{task} accuracy"} if "group" in EvalMetric.model_fields else {"name": name}
+        shown: dict[str, Any] = {"name": name}
+        if "group" in EvalMetric.model_fields:  # a heading over columns, which older versions do not know
+            shown = {"name": side, "group": f"{task} accuracy"}
         found[name] = EvalMetric(**shown, value=share.value, metadata={"right": share.count, "of": share.total})
     return found
 
