@@ -12,7 +12,7 @@ from unprior.benchmarks.schema import Example
 from unprior.calibration import Decisions, SelectivePriorCalibrator
 from unprior.errors import UnpriorError, warn
 from unprior.evaluation import Evaluation, evaluate
-from unprior.evaluation.answers import read_final_answers
+from unprior.evaluation.answers import read_final_answers, read_origin
 from unprior.progress import Progress, Report, silent
 from unprior.prompts import PromptLayout
 from unprior.runs.folder import find_config
@@ -20,6 +20,7 @@ from unprior.runs.questions import load_questions
 from unprior.runs.result import check_one_source
 from unprior.scores import ScoreTable, read_scores
 from unprior.scores.pairs import sound_pairs
+from unprior.scores.schema import IntArray
 
 SCORES, CALIBRATOR, DECISIONS = FILES = ("scores.parquet", "calibrator.json", "decisions.jsonl")
 """What a run folder must hold to be passed on."""
@@ -72,11 +73,7 @@ class RecordedRun:
         test = table.take(of_test)
         decided = calibrator.predict(test)
         final = read_final_answers(folder / DECISIONS, table, of_test.nonzero()[0])
-        if others := int((final != decided.final_positions).sum()):
-            raise UnpriorError(
-                f"{folder}: {CALIBRATOR} decides {others:,} of {len(test):,} test rows unlike {DECISIONS}, so "
-                f"one of them is of another run; `unprior run --out {folder}` makes both again"
-            )
+        _refuse_other_calibrator(folder, decided, final)
         decisions = decided if split == "test" else calibrator.predict(table.where(split=split))
         judged = decided if split in ("test", None) else decisions
         examples, layout = _questions(folder, table, report)
@@ -89,6 +86,21 @@ class RecordedRun:
             examples=examples,
             layout=layout,
             digest=_digest(folder),
+        )
+
+
+def _refuse_other_calibrator(folder: Path, decided: Decisions, final: IntArray) -> None:
+    """What the calibrator decides must be what the run decided."""
+    method = read_origin(folder / DECISIONS).method  # None in files of version 0.1.0
+    others = int((final != decided.final_positions).sum())
+    told = ""
+    if method not in (None, decided.method):
+        told = f"{CALIBRATOR} is {decided.method}, the answers in {DECISIONS} are of {method}"
+    elif others:
+        told = f"{CALIBRATOR} decides {others:,} of {len(final):,} test rows otherwise than {DECISIONS}"
+    if told:
+        raise UnpriorError(
+            f"{folder}: {told}, so one of them is of another run; `unprior run --out {folder}` makes both again"
         )
 
 
