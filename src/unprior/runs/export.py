@@ -87,6 +87,8 @@ choose from inspect
 
     require_type("to", to, str, "the name of a target, such as 'inspect'")
     require_type("split", split, str | None, "the name of a split, such as 'test', or None for all rows")
+    for name, value in (("images", images), ("force", force)):
+        require_type(name, value, bool, "True or False")
     check_report(report)
     if to not in TARGETS:
         raise UnpriorError(
