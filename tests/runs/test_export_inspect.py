@@ -322,3 +322,17 @@ def test_rows_without_names_are_named_after_their_pairs(tmp_path: Path) -> None:
     assert {sample.id for sample in log.samples or []} == {
         f"{row['pair_id']}-{row['side']}-{row['task']}" for row in lines(folder)
     }
+
+
+def test_the_page_about_it_runs_as_it_stands(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(small, tmp_path / "unprior-run")
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "inspect.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(code.replace('"harmed"', '"repaired"'), "inspect.md", "exec"), {})
+    assert "Changed “" in capsys.readouterr().out
+    about = (read(tmp_path / "unprior-run" / "inspect.eval").samples or [])[0].metadata
+    fields = {name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall("`(.+?)`", row)}
+    assert fields - {"s_I_used", "s_P_used"} <= set(about)

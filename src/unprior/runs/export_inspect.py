@@ -380,7 +380,8 @@ def _scores(row: _Row, decisions: Decisions) -> dict[str, Any]:
     }
     if decisions.stable is not None:  # what was decided on instead: a stable prior, or the scale of open answers
         used = decisions.stable.arrow.slice(row.number, 1).to_pylist()[0]
-        columns |= {"s_I_used": used["image_scores"], "s_P_used": used["prior_scores"]}
+        if (used["image_scores"], used["prior_scores"]) != (columns["s_I"], columns["s_P"]):
+            columns |= {"s_I_used": used["image_scores"], "s_P_used": used["prior_scores"]}
     candidates = row.decision.candidates
     scores = {name: dict(zip(candidates, values, strict=True)) for name, values in columns.items()}
     return {"candidates": list(candidates)} | scores
