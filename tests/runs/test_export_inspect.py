@@ -265,6 +265,29 @@ def test_other_versions_of_the_method(tmp_path: Path, parameters: dict[str, Any]
     assert ("promise" in log.metadata) is ("retention" in parameters)
 
 
+def test_open_questions_have_no_options_and_several_right_answers(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", openly=True)
+    log, rows = (
+        read(export_run(folder)[0]),
+        read_scores(folder / "scores.parquet").where(split="test").arrow.to_pylist(),
+    )
+    samples = by_name(log)
+    for row, decided in zip(rows, lines(folder), strict=True):
+        if row["task"] != "open":
+            continue
+        sample = samples[row["example_id"]]
+        assert sample.scores is not None
+        assert sample.target == [row["answer"], *row["aliases"]]
+        assert sample.choices is None
+        assert content(sample)["text"].endswith("Answer with a short phrase.")
+        assert sample.scores["spc"].answer == decided["final"]
+        assert sample.scores["spc"].value == ("C" if decided["final"] in sample.target else "I")
+        assert {"s_I_used", "s_P_used"} <= set(sample.metadata)
+    assert log.results is not None
+    assert "spc_open" in {each.name for each in log.results.scores}
+    assert not any("s_I_used" in sample.metadata for sample in samples.values() if sample.metadata["task"] == "qa")
+
+
 def test_without_the_questions_the_decisions_are_exported(small: Path, tmp_path: Path) -> None:
     shutil.copytree(small, tmp_path / "run")
     (tmp_path / "run" / "run.toml").unlink()

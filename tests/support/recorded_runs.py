@@ -29,7 +29,9 @@ def write_questions_of(table: ScoreTable, folder: Path) -> Path:
         texts = tuple(f"{name.lower()} fingers" for name in row["candidates"]) if row["task"] == "mc" else None
         question = f"What is in image {row['pair_id']}?" if texts else f"Is image {row['pair_id']} usual?"
         place: dict[str, Any] = {name: row[name] for name in ("pair_id", "side", "category", "subcategory", "split")}
-        labels, answer = tuple(row["candidates"]), row["answer"]
+        if row["task"] == "open":
+            place |= {"aliases": tuple(row["aliases"])}
+        labels, answer = () if row["task"] == "open" else tuple(row["candidates"]), row["answer"]
         examples.append(Example(row["example_id"], image, question, row["task"], labels, texts, answer, **place))
     path = folder / "questions.jsonl"
     write_questions(path, Benchmark("questions", examples))
@@ -43,10 +45,18 @@ def write_run(
     seed: int = 3,
     parameters: dict[str, Any] | None = None,
     date: str | None = DATE,
+    openly: bool = False,
 ) -> Path:
-    """A run folder whose questions and images lie beside it; one answer could not be read."""
+    """A run folder whose questions and images lie beside it; one answer could not be read.
+
+    ``openly``: instead of multiple choice, the same questions without options.
+    """
     rows = few_pairs(development=5, test=3, seed=seed).arrow.to_pylist()
     for row in rows:
+        if openly and row["task"] == "mc":
+            named = {label: f"{label.lower()} fingers" for label in row["candidates"]}
+            row |= {"task": "open", "candidates": list(named.values()), "aliases": [f"{named[row['answer']]} in all"]}
+            row |= {name: named[row[name]] for name in ("original", "answer")}
         row |= {"example_id": f"{row['pair_id']}-{row['side']}-{row['task']}", "model": model, "benchmark": "questions"}
         row |= {"views": row["views"] and dict(row["views"]), "original_text": f"It is {row['original']}."}
     unread = next(row for row in rows if row["split"] == "test")
