@@ -58,8 +58,6 @@ from unprior.runs.recorded import RecordedRun
 from unprior.scores import ScoreTable
 from unprior.scores.files import finite_or_none
 
-SUFFIXES = (".eval", ".json")
-"""How the names of logs end: Inspect's own format, and JSON."""
 ORIGINAL, SPC = "original", "spc"
 """Names of the two scorers."""
 UNKNOWN_DATE = "1970-01-01T00:00:00+00:00"
@@ -122,7 +120,7 @@ def make_log(run: RecordedRun, *, images: bool = True, report: Report = silent) 
     }
     told = {
         "headline": headline(evaluation, run.decisions.method, abstains=run.abstains),
-        "caution": loss_note(evaluation, made_with["epsilon_cs"]),
+        "caution": loss_note(evaluation, made_with["epsilon_cs"]) if run.split in ("test", None) else None,
         "promise": run.decisions.promise,
         "note": EMBEDDED_WARNING if is_embedded(model) else None,
         "method": run.decisions.method,
