@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from unprior.evaluation import Evaluation, evaluate, holm, mcnemar, measure, pair_bootstrap
     from unprior.progress import Progress
     from unprior.runs.config import RunConfig
+    from unprior.runs.export import export_run
     from unprior.runs.result import RunResult
     from unprior.runs.run import FinishedRuns, run, run_models
     from unprior.runs.study import StudyResults, study
@@ -59,6 +60,7 @@ _PLACES = {
     "evaluation": ("Evaluation", "evaluate", "holm", "mcnemar", "measure", "pair_bootstrap"),
     "progress": ("Progress",),
     "runs.config": ("RunConfig",),
+    "runs.export": ("export_run",),
     "runs.result": ("RunResult",),
     "runs.run": ("FinishedRuns", "run", "run_models"),
     "runs.study": ("StudyResults", "study"),
@@ -92,6 +94,7 @@ __all__ = [
     "UnpriorWarning",
     "ask",
     "evaluate",
+    "export_run",
     "holm",
     "load_benchmark",
     "load_engine",

@@ -37,6 +37,7 @@ class Commands(LazyGroup):
             Command("evaluate", "calibrate:evaluate", "Compare decisions with the original answers."),
             Command("evaluate-answers", "evaluate_answers:evaluate_answers", "Evaluate a file of raw answers."),
             Command("publish", "publish:publish", "Write a calibrator with its card, here or to the hub."),
+            Command("export", "export:export", "Write a run for another program, such as Inspect."),
             Command("plan", "promise:plan", "What so many pairs can promise, before any is labelled."),
             Command("monitor", "promise:monitor", "Test a promise on labelled decisions over time."),
         ),

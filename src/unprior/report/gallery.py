@@ -142,7 +142,7 @@ def _card(decisions: Decisions, row: int, outcome: str, examples: dict[str, Exam
     table = decisions.table
     record = table.arrow.slice(row, 1).to_pylist()[0]
     example = examples.get(record["example_id"])
-    named = _with_texts(decisions[row], example)
+    named = with_texts(decisions[row], example)
     labels, texts = record["candidates"], None if example is None else example.texts
     image, missing = (None, None) if example is None else embed_image(example.image, _IMAGE_SIDE, _IMAGE_QUALITY)
     answer = int(table.answer_positions[row])  # negative where no candidate of an open question is right
@@ -191,7 +191,7 @@ def range_text(low: float, high: float) -> str:
     return f"{low:.2f} to {f'{high:.2f}' if math.isfinite(high) else '∞'}"
 
 
-def _with_texts(decision: Decision, example: Example | None) -> Decision:
+def with_texts(decision: Decision, example: Example | None) -> Decision:
     """The same decision about “B: six fingers” instead of “B”, so that its sentence can be read alone."""
     if example is None or example.texts is None:
         return decision

@@ -94,7 +94,7 @@ class RunResult:
         given = SelectivePriorCalibrator() if calibrator is None else calibrator
         given.check_parameters()
         report(Progress("Fitting and deciding"))
-        _check_one_source(table)
+        check_one_source(table)
         sound, check = sound_pairs(table)
         check_splits(sound.values_of("split"), sound.values_of("side"))
         test = sound.where(split="test")
@@ -236,7 +236,7 @@ def refresh_report(folder: Path, benchmark: Benchmark | None = None, *, report: 
     return result
 
 
-def _check_one_source(table: ScoreTable) -> None:
+def check_one_source(table: ScoreTable) -> None:
     """A run is about one model on one benchmark; a mixture would hide both."""
     _, labels = table.codes("model", "benchmark")
     if len(labels) > 1:
