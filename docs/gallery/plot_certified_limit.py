@@ -2,16 +2,16 @@
 A limit that holds on new pairs
 ===============================
 
-The paper chooses settings that lose at most a share ε of commonsense accuracy *on the development pairs*. New pairs are
-another matter. The certified rule promises something about them. This example draws development pairs again and again
-and looks at what each rule does to new ones.
+The paper chooses settings that lose at most a share ε of commonsense accuracy *on the development pairs*. New pairs
+are another matter. The certified rule promises something about them. This example draws development pairs again and
+again and looks at what each rule does to new ones.
 
 The scores are synthetic, because that needs thousands of pairs; they say nothing about any real model.
 """
 
 # %%
-# A large population of pairs, and 100 times 70 development pairs out of it. *Harm* is the share of commonsense answers
-# that were right and are wrong after the correction, in the task that suffers most.
+# A large population of pairs, and 100 times 70 development pairs out of it. *Harm* is the share of commonsense
+# answers that were right and are wrong after the correction, in the task that suffers most.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -60,8 +60,8 @@ with LIGHT.applied():
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
 
 # %%
-# The certified rule may exceed ε in at most one of ten draws (δ = 0.1). It pays with part of the repair. The price falls
-# as the number of development pairs grows.
+# The certified rule may exceed ε in at most one of ten draws (δ = 0.1). It pays with part of the repair. The price
+# falls as the number of development pairs grows.
 print(calibrator.certificate_.sentence)
 
 # %%

@@ -2,9 +2,9 @@
 Does the promise still hold?
 ============================
 
-A certified calibrator promises that at most a share ε of the commonsense answers turns from right to wrong. The promise
-is about images like those it was fitted on. When the images change, it may break. ``monitor`` tests it on decisions that
-somebody checked, one after the other.
+A certified calibrator promises that at most a share ε of the commonsense answers turns from right to wrong. The
+promise is about images like those it was fitted on. When the images change, it may break. ``monitor`` tests it on
+decisions that somebody checked, one after the other.
 
 The scores are synthetic: first a service whose images stay alike, then one whose images become less clear.
 """
@@ -50,8 +50,8 @@ def monitor(stream: unprior.ScoreTable, name: str) -> Monitor:
 monitors = {"images stay alike": monitor(steady, "steady"), "images become unclear": monitor(drifting, "drifting")}
 
 # %%
-# The test may be looked at after every single decision. While the rate of harm is at most ε, the chance that it *ever*
-# calls for a new calibration is at most 5 %.
+# The test may be looked at after every single decision. While the rate of harm is at most ε, the chance that it
+# *ever* calls for a new calibration is at most 5 %.
 with LIGHT.applied():
     figure, both = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
     for axes, (title, watched) in zip(both, monitors.items(), strict=True):

@@ -2,16 +2,17 @@
 Scores of your own
 ==================
 
-You do not need our engines. If you have the log-probabilities of candidate answers, with the image and without it, you
-have all that the method needs. This example makes a score table from a pandas data frame and from a file of JSON lines.
+You do not need our engines. If you have the log-probabilities of candidate answers, with the image and without it,
+you have all that the method needs. This example makes a score table from a pandas data frame and from a file of JSON
+lines.
 
 The scores are synthetic and stand for yours.
 """
 
 # %%
-# One row for each image and question. ``side`` says whether the image is ordinary (``cs``, commonsense) or contradicts
-# expectation (``cf``, counterfactual); both images of a pair share ``pair_id``. ``original`` is what the model
-# answered, ``answer`` what is right. Rows with split ``dev`` are learned from, rows with split ``test`` judge.
+# One row for each image and question. ``side`` says whether the image is ordinary (``cs``, commonsense) or
+# contradicts expectation (``cf``, counterfactual); both images of a pair share ``pair_id``. ``original`` is what the
+# model answered, ``answer`` what is right. Rows with split ``dev`` are learned from, rows with split ``test`` judge.
 import tempfile
 from pathlib import Path
 

@@ -5,8 +5,8 @@ How many pairs does a promise need?
 Before anybody labels an image, you can compute what a number of development pairs can promise. No model is needed.
 
 A *pair* is one ordinary image (*commonsense*, CS) and one that contradicts expectation (*counterfactual*, CF). A
-commonsense answer is *harmed* if it was right and the correction makes it wrong. A *certified* calibrator promises: with
-confidence 1 − δ, at most a share ε of the commonsense answers to new pairs is harmed.
+commonsense answer is *harmed* if it was right and the correction makes it wrong. A *certified* calibrator promises:
+with confidence 1 − δ, at most a share ε of the commonsense answers to new pairs is harmed.
 """
 
 # %%

@@ -2,9 +2,9 @@
 The strength of the correction, and its stable range
 ====================================================
 
-The correction subtracts λ times the prior from the scores with the image. λ is the *strength*. As λ grows, another answer
-may take the lead. The *stable range* is the range of strengths for which the proposed answer stays first. The wider it is
-around the chosen λ, the less the answer depends on the exact value.
+The correction subtracts λ times the prior from the scores with the image. λ is the *strength*. As λ grows, another
+answer may take the lead. The *stable range* is the range of strengths for which the proposed answer stays first. The
+wider it is around the chosen λ, the less the answer depends on the exact value.
 """
 
 # %%
@@ -49,8 +49,8 @@ with LIGHT.applied():
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4)
 
 # %%
-# ``stable_ranges`` computes the range for arrays of scores; every decision carries its own, with the distance of λ from
-# its nearer end (the *radius*).
+# ``stable_ranges`` computes the range for arrays of scores; every decision carries its own, with the distance of λ
+# from its nearer end (the *radius*).
 low, high = unprior.stable_ranges(image[:, None], prior[:, None], np.array([decision.candidates.index(decision.final)]))
 print(f"stable from λ = {low[0]:.2f} to {high[0]:.2f}; radius {decision.radius:.2f}")
 
