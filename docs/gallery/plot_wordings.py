@@ -18,6 +18,7 @@ import matplotlib.pyplot as plt
 
 import unprior
 from unprior.benchmarks.forms import FITTED_FORM, FORMS
+from unprior.plots.display import name_rows
 from unprior.plots.style import LIGHT
 from unprior.studies.beyond.stable_prior import study_stable_prior
 
@@ -36,19 +37,35 @@ for name, text in FORMS.items():
     print(f"{name:<14} {text}")
 
 # %%
-# Four priors, each fitted on one form and tested in all of them: as asked (plain), averaged over both claim orders
-# (symmetric), from one form in both orders (canonical), and with the answer taken from that form, too (strict). ΔCF
-# is the change of accuracy on *counterfactual* images, which contradict expectation; ΔCS that on *commonsense*
-# images.
+# Two calibrators, fitted on the first form and tested in all of them: one with the prior as the question asks it
+# (*plain*), one with the canonical prior. ΔCS is the change of accuracy on *commonsense* images, which show what
+# everyone expects; ΔCF that on *counterfactual* images, which contradict it.
 result = study_stable_prior(table, epsilon=0.10)
+plain, canonical = result.of("plain").cells, result.of("canonical").cells
 
 with LIGHT.applied():
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained")
-    result.plot(ax=axes)
+    figure, both = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
+    for axes, change, title in zip(both, ("delta_cs", "delta_cf"), ("ΔCS: retention", "ΔCF: repair"), strict=True):
+        for cells, colour, marker, label in (
+            (plain, LIGHT.control, "s", "plain prior"),
+            (canonical, LIGHT.method, "o", "canonical prior"),
+        ):
+            values = [100 * getattr(cell, change) for cell in cells]
+            axes.plot(
+                values, range(len(cells)), marker, color=colour, markersize=8 if marker == "s" else 5.5, label=label
+            )
+        axes.axvline(0, color=LIGHT.quiet, linewidth=0.8)
+        axes.set(xlabel="change of accuracy (points)", title=title)
+        axes.margins(x=0.1)
+        axes.locator_params(axis="x", integer=True, nbins=6)
+    name_rows(both[0], [f"{cell.form}, {cell.order.replace('-', ' ')}" for cell in plain])
+    both[1].grid(visible=False, axis="y")
+    both[1].tick_params(axis="y", length=0)
+    both[0].legend(loc="upper left")
 
 # %%
-# Left: every dot is one form in one claim order. Right: what is left of commonsense accuracy in the worst of them
-# when the model prefers the word “yes” by so many nats more without the image.
+# In words, with two more priors (*symmetric*: over both claim orders of the asked form; *strict*: the answer itself
+# is taken from the canonical form, too) and with a preference for “yes” added to the model's scores:
 for sentence in result.sentences:
     print(sentence)
 
