@@ -39,6 +39,7 @@ with LIGHT.applied():
     figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.4), sharex=True, layout="constrained")
     trade_off_panels(results, bold=["SPC"]).plot(axes)
     axes[1].tick_params(labelleft=False)
+    figure.suptitle("What each rule repairs and loses on the test pairs", x=0.01, ha="left", fontweight="bold")
 
 # %%
 # U weighs both: ΔCF + ½ ΔCS, the mean over both tasks.

@@ -69,10 +69,11 @@ with LIGHT.applied():
         axes.set(xlabel="ΔCS: retention (points)", ylabel="ΔCF: repair (points)", title=task_name(task))
         axes.margins(0.2, 0.1)
     both[0].legend(loc="lower left")
+    figure.suptitle("Repair against retention on the test pairs", x=0.01, ha="left", fontweight="bold")
 
 # %%
 # One λ can do as well as SPC, if you know which. It differs from model to model, and nobody knows it before; ε is
 # what you are willing to lose.
 #
 # The limit is kept on the development pairs. On the test pairs the loss may be larger; see
-# :ref:`sphx_glr_gallery_plot_certified_limit.py` for a limit that is promised there.
+# :doc:`plot_certified_limit` for a limit that is promised there.

@@ -62,6 +62,7 @@ with LIGHT.applied():
     both[1].grid(visible=False, axis="y")
     both[1].tick_params(axis="y", length=0)
     both[0].legend(loc="upper left")
+    figure.suptitle("Changes in every question form and claim order", x=0.01, ha="left", fontweight="bold")
 
 # %%
 # In words, with two more priors (*symmetric*: over both claim orders of the asked form; *strict*: the answer itself
