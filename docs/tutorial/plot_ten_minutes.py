@@ -92,21 +92,28 @@ with LIGHT.applied():
 # correction should be for each example, and a **gate** that decides whether the corrected answer may replace the
 # original one.
 #
-# To learn from examples they must be scored. This asks the model all 1,200 questions about 300 pairs, and takes about
-# a minute.
+# To learn from examples they must be scored. This asks the model all 1,200 questions about 300 pairs. The first time,
+# it is the longest step of this tutorial.
 table = unprior.score(engine, world, folder)
 print(table)
+
+# %%
+# K is the number of candidate answers of a question: four options, or yes and no.
 
 # %%
 # Learn on development pairs
 # --------------------------
 #
 # 70 of the 300 pairs are **development pairs**: their answers are known to the calibrator. The other 230 are **test
-# pairs** and stay unseen until the end. ``epsilon_cs`` is **ε**, the limit: among the settings that lose at most 4 of
-# 100 commonsense answers on the development pairs, the one that repairs most is chosen.
+# pairs** and stay unseen until the end. ``epsilon_cs`` is **ε**, the limit: among the settings that lose at most 4
+# points of commonsense accuracy on the development pairs, the one with the best balance of repair and loss is chosen.
 calibrator = unprior.SelectivePriorCalibrator(epsilon_cs=0.04).fit(table)  # uses the development pairs only
 settings = calibrator.settings_
 print(f"λ at most {settings.max_strength:g}; a change needs a lead of {settings.min_margin:g} in probability")
+
+# %%
+# These are two of the settings: the largest strength, and the gate's first condition. After subtraction, the new
+# answer must lead the next one by so much.
 
 # %%
 # Decide
@@ -124,8 +131,10 @@ with LIGHT.applied():
 # %%
 # There are two reasons to change an answer. *Conflict*: the image and the prior favour different answers, and the
 # proposal is the image's. *Absorption*: the model's answer, the image and the prior all agree, and only subtraction
-# shows that the image supports something else more than expected. The most frequent reason to keep one is that the
-# corrected scores favour the same answer.
+# shows that the image supports something else more than expected.
+#
+# Most answers are kept because the corrected scores favour the *same answer*. A *small margin* is a lead that is too
+# small; with *no condition* neither of the two reasons to change holds.
 
 # %%
 # An explanation
@@ -141,9 +150,9 @@ print(answer.explanation)
 # ----------------------------------------
 #
 # A **repair** is an answer that was wrong and is right now; a **harm** was right and is wrong now. **ΔCF** is the
-# change of accuracy on counterfactual images in points, what the correction buys. **ΔCS** is the change on
-# commonsense images, what it costs. Both are measured on the test pairs, for multiple-choice questions (MC) and
-# yes/no questions (QA).
+# change of accuracy on counterfactual images in points: what the correction buys. **ΔCS** is the change on
+# commonsense images: what it costs. Both are measured on the test pairs, for multiple-choice questions (MC) and
+# yes/no questions (QA). (*Standard* is the version of SPC; another one takes the uncertainty of λ into account.)
 evaluation = unprior.evaluate(test, decisions)
 print(evaluation)
 

@@ -76,4 +76,4 @@ with LIGHT.applied():
 # what you are willing to lose.
 #
 # The limit is kept on the development pairs. On the test pairs the loss may be larger; see
-# :doc:`plot_certified_limit` for a limit that is promised there.
+# :doc:`plot_04_certified_limit` for a limit that is promised there.

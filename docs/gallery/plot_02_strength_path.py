@@ -26,7 +26,8 @@ decision = decisions[row]
 print(decision.explain())
 
 # %%
-# The corrected score of every candidate is a straight line in λ. The top line is the answer.
+# The corrected score of every candidate is a straight line in λ. The top line is the answer. Scores are
+# log-probabilities in nats, units of the natural logarithm.
 cells = slice(test.offsets[row], test.offsets[row + 1])
 image, prior = test.image_scores[cells], test.prior_scores[cells]
 image, prior = image - image.mean(), prior - prior.mean()
