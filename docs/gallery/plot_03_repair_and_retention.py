@@ -72,8 +72,8 @@ with LIGHT.applied():
     figure.suptitle("Repair against retention on the test pairs", x=0.01, ha="left", fontweight="bold")
 
 # %%
-# One λ can do as well as SPC, if you know which. It differs from model to model, and nobody knows it before; ε is
-# what you are willing to lose.
+# One λ can do as well as SPC, or better, if you know which. It differs from model to model, and nobody knows it
+# before; ε is what you are willing to lose.
 #
 # The limit is kept on the development pairs. On the test pairs the loss may be larger; see
 # :doc:`plot_04_certified_limit` for a limit that is promised there.
