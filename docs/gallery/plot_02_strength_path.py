@@ -1,0 +1,61 @@
+"""
+The strength of the correction, and its stable range
+====================================================
+
+The correction subtracts λ times the prior from the scores with the image. λ is the *strength*. As λ grows, another
+answer may take the lead. The *stable range* is the range of strengths for which the proposed answer stays first. The
+wider it is around the chosen λ, the less the answer depends on the exact value.
+"""
+
+# %%
+# One example from a synthetic table: the model's own answer is wrong, and the correction repairs it.
+import matplotlib.pyplot as plt
+import numpy as np
+
+import unprior
+from unprior.plots.style import LIGHT
+
+table = unprior.synthesize(seed=0)
+calibrator = unprior.SelectivePriorCalibrator(epsilon_cs=0.04).fit(table)
+test = table.where(split="test", task="mc", side="cf")
+decisions = calibrator.predict(test)
+repaired = np.flatnonzero(decisions.revised & (decisions.final == test.answer))
+late = repaired[decisions.range_low[repaired] > 0.3]  # the proposal is not the best answer without a correction
+row = int(late[np.argmin(decisions.range_high[late])])
+decision = decisions[row]
+print(decision.explain())
+
+# %%
+# The corrected score of every candidate is a straight line in λ. The top line is the answer. Scores are
+# log-probabilities in nats, units of the natural logarithm.
+cells = slice(test.offsets[row], test.offsets[row + 1])
+image, prior = test.image_scores[cells], test.prior_scores[cells]
+image, prior = image - image.mean(), prior - prior.mean()
+strengths = np.linspace(0, 1.5, 200)
+corrected = image[:, None] - strengths * prior[:, None]
+
+with LIGHT.applied():
+    figure, axes = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+    axes.axvspan(decision.range_low, min(decision.range_high, 1.5), color=LIGHT.repaired, alpha=0.14, linewidth=0)
+    for name, line in zip(decision.candidates, corrected, strict=True):
+        known = {decision.original: (LIGHT.harmed, "--", " (original, wrong)"),
+                 decision.final: (LIGHT.repaired, "-", " (proposal, right)")}  # fmt: skip
+        colour, dashes, told = known.get(name, (LIGHT.quiet, ":", ""))
+        axes.plot(strengths, line, color=colour, linestyle=dashes, linewidth=2, label=f"{name}{told}")
+    axes.axvline(decision.strength, color=LIGHT.ink, linewidth=1)
+    axes.annotate(f"chosen λ = {decision.strength:.2f}", (decision.strength, corrected.min()), (5, 3),
+                  textcoords="offset points")  # fmt: skip
+    axes.set(xlim=(0, 1.5), xlabel="strength λ", ylabel="corrected score (nats)")
+    axes.set_title("Shaded: the stable range of the proposal")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4)
+
+# %%
+# ``stable_ranges`` computes the range for arrays of scores; every decision carries its own, with the distance of λ
+# from its nearer end (the *radius*).
+low, high = unprior.stable_ranges(image[:, None], prior[:, None], np.array([decision.candidates.index(decision.final)]))
+print(f"stable from λ = {low[0]:.2f} to {high[0]:.2f}; radius {decision.radius:.2f}")
+
+# %%
+# Over all repaired examples:
+radii = [decisions[place].radius for place in repaired.tolist()]
+print(f"{len(radii)} repairs; median radius {np.median(radii):.2f}, smallest {min(radii):.3f}")

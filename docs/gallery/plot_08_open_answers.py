@@ -1,0 +1,73 @@
+"""
+Questions without options
+=========================
+
+Most questions come without a list of answers. Then the model itself proposes the candidates: the answers it finds
+most probable with the image, and the one it finds most probable without it. The rest is the same: score them with and
+without the image, subtract part of the *prior* (the scores without the image), and let a *gate* decide whether the
+answer changes.
+"""
+
+# %%
+# The small model that comes with the package, and the calibrator that comes with it. The calibrator was fitted on
+# another set of drawn images than the one that is used here.
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from PIL import Image
+
+import unprior
+from unprior.embedded import CALIBRATOR
+from unprior.plots.style import LIGHT
+
+folder = Path(tempfile.gettempdir()) / "unprior-gallery"
+engine = unprior.load_engine("embedded")
+questions = unprior.load_benchmark("microworld", folder, seed=12, variant="open")
+calibrator = unprior.SelectivePriorCalibrator.from_pretrained(CALIBRATOR)
+
+# %%
+# Ask about *counterfactual* images, which contradict expectation, until three answers have been changed; one for each
+# kind of question.
+found: dict[str, tuple] = {}
+asked = 0
+for example in questions:
+    if example.side == "cf" and example.split == "test" and example.question not in found:
+        answer = unprior.ask(engine, example.image, example.question, open_ended=True, calibrator=calibrator)
+        asked += 1
+        if answer.final != answer.original:
+            found[example.question] = (example, answer)
+    if len(found) == 3:
+        break
+print(f"{asked} questions asked")
+
+# %%
+# The bars are corrected scores and scores with the image, relative to the mean of the candidates.
+with LIGHT.applied():
+    figure, grid = plt.subplots(3, 2, figsize=(7.2, 6.6), width_ratios=(1, 2.1), layout="constrained")
+    for (left, right), (example, answer) in zip(grid, found.values(), strict=True):
+        left.imshow(Image.open(example.image))
+        left.set_axis_off()
+        places = np.arange(len(answer.candidates))
+        image = np.array([each.image_score for each in answer.candidates])
+        corrected = np.array([each.corrected_score for each in answer.candidates])
+        right.barh(places - 0.19, image - image.mean(), 0.36, color=LIGHT.quiet, label="with the image")
+        right.barh(places + 0.19, corrected - corrected.mean(), 0.36, color=LIGHT.method, label="corrected")
+        marks = {answer.original: " (answered)", answer.final: " (corrected)"}
+        right.set_yticks(places, [each.label + marks.get(each.label, "") for each in answer.candidates])
+        right.axvline(0, color=LIGHT.quiet, linewidth=0.8)
+        right.invert_yaxis()
+        right.grid(visible=False, axis="y")
+        right.tick_params(axis="y", length=0)
+        right.set_title(f"{example.question} Right: {example.answer}")
+    grid[-1][1].set_xlabel("score (nats, relative to the mean)")
+    grid[0][1].legend(loc="lower right")
+
+# %%
+# Every change has a sentence. A change need not be a repair: compare it with the right answer above.
+for _, answer in found.values():
+    print(answer.decision.explain(promise=False), end="\n\n")
+
+# %%
+# :doc:`/explanation/open-answers` says how candidates are found, merged and scaled.
