@@ -33,6 +33,8 @@ SCRIPTS = [name for name in ("tutorial", "gallery") if (DOCS / name).is_dir()]
 exclude_patterns = ["_build", "_ext", "tutorial", "gallery"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 default_role = "code"
+smartquotes_action = "q"  # dashes stay as they are: options begin with two
+toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
 myst_heading_anchors = 4

@@ -12,6 +12,7 @@ import typer
 from unprior.cli.app import Commands, app
 
 _LIMITS = re.compile(r"(?:; )?((?:-?[\d.]+<=?)?x(?:[<>]=?-?[\d.]+)?)$")
+_OPTION = re.compile(r"(?<![\w`-])(--[a-z][a-z-]*[a-z])(?![^`]*`(?:[^`]*`[^`]*`)*[^`]*$)")
 _MARKED = re.compile(r"(`[^`]*`)")
 _TO_ESCAPE = re.compile(r"([\\*_<>\[\]{}#|])")
 
@@ -41,8 +42,8 @@ def names() -> dict[str, set[str]]:
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is; what stands in backticks is code already."""
-    pieces = _MARKED.split(text)
+    """Text that Markdown shows as it is; options are code, and so is what stands in backticks."""
+    pieces = _MARKED.split(_OPTION.sub(r"`\1`", text))
     return "".join(each if place % 2 else _TO_ESCAPE.sub(r"\\\1", each) for place, each in enumerate(pieces))
 
 

@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -41,7 +42,7 @@ def _plain(text: str) -> str:
 def field_texts(model: type) -> dict[str, str]:
     """What the source says below each field of a class."""
     body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0].body  # type: ignore[attr-defined]
-    pairs = zip(body, body[1:], strict=False)
+    pairs = pairwise(body)
     return {
         field.target.id: _plain(text.value.value)
         for field, text in pairs
@@ -60,8 +61,9 @@ def _described(schema: dict[str, Any], name: str) -> dict[str, Any]:
     """A schema of pydantic with what the source says about each field, and without titles that repeat names."""
     known = {model.__name__: model for model in _models(BaseModel) if model.__module__.startswith("unprior.")}
     for title, part in ((name, schema), *schema.get("$defs", {}).items()):
-        texts = {field: text for each in reversed(known[title].__mro__[:-2]) if issubclass(each, BaseModel)
-                 and each is not BaseModel for field, text in field_texts(each).items()} if title in known else {}  # fmt: skip
+        own = reversed(known[title].__mro__) if title in known else ()
+        classes = [each for each in own if issubclass(each, BaseModel) and each is not BaseModel]
+        texts = {field: text for each in classes for field, text in field_texts(each).items()}
         part.pop("title", None)
         if "description" in part:
             part["description"] = _plain(part["description"].partition("\n\n>>>")[0])
@@ -92,7 +94,7 @@ def score_row() -> dict[str, Any]:
     """One row of a score table; the first may have the note on how scores were made."""
     schema = _described(ScoreRow.model_json_schema(), "ScoreRow")
     schema["properties"]["provenance"] = _provenance_list() | {
-        "description": "In the first line only: how the scores were made. Parquet files keep it in the schema's metadata."
+        "description": "In the first line only: how scores were made. Parquet files keep it in the schema's metadata."
     }
     schema["$defs"] = {"Provenance": provenance()}
     return schema
@@ -215,8 +217,8 @@ def report() -> dict[str, Any]:
     metrics = {name: {"$ref": "#/$defs/Share"} for name in ("cf", "cs", "ccr", "attraction")}
     metrics |= {"cfad": _NUMBER, "rpd": _NUMBER}
     side = {
-        **{name: _NUMBER for name in ("delta", "low", "high")},
-        **{name: _COUNT for name in ("repairs", "harms", "changed", "total")},
+        **dict.fromkeys(("delta", "low", "high"), _NUMBER),
+        **dict.fromkeys(("repairs", "harms", "changed", "total"), _COUNT),
         **{name: {"type": "number", "minimum": 0, "maximum": 1} for name in ("p", "holm_p")},
     }
     task = {

@@ -22,6 +22,8 @@ _SCRIPT = re.compile(
     r"\]\(((?:\.\./)*)(tutorial|gallery)/(plot_\w+\.py|index\.\w+|GALLERY_HEADER\.\w+)?((?:#[\w-]+)?)\)"
 )
 
+_LABEL = re.compile(r"\bsphx_glr_(tutorial|gallery)_")
+
 
 def glossary() -> str:
     """The words of the reports, each with its meaning."""
@@ -52,6 +54,8 @@ def script_page(found: re.Match[str]) -> str:
 def _on_source_read(app: Sphinx, docname: str, source: list[str]) -> None:
     if app.env.doc2path(docname).suffix == ".md":
         source[0] = _SCRIPT.sub(script_page, generate(source[0]))
+    elif docname.startswith("executed/"):  # scripts name each other by where they are, not by where their pages go
+        source[0] = _LABEL.sub(r"sphx_glr_executed_\1_", source[0])
 
 
 def _on_finished(app: Sphinx, failure: Exception | None) -> None:

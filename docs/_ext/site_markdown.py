@@ -10,9 +10,13 @@ from typing import Any
 from docutils import nodes
 
 _LEFT_OUT = frozenset(
-    "comment target index substitution_definition meta title subtitle pending toctree number_reference colspec "
-    "system_message desc_sig_space only_hidden".split()
-)
+    ("comment", "target", "index", "substitution_definition", "meta", "title", "pending", "toctree", "colspec",
+     "system_message")
+)  # fmt: skip
+_WRAPPED = {
+    **dict.fromkeys(("emphasis", "title_reference", "literal_emphasis"), "*"),
+    **dict.fromkeys(("strong", "literal_strong"), "**"),
+}
 _PLAIN_HTML = 400
 _NOTES = {"seealso": "See also", "versionadded": "New", "versionchanged": "Changed"}
 
@@ -142,10 +146,9 @@ class Writer:
 
     def _items(self, node: nodes.Element, level: int, mark: Callable[[int], str]) -> str:
         items = [self._children(each, level) for each in node.children if isinstance(each, nodes.Element)]
-        gap = "\n\n" if any(len(each) > 1 and "- " not in each[-1][:2] for each in items) else "\n"
-        return gap.join(
-            _indented(("\n\n" if gap == "\n\n" else "\n").join(each), mark(n)) for n, each in enumerate(items)
-        )
+        is_loose = any(len(each) > 1 and not each[1].startswith("- ") for each in items)
+        gap = "\n\n" if is_loose else "\n"
+        return gap.join(_indented(gap.join(each), mark(place)) for place, each in enumerate(items))
 
     def _do_definition_list(self, node: nodes.definition_list, level: int) -> str:
         entries = []
@@ -156,9 +159,8 @@ class Writer:
         return "\n".join(entries)
 
     def _do_field_list(self, node: nodes.field_list, level: int) -> str:
-        return "\n".join(
-            _indented(f"**{self._texts(field[0])}**: {self._joined(field[1], level)}".rstrip(), "- ") for field in node.children  # type: ignore[index]
-        )  # fmt: skip
+        fields = [(self._texts(field[0]), self._joined(field[1], level)) for field in node.findall(nodes.field)]
+        return "\n".join(_indented(f"**{name}**: {told}".rstrip(), "- ") for name, told in fields)
 
     def _do_literal_block(self, node: nodes.Element, level: int) -> str:
         language = node.get("language", "")
@@ -200,21 +202,18 @@ class Writer:
         return "".join(self._inline(each) for each in node.children).strip()
 
     def _inline(self, node: nodes.Node) -> str:
+        name = type(node).__name__
         if isinstance(node, nodes.Text):
             return re.sub(r"\s*\n\s*", " ", node.astext())
-        name, inside = type(node).__name__, "".join(self._inline(each) for each in node.children)
         if name in _LEFT_OUT:
             return ""
+        if name in ("image", "raw"):
+            return self._block(node, 0)
         if name in ("literal", "math"):
             fence = "``" if "`" in node.astext() else "`"
             return f"{fence}{node.astext()}{fence}"
-        if name in ("emphasis", "title_reference", "literal_emphasis"):
-            return f"*{inside}*"
-        if name in ("strong", "literal_strong"):
-            return f"**{inside}**"
-        if name == "reference" and isinstance(node, nodes.reference):
+        inside = "".join(self._inline(each) for each in node.children)
+        if isinstance(node, nodes.reference):
             target = node.get("refuri") or f"#{node.get('refid', '')}"
             return f"[{inside}]({self._link(target)})"
-        if name in ("image", "raw"):
-            return self._block(node, 0)
-        return inside
+        return f"{_WRAPPED.get(name, '')}{inside}{_WRAPPED.get(name, '')}"
