@@ -25,6 +25,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "site_api",
     "site_generated",
     "site_twins",
 ]
@@ -45,7 +46,6 @@ autodoc_preserve_defaults = True
 autodoc_type_aliases = {"ArrayLike": "ArrayLike", "Report": "Report", "FloatArray": "FloatArray"}
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-maximum_signature_line_length = 80
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
@@ -76,6 +76,7 @@ html_theme = "furo"
 html_title = f"unprior {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False  # every page has a Markdown twin instead
 html_show_sourcelink = False
 html_show_sphinx = False

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
+from typing import Any
+
+from sphinx.application import Sphinx
 
 import unprior
+
+_ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+_UNDERLINE = re.compile(r"-{3,}$")
 
 GROUPS = {
     "From a model to a result": ("load_engine", "load_benchmark", "score", "run", "run_models", "study", "ask"),
@@ -45,3 +52,53 @@ def markdown() -> str:
         blocks.append(f"### {heading}")
         blocks += ["```{eval-rst}\n" + "\n".join(_entry(name)) + "\n```" for name in names]
     return "\n\n".join(blocks)
+
+
+def add_headings(lines: list[str]) -> list[str]:
+    """Docstrings with a heading before what follows their parameters, which napoleon would take for one.
+
+    >>> add_headings(["Parameters", "----------", "a", "    First.", "", ">>> 1", "1"])[4:]
+    ['', '', '.. rubric:: Examples', '', '>>> 1', '1']
+    >>> add_headings(["Attributes", "----------", "a_, b_", "    Both."])
+    ['', '', '.. rubric:: Attributes', '', '``a_``, ``b_``', '    Both.']
+    """
+    made: list[str] = []
+    section = ""
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        is_text = bool(line) and not line.startswith(" ")
+        if line and _UNDERLINE.match(following):
+            section = line
+            made += _rubric(line) if line == "Attributes" else [line]
+        elif _UNDERLINE.match(line):
+            made += [] if section == "Attributes" else [line]
+        elif is_text and section in ("Parameters", "Attributes") and not following.startswith("    "):
+            section = ""
+            made += [*(_rubric("Examples") if line.startswith(">>>") else _rubric("Notes")), line]
+        elif is_text and section == "Attributes":  # names end with _, which would be links
+            made.append(", ".join(f"``{name}``" for name in line.split(", ")))
+        else:
+            made.append(line)
+    return made
+
+
+def _rubric(title: str) -> list[str]:
+    """Two empty lines end a section for napoleon."""
+    return ["", "", f".. rubric:: {title}", ""]
+
+
+def _on_docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = add_headings(lines)
+
+
+def _on_signature(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Names of types as the source has them, within unions, too."""
+    return signature and _ALIAS.sub(r"\1", signature), returned and _ALIAS.sub(r"\1", returned)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect to Sphinx, before napoleon."""
+    app.connect("autodoc-process-docstring", _on_docstring, priority=400)
+    app.connect("autodoc-process-signature", _on_signature)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -31,6 +32,7 @@ def commands() -> Iterator[tuple[str, Any, Any]]:
                 yield heading, part, type(top)(part, info_name=name, parent=context)
 
 
+@cache
 def names() -> dict[str, set[str]]:
     """The options of every command by its whole name, such as `data get`."""
     found = {}

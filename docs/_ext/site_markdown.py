@@ -11,8 +11,9 @@ from docutils import nodes
 
 _LEFT_OUT = frozenset(
     ("comment", "target", "index", "substitution_definition", "meta", "title", "pending", "toctree", "colspec",
-     "system_message")
+     "system_message", "download_reference")
 )  # fmt: skip
+_HIDDEN_CLASSES = frozenset(("sphx-glr-download-link-note", "sphx-glr-footer", "sphx-glr-signature"))
 _WRAPPED = {
     **dict.fromkeys(("emphasis", "title_reference", "literal_emphasis"), "*"),
     **dict.fromkeys(("strong", "literal_strong"), "**"),
@@ -79,6 +80,7 @@ def table(rows: list[list[str]]) -> str:
 
 def from_html(text: str) -> str:
     """A piece of HTML within Markdown: short ones as they are, of others the texts and tables."""
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     if len(text) < _PLAIN_HTML and not re.search(r"<(svg|script|style|table|div)\b", text):
         return text.strip()
     parser = _Tables()
@@ -112,7 +114,7 @@ class Writer:
 
     def _block(self, node: nodes.Node, level: int) -> str:
         name = type(node).__name__
-        if name in _LEFT_OUT:
+        if name in _LEFT_OUT or (isinstance(node, nodes.Element) and _HIDDEN_CLASSES & set(node.get("classes", ()))):
             return ""
         if handler := getattr(self, f"_do_{name}", None):
             return str(handler(node, level))
@@ -160,15 +162,19 @@ class Writer:
 
     def _do_field_list(self, node: nodes.field_list, level: int) -> str:
         fields = [(self._texts(field[0]), self._joined(field[1], level)) for field in node.findall(nodes.field)]
-        return "\n".join(_indented(f"**{name}**: {told}".rstrip(), "- ") for name, told in fields)
+        parts = [f"**{name}**:{chr(10) if told.startswith('- ') else ' '}{told}".rstrip() for name, told in fields]
+        return "\n".join(_indented(part, "- ") for part in parts)
 
     def _do_literal_block(self, node: nodes.Element, level: int) -> str:
         language = node.get("language", "")
         fence = "````" if "```" in node.astext() else "```"
-        return f"{fence}{'' if language in ('default', 'none') else language}\n{node.astext()}\n{fence}"
+        return f"{fence}{'' if language in ('default', 'none') else language}\n{node.astext().rstrip()}\n{fence}"
+
+    def _do_code_links_block(self, node: nodes.Element, level: int) -> str:
+        return f"```python\n{node.astext().rstrip()}\n```"
 
     def _do_doctest_block(self, node: nodes.Element, level: int) -> str:
-        return f"```pycon\n{node.astext()}\n```"
+        return f"```pycon\n{node.astext().rstrip()}\n```"
 
     def _do_math_block(self, node: nodes.Element, level: int) -> str:
         return f"```text\n{node.astext()}\n```"

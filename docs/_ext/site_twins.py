@@ -34,8 +34,8 @@ def _on_page(app: Sphinx, name: str, template: str, context: dict[str, Any], tre
     images = relative_uri(app.builder.get_target_uri(name), "_images")
 
     def image(uri: str) -> str:
-        found = app.builder.images.get(uri)
-        return uri if "://" in uri or found is None else posixpath.join(images, found)
+        found = app.builder.images.get(uri, posixpath.basename(uri))  # figures of scripts keep their names
+        return uri if "://" in uri else posixpath.join(images, found)
 
     twin = Path(app.outdir) / f"{name}.md"
     twin.parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from jsonschema.exceptions import ValidationError
 
 import unprior
 from doc_pages import DOCS, blocks
-from unprior import RunConfig, ScoreTable, SelectivePriorCalibrator, synthesize
-from unprior.runs.result import RunResult
+from unprior import RunConfig, ScoreTable, SelectivePriorCalibrator, evaluate, synthesize
+from unprior.report import report_record
 from unprior.scores.provenance import Provenance
 
 VARIANTS: list[dict[str, Any]] = [{}, {"uncertainty": True}, {"retention": "certified", "epsilon_cs": 0.1}]
 
 
+@cache
 def validator(name: str) -> Draft202012Validator:
     from site_formats import schema_text
 
@@ -67,12 +69,18 @@ def test_the_examples_of_the_page() -> None:
 
 @pytest.mark.parametrize("options", VARIANTS, ids=str)
 def test_calibrators_decisions_and_reports(scored: ScoreTable, options: dict[str, Any], tmp_path: Path) -> None:
-    result = RunResult.from_table(scored, SelectivePriorCalibrator(**options))
-    result.write(tmp_path)
-    for name, file in (("calibrator", "calibrator.json"), ("report", "report.json")):
-        validator(name).validate(json.loads((tmp_path / file).read_text("utf-8")))
+    calibrator = SelectivePriorCalibrator(**options).fit(scored)
+    decisions = calibrator.predict(scored.where(split="test"))
+    calibrator.save(tmp_path / "calibrator.json")
+    validator("calibrator").validate(json.loads((tmp_path / "calibrator.json").read_text("utf-8")))
+    decisions.write(tmp_path / "decisions.jsonl", explanations=True)
     for row in lines(tmp_path / "decisions.jsonl"):
         validator("decision").validate(row)
+    evaluation = evaluate(decisions.table, decisions, resamples=100)
+    record = report_record(
+        table=scored, calibrator=calibrator, decisions=decisions, evaluation=evaluation, studies=[], notes=["One."]
+    )
+    validator("report").validate(json.loads(json.dumps(record)))
 
 
 def test_configurations(tmp_path: Path) -> None:

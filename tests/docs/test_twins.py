@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+
 from docutils.core import publish_doctree
 
 import doc_pages  # noqa: F401  # knows where the site's own modules are
@@ -124,3 +126,11 @@ def test_the_first_sentence_of_a_page() -> None:
 
     tree = publish_doctree("T\n=\n\n.. note:: Not this. \n\nThe task, e.g. one. More.\n")
     assert first_sentence(tree).startswith("The task")
+
+
+def test_what_follows_parameters_is_no_parameter() -> None:
+    import site_api
+
+    assert doctest.testmod(site_api) == (0, 2)
+    lines = ["Parameters", "----------", "a", "    First.", "", "More about it,", "in two lines."]
+    assert site_api.add_headings(lines)[5:] == ["", "", ".. rubric:: Notes", "", "More about it,", "in two lines."]

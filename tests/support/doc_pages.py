@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,6 +44,7 @@ def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+@cache
 def text_of(page: Path) -> str:
     """A page with what is generated in its place."""
     from site_generated import generate
@@ -62,11 +65,12 @@ def links(page: Path) -> list[str]:
     return [str(each) for each in targets if each]
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """The places of a page that can be linked to."""
     text = text_of(page)
     tokens = _PARSER.parse(text)
-    headings = [after.content for token, after in zip(tokens, tokens[1:], strict=False) if token.type == "heading_open"]
+    headings = [after.content for token, after in pairwise(tokens) if token.type == "heading_open"]
     plain = (re.sub(r"[`*]", "", heading) for heading in headings)
     return {slugify(heading) for heading in plain} | set(_LABEL.findall(text))
 
