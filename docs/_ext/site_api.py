@@ -58,7 +58,7 @@ def add_headings(lines: list[str]) -> list[str]:
     """Docstrings with a heading before what follows their parameters, which napoleon would take for one.
 
     >>> add_headings(["Parameters", "----------", "a", "    First.", "", ">>> 1", "1"])[4:]
-    ['', '', '.. rubric:: Examples', '', '>>> 1', '1']
+    ['', '', '', '.. rubric:: Examples', '', '>>> 1', '1']
     >>> add_headings(["Attributes", "----------", "a_, b_", "    Both."])
     ['', '', '.. rubric:: Attributes', '', '``a_``, ``b_``', '    Both.']
     """
