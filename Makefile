@@ -11,7 +11,7 @@ BASE ?= c9ee599
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-results bench-beyond bench-open bench-serve same-results lambda-figure support map train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-results bench-beyond bench-open bench-serve same-results lambda-figure support map docs train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -120,6 +120,10 @@ lambda-figure: $(VENV)/dev.stamp  ## Write the examples of the λ figure of the 
 
 support: $(VENV)/dev.stamp  ## Try every architecture on small random models; writes the support matrix of `unprior models` and docs/models.md.
 	PYTHONPATH=tests/support OMP_NUM_THREADS=1 $(BIN)/python tools/support.py
+
+docs: $(VENV)/dev.stamp  ## Build the documentation site into build/docs/html; warnings are errors.
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going -q -b html -d build/docs/doctrees docs build/docs/html
+	@echo "The site is in build/docs/html/index.html."
 
 map: $(VENV)/dev.stamp  ## Write the map of the package into CONTRIBUTING.md.
 	$(BIN)/python tools/map.py --update CONTRIBUTING.md

@@ -1,6 +1,6 @@
 """How fast the core is: every figure is measured here, side by side, in one run.
 
-Run ``make bench``; it prints the tables and puts them into the README.
+Run ``make bench``; it prints the tables and puts them into docs/reference/measurements.md.
 """
 
 from __future__ import annotations

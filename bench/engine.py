@@ -1,7 +1,7 @@
 """What the transformers engine saves: shared prefixes and shared priors against the plain recipe, in one run.
 
-Run ``make bench-engine``; it prints the tables and puts them into the README. The model has random weights and tens of
-millions of parameters, so that the time is spent in the model.
+Run ``make bench-engine``; it prints the tables and puts them into docs/reference/measurements.md. The model has random
+weights and tens of millions of parameters, so that the time is spent in the model.
 """
 
 from __future__ import annotations

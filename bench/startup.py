@@ -1,6 +1,6 @@
 """How long commands take to start, each beside a bare script of the same libraries, in one run.
 
-Run ``make bench-startup``; it prints the table and puts it into the README.
+Run ``make bench-startup``; it prints the table and puts it into docs/reference/measurements.md.
 """
 
 from __future__ import annotations

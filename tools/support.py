@@ -14,7 +14,7 @@ from unprior.tables.model import Table
 
 _ROOT = Path(__file__).resolve().parent.parent
 DATA = _ROOT / "src" / "unprior" / "engines" / support.FILE
-PAGE = _ROOT / "docs" / "models.md"
+PAGE = _ROOT / "docs" / "reference" / "models.md"
 LEFT_OUT = ("mistral3_without_torchvision",)
 """A stand-in of the tests, which nobody publishes."""
 

@@ -238,7 +238,7 @@ def test_images_matter(subject: Subject, images: list[Image.Image]) -> None:
 
 @pytest.mark.parametrize("name", ["llava", "qwen3_5", "gemma3", "mllama"])
 def test_half_precision_explains_what_sharing_changes(name: str, tmp_path: Path) -> None:
-    """The largest difference over all architectures is in docs/models.md; the margin is wider."""
+    """The largest difference over all architectures is in docs/reference/models.md; the margin is wider."""
     engine = TransformersEngine(tiny_models.build(name, tmp_path / name), device="cpu", dtype="bfloat16")
     assert engine.shares_prefix
     assert 0 < engine.self_test.trials[-1].difference < HALF
