@@ -34,6 +34,8 @@ def test_a_run_keeps_its_promise_in_all_its_files(table: ScoreTable, tmp_path: P
     assert result.calibrator.certificate_ == fitted.certificate_
     assert result.decisions.promise == result.notes[0] == sentence
     assert "SPC (certified, ε = 0.06)" in result.headline
+    assert "use its own rule, SPC (standard, ε = 0.06). The calibrator of this run is SPC (certified" in result.notes[1]
+    assert not any("its own rule" in note for note in RunResult.from_table(table).notes)
     result.write(tmp_path)
     saved = SelectivePriorCalibrator.load(tmp_path / "calibrator.json")
     assert saved.certificate_ == fitted.certificate_

@@ -141,7 +141,17 @@ class RunResult:
         embedded = any(is_embedded(task.model) for task in self.evaluation.tasks)
         certificate = self.calibrator.certificate_
         loss = loss_note(self.evaluation, self.calibrator.epsilon_cs)
-        told = (loss if certificate is None else certificate.sentence, EMBEDDED_WARNING if embedded else None)
+        paper = {each.method for each in self.studies} - {self.decisions.method}
+        rule = [
+            f"The experiments of the paper use its own rule, {method}. The calibrator of this run is "
+            f"{self.decisions.method}; its results are in the first sentence and in the table of promises."
+            for method in paper
+        ]
+        told = (
+            loss if certificate is None else certificate.sentence,
+            *rule,
+            EMBEDDED_WARNING if embedded else None,
+        )
         return (*filter(None, told), *map(as_sentence, self.cautions))
 
     def __repr__(self) -> str:
