@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 DEMO := demo
 ENGINES := .venv-engines
+LOWEST := .venv-lowest
 TRAINING := build/embedded
 # The last commit of version 0.1.0.
 BASE ?= c9ee599
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-beyond bench-open bench-serve same-results support map train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines test-lowest release lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-beyond bench-open bench-serve same-results support map train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -65,6 +66,23 @@ engines: $(ENGINES)/vllm.stamp  ## A virtual environment with a real vLLM, for t
 
 test-engines: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The engines against a real vLLM on this machine.
 	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python $(BIN)/pytest -rP -m engines tests/engines tests/serving
+
+$(LOWEST)/lowest.stamp: pyproject.toml $(VENV)/dev.stamp
+	@echo "Installing the oldest versions that pyproject.toml allows into $(LOWEST) …"
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@# torch stays as it is pinned: it has builds of its own for CPUs, which uv does not look for.
+	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt torch
+	@$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --requirement pyproject.toml \
+	--extra hf --extra pandas --extra serve
+	@$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps --editable .
+	@$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python $(LOWEST_TOOLS)
+	@touch $@
+
+test-lowest: $(LOWEST)/lowest.stamp  ## The fast tests of the core, commands, reports and servers on the oldest versions of all dependencies.
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n auto --dist loadscope -m "not slow" $(LOWEST_TESTS)
+
+release: $(VENV)/dev.stamp  ## Build wheel and sdist of the last commit into dist/, and try them on Python 3.11, 3.12 and 3.13, where there.
+	$(BIN)/python tools/release.py
 
 bench: bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-against  ## Measure speed side by side with the straightforward way; updates README and docs.
 
@@ -127,4 +145,4 @@ document-embedded: $(VENV)/dev.stamp  ## Measure all trained models on fresh wor
 	OMP_NUM_THREADS=1 $(BIN)/python training/document.py --out $(TRAINING)
 
 clean:  ## Remove what the commands made, except trained models.
-	rm -rf $(VENV) $(ENGINES) $(DEMO) fuzz-failures .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES) $(LOWEST) $(DEMO) dist fuzz-failures .mypy_cache .pytest_cache .ruff_cache .hypothesis
