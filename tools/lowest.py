@@ -1,6 +1,6 @@
-"""Prints requirements for an environment with the oldest versions that pyproject.toml allows; `make test-lowest` uses it.
+"""Prints requirements for an environment with the oldest versions that pyproject.toml allows, for `make test-lowest`.
 
-``python tools/lowest.py | uv pip install --resolution lowest-direct --requirement -`` takes the lower bound of each line.
+``uv pip install --resolution lowest-direct --requirement -`` takes the lower bound of each line.
 """
 
 from __future__ import annotations

@@ -99,16 +99,8 @@ def try_wheel(wheel: Path, sdist: Path, python: Path, folder: Path) -> str:
     _run([python, "-m", "venv", folder / "venv"], env=environment)
     inside = folder / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
     source = _unpack(sdist, folder)
-    pip = [
-        inside,
-        "-m",
-        "pip",
-        "install",
-        "-qq",
-        "--disable-pip-version-check",
-        "--constraint",
-        source / "constraints.txt",
-    ]
+    pip: list[str | Path] = [inside, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+    pip += ["--constraint", source / "constraints.txt"]
     with_model = subprocess.run([*pip, f"{wheel}[hf]"], env=environment, check=False, capture_output=True, text=True)
     done = "with torch and transformers"
     if with_model.returncode != 0:
@@ -175,7 +167,7 @@ def _unpack(sdist: Path, folder: Path) -> Path:
 
 def _version_of(python: Path) -> str | None:
     """Major and minor version of a Python; None if it does not start, as the shims of pyenv may not."""
-    command = [python, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"]
+    command = [str(python), "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=_clean_environment())
     return done.stdout.strip() if done.returncode == 0 else None
 
