@@ -21,6 +21,7 @@ from unprior.cli.app import Commands
 HF, SERVE, RAY = (f"pip install 'unprior[{extra}]'" for extra in ("hf", "serve", "ray"))
 PROGRAM = """
 import contextlib, importlib, io, json, sys, traceback
+before = set(sys.modules)  # setuptools starts with Python
 task = json.load(sys.stdin)
 absent = set(task["absent"])
 
@@ -51,7 +52,7 @@ for command in task["commands"]:
             traceback.print_exc()
             code = -1
     results[command] = [code, out.getvalue(), err.getvalue()]
-loaded = sorted(absent & {name.partition(".")[0] for name, module in sys.modules.items() if module})
+loaded = sorted(absent & {name.partition(".")[0] for name in sys.modules.keys() - before})
 json.dump([results, loaded], sys.stdout)
 """
 NAMES = [command.name for commands in Commands.listed.values() for command in commands]
