@@ -5,13 +5,17 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 DEMO := demo
 ENGINES := .venv-engines
+LOWEST := .venv-lowest
+LOWEST_TESTS := $(addprefix tests/,scores calibration evaluation tables plots benchmarks reproduction report engines/openai \
+	serving/test_api.py serving/test_keys.py serving/test_clients.py serving/test_connections.py runs/test_config.py \
+	runs/test_result.py cli/test_app.py cli/test_calibrate.py cli/test_console.py cli/test_options.py)
 TRAINING := build/embedded
 # The last commit of version 0.1.0.
 BASE ?= c9ee599
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-slow test-engines engines lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-results bench-beyond bench-open bench-serve same-results lambda-figure support map docs train-embedded document-embedded clean
+.PHONY: help demo test fuzz test-slow test-engines engines test-lowest release lint bench bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-scale bench-against bench-suite bench-results bench-beyond bench-open bench-serve same-results lambda-figure support map docs train-embedded document-embedded clean
 
 help:  ## List the commands.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -65,6 +69,22 @@ engines: $(ENGINES)/vllm.stamp  ## A virtual environment with a real vLLM, for t
 
 test-engines: $(VENV)/dev.stamp $(ENGINES)/vllm.stamp  ## The engines against a real vLLM on this machine.
 	UNPRIOR_VLLM_PYTHON=$(CURDIR)/$(ENGINES)/bin/python $(BIN)/pytest -rP -m engines tests/engines tests/serving
+
+$(LOWEST)/lowest.stamp: pyproject.toml tools/lowest.py $(VENV)/dev.stamp
+	@echo "Installing the oldest versions that pyproject.toml allows into $(LOWEST) …"
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@# torch stays the pinned one: uv does not see every place where pip finds a build for CPUs.
+	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt torch
+	@$(BIN)/python tools/lowest.py | $(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --requirement -
+	@$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps --editable .
+	@touch $@
+
+# What the libraries themselves warn of, beside newer ones that they did not know, is not our matter here.
+test-lowest: $(LOWEST)/lowest.stamp  ## The tests of the core, of commands, pages and servers on the oldest versions of all dependencies.
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n auto --dist loadscope -m "not slow" -W ignore::DeprecationWarning $(LOWEST_TESTS)
+
+release: $(VENV)/dev.stamp  ## Build wheel and sdist of the last commit into dist/, and try them on Python 3.11, 3.12 and 3.13, where there.
+	$(BIN)/python tools/release.py
 
 bench: bench-startup bench-core bench-engine bench-baselines bench-studies bench-client bench-against  ## Measure speed side by side with the straightforward way; updates docs/reference/measurements.md and other pages.
 
@@ -137,4 +157,4 @@ document-embedded: $(VENV)/dev.stamp  ## Measure all trained models on fresh wor
 	OMP_NUM_THREADS=1 $(BIN)/python training/document.py --out $(TRAINING)
 
 clean:  ## Remove what the commands made, except trained models.
-	rm -rf $(VENV) $(ENGINES) $(DEMO) fuzz-failures .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES) $(LOWEST) $(DEMO) dist fuzz-failures .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -122,3 +122,22 @@ def test_a_temperature_at_the_end_of_its_range_is_accepted(tmp_path: Path, facto
     fitted = SelectivePriorCalibrator().fit(OPEN.with_image_scores(OPEN.image_scores * factor))
     fitted.save(tmp_path / "calibrator.json")
     assert SelectivePriorCalibrator.load(tmp_path / "calibrator.json").made_with == fitted.made_with
+
+
+def moved_strength(by: float, part: str | None) -> Callable[[dict[str, Any]], None]:
+    def change(document: dict[str, Any]) -> None:
+        theta = (document if part is None else document[part])["fits"][0]["theta"]
+        theta[0] += by
+
+    return change
+
+
+@pytest.mark.parametrize("part", [None, "open"])
+def test_a_certified_strength_may_differ_in_its_last_digits_only(tmp_path: Path, part: str | None) -> None:
+    """Another NumPy or processor ends a logarithm otherwise, and must read the file all the same."""
+    path = tmp_path / "calibrator.json"
+    PROMISING.save(path)
+    read = SelectivePriorCalibrator.load(sealed(path, moved_strength(1e-14, part)))
+    assert (read.predict(TABLE).final_positions == PROMISING.predict(TABLE).final_positions).all()
+    with pytest.raises(UnpriorError, match="the strength is not that of the certificate"):
+        SelectivePriorCalibrator.load(sealed(path, moved_strength(1e-6, part)))

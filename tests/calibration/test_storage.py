@@ -112,7 +112,11 @@ def test_files_of_version_1_decide_as_they_did(path: Path, tmp_path: Path) -> No
     assert decisions.strength.sum() == pytest.approx(expected["strengths"], rel=1e-12)
     again = loaded.clone().fit(table)
     assert again.get_params() == loaded.get_params()
-    assert again.settings_ == loaded.settings_
+    settings, before = again.settings_, loaded.settings_
+    if before.max_distance is not None:  # its last digits are those of the BLAS
+        assert settings.max_distance == pytest.approx(before.max_distance, rel=1e-12)
+        settings = replace(settings, max_distance=before.max_distance)
+    assert settings == before
     np.testing.assert_array_equal(again.predict(table).final_positions, decisions.final_positions)
     with pytest.raises(UnpriorError, match=r"from a file of version 1.*Fit it again"):
         loaded.reselect(0.1)

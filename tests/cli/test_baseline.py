@@ -16,7 +16,7 @@ from pyarrow import parquet
 import tiny_models
 from hand_questions import write_benchmark
 from unprior.baselines import run as run_module
-from unprior.baselines import suite
+from unprior.baselines import trial
 from unprior.baselines.answers import read_left_out
 from unprior.baselines.controls import CONTROLS
 from unprior.baselines.mfcd import MFCD
@@ -262,8 +262,8 @@ def test_methods_are_tried_before_anything_is_scored(
 ) -> None:
     questions = write_benchmark(tmp_path, pairs=5, development=3)
     done = []
-    tried, scored = suite.try_method, score_module.score_all
-    monkeypatch.setattr(suite, "try_method", lambda *args: (done.append("tried"), tried(*args))[1])
+    tried, scored = trial.try_method, score_module.score_all
+    monkeypatch.setattr(trial, "try_method", lambda *args: (done.append("tried"), tried(*args))[1])
     monkeypatch.setattr(score_module, "score_all", lambda *args: (done.append("scored"), scored(*args))[1])
     common = ("--model", model, "--benchmark", questions, *FEW)
     for command in (("baseline", "nolan", "vcd"), ("run", "--baselines", "nolan,vcd")):

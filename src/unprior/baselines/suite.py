@@ -11,12 +11,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from unprior.baselines.answers import Cost, MethodInfo, described_methods, write_answers
-from unprior.baselines.cost import measure_costs
 from unprior.baselines.method import Method
 from unprior.baselines.names import RELEASED_REVIS_NAME, REVIS_NAME, WRITING, choose_methods, split_names
 from unprior.baselines.revis.data import RevisData, microworld_data, read_revis_data
-from unprior.baselines.run import BaselineRun
-from unprior.baselines.trial import first_line, try_method
 from unprior.benchmarks.schema import Benchmark
 from unprior.engines.load import BATCH_SIZE
 from unprior.engines.transformers.engine import TransformersEngine
@@ -80,6 +77,8 @@ def try_methods(
 
     ``names`` are of methods that write their own answers; REVIS alone needs more than its name.
     """
+    from unprior.baselines.trial import first_line, try_method
+
     methods, left_out = [], {}
     written: dict[str, list[int]] = {}
     for name in names:
@@ -155,6 +154,9 @@ def answer_benchmark(
 
     A method with a missing answer is left out if others have all of theirs, which can be compared without it.
     """
+    from unprior.baselines.cost import measure_costs
+    from unprior.baselines.run import BaselineRun
+
     methods, left_out = prepared.methods, dict(prepared.left_out)
     run = BaselineRun(engine, benchmark, store, methods, resize_to=resize_to, batch_size=batch_size)
     run.run(report)
@@ -247,6 +249,7 @@ def _prepare_revis(
     from unprior.baselines.revis.fit import fit_revis
     from unprior.baselines.revis.method import REVIS, ReleasedREVIS
     from unprior.baselines.revis.vectors import RevisVectors
+    from unprior.baselines.trial import try_method
 
     path, data = out / VECTORS, options.revis_data
     vectors = None

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from unprior._files import read_whole, replacing
@@ -54,6 +55,7 @@ from unprior.scores.provenance import Provenance
 
 FORMAT = "unprior.calibrator"
 VERSION = 2
+_SAME_STRENGTH = 1e-9  # far below what lifts a given strength above its cap
 
 
 class _Learned(StrictModel):
@@ -207,7 +209,9 @@ class CalibratorFile(StrictModel):
         if own.has_target != (given.target_mixture is not None):
             raise ValueError("the certificate was made for another mixture than the parameters have")
         for is_open, part in parts.items():
-            if part.fits[0].theta != constant_strength(own.strength_of(is_open)).theta.tolist():
+            # Not bit by bit: the logarithm of another NumPy or processor may end in another digit.
+            expected = constant_strength(own.strength_of(is_open)).theta
+            if not np.allclose(part.fits[0].theta, expected, rtol=0, atol=_SAME_STRENGTH):
                 raise ValueError("the strength is not that of the certificate")
 
     def build(self) -> FittedState:

@@ -87,8 +87,9 @@ def _parameter(setting: Option, text: str, needed: bool) -> inspect.Parameter:
         kind, default = (list[str] | None, None) if setting.flag.repeated else (str, ",".join(default))
     if needed:
         kind, default, text = kind | None, None, f"{text} Needed."
-    annotated: Any = Annotated.__class_getitem__((kind, option(setting.name, text)))  # type: ignore[attr-defined]
-    return inspect.Parameter(setting.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotated)
+    annotation: Any = Annotated
+    annotation = annotation[kind, option(setting.name, text)]
+    return inspect.Parameter(setting.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _effective(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
@@ -31,9 +31,11 @@ from unprior.engines.protocol import (
     fingerprint_of,
 )
 from unprior.engines.transformers.source import Source
-from unprior.engines.transformers.tokens import PromptEncoder, PromptTokens
 from unprior.errors import UnpriorError
 from unprior.prompts import PromptLayout
+
+if TYPE_CHECKING:
+    from unprior.engines.transformers.tokens import PromptTokens
 
 MAX_NEW_TOKENS = 64
 _BATCH = 64
@@ -91,6 +93,7 @@ class VllmEngine(LocalEngine):
             ) from None
         from unprior.engines.transformers.load_errors import explaining
         from unprior.engines.transformers.loading import load_processor, quiet, stores_single_precision
+        from unprior.engines.transformers.tokens import PromptEncoder
 
         self._layout, self._name = layout or PromptLayout(), name or str(model)
         self.max_new_tokens = max_new_tokens
