@@ -31,7 +31,7 @@ extensions = [
 ]
 # Executed scripts are read from here and written, as pages, to `executed`; the scripts' folders hold no pages.
 SCRIPTS = [name for name in ("tutorial", "gallery") if (DOCS / name).is_dir()]
-exclude_patterns = ["_build", "_ext", "tutorial", "gallery"]
+exclude_patterns = ["_build", "_ext", "_templates", "tutorial", "gallery"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 default_role = "code"
 smartquotes_action = "q"  # dashes stay as they are: options begin with two
@@ -74,6 +74,7 @@ copybutton_only_copy_prompt_lines = True
 
 html_theme = "furo"
 html_title = f"unprior {version}"
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]

@@ -7,11 +7,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 import unprior
 
 _ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+_CONSTANT = re.compile(r"(\w+)(: (?:(?!, \w+: ).)+?) = _?[A-Z][A-Z_]+(?:\[\d+\])?(?=[,)])")
+_TRIES = 3  # for an example below
 _UNDERLINE = re.compile(r"-{3,}$")
 
 GROUPS = {
@@ -25,11 +28,11 @@ GROUPS = {
 }
 
 
-def _check() -> None:
-    named = [name for names in GROUPS.values() for name in names]
-    if sorted(named) != sorted(unprior.__all__):
-        differ = sorted(set(named) ^ set(unprior.__all__))
-        raise ValueError(f"GROUPS and unprior.__all__ differ in {differ}; put every public name into one group")
+def groups() -> dict[str, list[str]]:
+    """Every public name by its heading; names without one come last."""
+    found = {heading: [name for name in names if name in unprior.__all__] for heading, names in GROUPS.items()}
+    known = {name for names in found.values() for name in names}
+    return found | {"More": left} if (left := [name for name in unprior.__all__ if name not in known]) else found
 
 
 def _entry(name: str) -> Iterator[str]:
@@ -46,9 +49,8 @@ def _entry(name: str) -> Iterator[str]:
 
 def markdown() -> str:
     """All public names by group."""
-    _check()
     blocks = []
-    for heading, names in GROUPS.items():
+    for heading, names in groups().items():
         blocks.append(f"### {heading}")
         blocks += ["```{eval-rst}\n" + "\n".join(_entry(name)) + "\n```" for name in names]
     return "\n\n".join(blocks)
@@ -93,12 +95,43 @@ def _on_docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, l
 def _on_signature(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
 ) -> tuple[str | None, str | None]:
-    """Names of types as the source has them, within unions, too."""
-    return signature and _ALIAS.sub(r"\1", signature), returned and _ALIAS.sub(r"\1", returned)
+    """Names of types as the source has them, within unions, too; numbers and texts instead of names of constants."""
+    if signature is not None:
+        signature = show_defaults(_ALIAS.sub(r"\1", signature), thing)
+    return signature, returned and _ALIAS.sub(r"\1", returned)
+
+
+def show_defaults(signature: str, thing: Any) -> str:
+    """A signature with the values of constants that are plain.
+
+    >>> def ask(tries: int = _TRIES, limit: int | None = None) -> None: ...
+    >>> show_defaults("(tries: int = _TRIES, limit: int | None = None)", ask)
+    '(tries: int = 3, limit: int | None = None)'
+    """
+    called = inspect.unwrap(thing.__init__ if inspect.isclass(thing) else thing)
+    names = getattr(called, "__code__", None)
+    plain = names.co_varnames[: names.co_argcount] if names else ()
+    # Not from inspect.signature, in which autodoc puts the names of constants.
+    known = dict(zip(reversed(plain), reversed(getattr(called, "__defaults__", None) or ()), strict=False))
+    known |= getattr(called, "__kwdefaults__", None) or {}
+
+    def shown(found: re.Match[str]) -> str:
+        default = known.get(found[1])
+        return f"{found[1]}{found[2]} = {default!r}" if isinstance(default, int | float | str) else found[0]
+
+    return _CONSTANT.sub(shown, signature)
+
+
+def _on_doctree(app: Sphinx, tree: nodes.document) -> None:
+    """Between a parameter and what is said about it stands a dash, not two hyphens."""
+    for text in list(tree.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" – "))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect to Sphinx, before napoleon."""
     app.connect("autodoc-process-docstring", _on_docstring, priority=400)
     app.connect("autodoc-process-signature", _on_signature)
+    app.connect("doctree-read", _on_doctree)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

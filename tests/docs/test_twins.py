@@ -131,6 +131,6 @@ def test_the_first_sentence_of_a_page() -> None:
 def test_what_follows_parameters_is_no_parameter() -> None:
     import site_api
 
-    assert doctest.testmod(site_api) == (0, 2)
+    assert doctest.testmod(site_api) == (0, 4)
     lines = ["Parameters", "----------", "a", "    First.", "", "More about it,", "in two lines."]
     assert site_api.add_headings(lines)[5:] == ["", "", ".. rubric:: Notes", "", "More about it,", "in two lines."]

@@ -35,7 +35,11 @@ class Block(NamedTuple):
 
 def pages() -> list[Path]:
     """All Markdown pages that readers see, and those at the root of the repository."""
-    inside = [each for each in DOCS.rglob("*.md") if not {"_ext", "executed"} & set(each.relative_to(DOCS).parts)]
+    inside = [
+        each
+        for each in DOCS.rglob("*.md")
+        if not {"_ext", "_templates", "executed"} & set(each.relative_to(DOCS).parts)
+    ]
     return sorted([*inside, *ROOT.glob("*.md")])
 
 
