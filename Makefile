@@ -138,7 +138,7 @@ bench-serve: $(VENV)/dev.stamp  ## What serving adds to a model's own answer, on
 lambda-figure: $(VENV)/dev.stamp  ## Write the examples of the λ figure of the docs from the run of `make demo`.
 	$(BIN)/python tools/lambda_figure.py --run $(DEMO)
 
-support: $(VENV)/dev.stamp  ## Try every architecture on small random models; writes the support matrix of `unprior models` and docs/models.md.
+support: $(VENV)/dev.stamp  ## Try every architecture on small random models; writes the support matrix of `unprior models` and docs/reference/models.md.
 	PYTHONPATH=tests/support OMP_NUM_THREADS=1 $(BIN)/python tools/support.py
 
 docs: $(VENV)/dev.stamp  ## Build the documentation site into build/docs/html; warnings are errors.
