@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from inspect_ai.log import read_eval_log
 
+from inspect_logs import read_log
 from recorded_runs import write_run
 
 
@@ -36,13 +36,13 @@ def test_the_log_lies_in_the_run_folder_and_is_not_replaced(run: Callable, copie
     assert log.read_bytes() == b"mine"
     done = run("export", "run", "--to", "inspect", "--force", "--json")
     assert (done.code, done.json) == (0, {"written": ["run/inspect.eval"]})
-    assert read_eval_log(str(log)).status == "success"
+    assert read_log(log).status == "success"
 
 
 def test_options(run: Callable, finished: Path) -> None:
     arguments = ["export", finished, "--to", "inspect", "--split", "all", "--no-images"]
     assert run(*arguments, "--out", "logs/all.json").code == 0
-    log = read_eval_log("logs/all.json")
+    log = read_log("logs/all.json")
     assert {sample.metadata["split"] for sample in log.samples or []} == {"dev", "test"}
     assert "data:image" not in Path("logs/all.json").read_text()
 
@@ -57,7 +57,7 @@ def test_several_models_have_a_log_each(run: Callable, tmp_path: Path) -> None:
     assert "runs/third is left out: there is no decisions.jsonl" in done.err
     done = run("export", "runs", "--to", "inspect", "--out", "logs")
     assert done.code == 0
-    models = [read_eval_log(f"logs/{name}.eval", header_only=True).eval.model for name in ("first", "second")]
+    models = [read_log(f"logs/{name}.eval", header_only=True).eval.model for name in ("first", "second")]
     assert models == ["first", "second"]
     run("export", "runs", "--to", "inspect", "--out", "one.eval").refused(
         "one.eval: this is one file for 2 runs; give a folder by --out"

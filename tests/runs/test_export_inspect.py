@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import json
@@ -9,15 +10,17 @@ import math
 import re
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
 import pytest
-from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log, read_eval_log_sample_summaries
+from inspect_ai.log import EvalLog, EvalSample, list_eval_logs, read_eval_log_sample_summaries
 from PIL import Image
 
+from inspect_logs import apart, read_log
 from recorded_runs import DATE, SYSTEM, write_run
 from unprior import ScoreTable, UnpriorError, read_scores
 from unprior.benchmarks.microworld.benchmark import microworld
@@ -36,7 +39,7 @@ def log(default_run: Path, tmp_path_factory: pytest.TempPathFactory) -> EvalLog:
     """The log of the run that a newcomer makes."""
     path = tmp_path_factory.mktemp("log") / "run.eval"
     assert export_run(default_run, out=path) == [path]
-    return read_eval_log(str(path), resolve_attachments=True)
+    return read_log(path, resolve_attachments=True)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +54,7 @@ def exported(small: Path, tmp_path: Path) -> EvalLog:
 
 
 def read(path: Path) -> EvalLog:
-    return read_eval_log(str(path), resolve_attachments=True)
+    return read_log(path, resolve_attachments=True)
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -226,9 +229,9 @@ def test_a_large_image_is_made_smaller_or_left_out(small: Path, exported: EvalLo
 def test_inspect_finds_and_lists_the_log(small: Path, tmp_path: Path) -> None:
     (path,) = export_run(small, out=tmp_path)
     assert path == tmp_path / "run.eval"
-    (listed,) = list_eval_logs(str(tmp_path))
+    (listed,) = apart(list_eval_logs, str(tmp_path))
     assert listed.task == "questions"
-    summaries = read_eval_log_sample_summaries(str(path))
+    summaries = apart(read_eval_log_sample_summaries, str(path))
     assert {each.metadata["outcome"] for each in summaries} >= {"repaired", "right before and after"}
     assert all(each.completed and not each.error for each in summaries)
 
@@ -359,3 +362,14 @@ def test_the_page_about_it_runs_as_it_stands(
     about = (read(tmp_path / "unprior-run" / "inspect.eval").samples or [])[0].metadata
     fields = {name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall("`(.+?)`", row)}
     assert fields - {"s_I_used", "s_P_used"} <= set(about)
+
+
+def test_a_running_event_loop_stays_as_it_is(tmp_path: Path) -> None:
+    before = asyncio.run
+
+    async def work() -> None:
+        export_run(write_run(tmp_path / "run"), out=tmp_path / "log.eval")
+
+    with ThreadPoolExecutor(1) as thread:  # the browser of other tests has a loop in this one
+        thread.submit(asyncio.run, work()).result()
+    assert asyncio.run is before  # inspect_ai would replace it

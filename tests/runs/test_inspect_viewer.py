@@ -10,9 +10,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from inspect_ai.log import read_eval_log
 from playwright.sync_api import Browser, expect
 
+from inspect_logs import read_log
 from recorded_runs import write_run
 from unprior.runs.export import export_run
 
@@ -48,7 +48,7 @@ def test_the_viewer_shows_question_image_answers_scores_and_explanation(
     (path,) = export_run(write_run(tmp_path / "run"), out=tmp_path / "logs")
     sample = next(
         each
-        for each in read_eval_log(str(path)).samples or []
+        for each in read_log(path).samples or []
         if (each.metadata["outcome"], each.metadata["task"]) == ("repaired", "mc")
     )
     assert sample.scores is not None

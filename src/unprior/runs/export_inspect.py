@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -90,7 +91,9 @@ def write_log(path: Path, run: RecordedRun, *, images: bool = True, report: Repo
     report(Progress(f"Writing {path}"))
     with TemporaryDirectory() as folder, replacing(path) as temporary:
         made = Path(folder, f"log{path.suffix}")
-        write_eval_log(log, str(made))
+        # In a thread of its own: beside a running event loop, inspect_ai changes asyncio for the whole process.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(write_eval_log, log, str(made)).result()
         if path.suffix == ".json":
             shutil.copyfile(made, temporary)
         else:
