@@ -41,8 +41,10 @@ def encoded(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
         encoded(two_halves(), "GIF", save_all=True, append_images=[Image.new("RGB", (20, 10))]),
         encoded(two_halves(), "WEBP", lossless=True),
         encoded(two_halves(), "BMP"),
+        encoded(two_halves(), "TIFF"),
+        encoded(two_halves(), "PPM"),
     ],
-    ids=["png", "jpeg", "palette", "cmyk", "rgba", "animated", "webp", "bmp"],
+    ids=["png", "jpeg", "palette", "cmyk", "rgba", "animated", "webp", "bmp", "tiff", "ppm"],
 )
 def test_every_kind_becomes_the_same_rgb_image(content: bytes) -> None:
     image = decode_image(content, "image")
@@ -112,6 +114,18 @@ def test_a_single_pixel_is_an_image() -> None:
 def test_broken_files_are_named(content: bytes, message: str) -> None:
     with pytest.raises(ImageError, match=message):
         decode_image(content, "image")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the program that must not start is a shell script")
+def test_no_image_starts_another_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pillow shows EPS by Ghostscript, the first gs on the path; this one notes that it was called."""
+    (tmp_path / "gs").write_text(f"#!/bin/sh\necho called >> '{tmp_path}/called'\n", encoding="utf-8")
+    (tmp_path / "gs").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    (tmp_path / "cell.png").write_bytes(encoded(two_halves(), "EPS"))
+    with pytest.raises(ImageError, match=r"cell\.png: not a readable image \(of no known kind\)"):
+        open_image(tmp_path / "cell.png")
+    assert not (tmp_path / "called").exists()
 
 
 @pytest.mark.parametrize("size", [(20_000, 10_000), (60_000, 60_000)])

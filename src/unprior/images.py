@@ -6,6 +6,7 @@ import hashlib
 import io
 import warnings
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,11 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from unprior._files import kind_of_file
 from unprior.errors import UnpriorError
 
+FORMATS = (
+    *("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "JPEG2000"),
+    *(["AVIF"] if find_spec("PIL.AvifImagePlugin") else []),  # of newer versions of Pillow
+)
+"""Kinds of images that are decoded. Others are refused, for Pillow starts another program for some, as for EPS."""
 _MAX_PIXELS = 120_000_000
 _MAX_BYTES = 1 << 30
 """Of an image file: more than an uncompressed image of that many pixels takes in 8 bits."""
@@ -47,7 +53,7 @@ def read_image_file(path: Path) -> bytes:
         raise ImageError(f"{path}: no such image, the name is not valid ({error})") from None
 
 
-def decode_image(content: bytes, name: str, formats: tuple[str, ...] | None = None) -> Image.Image:
+def decode_image(content: bytes, name: str, formats: tuple[str, ...] = FORMATS) -> Image.Image:
     """Decode the bytes of an image file; ``name`` stands in the message when that fails. ``formats``: no others.
 
     >>> buffer = io.BytesIO()

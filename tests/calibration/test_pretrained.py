@@ -137,6 +137,21 @@ def test_a_readme_of_others_is_not_replaced(calibrator: SelectivePriorCalibrator
     assert not (tmp_path / FILE).exists()
 
 
+@pytest.mark.parametrize("content", ['{"camera": [1, 2]}', "", '{"format": "unprior-calibrator", "version": 99}'])
+def test_a_file_of_others_is_not_replaced(
+    calibrator: SelectivePriorCalibrator, table: ScoreTable, tmp_path: Path, content: str
+) -> None:
+    (tmp_path / FILE).write_text(content)
+    message = r"calibrator.json: this is no calibrator that can be read, and would be replaced"
+    with pytest.raises(UnpriorError, match=message):
+        calibrator.save_pretrained(tmp_path)
+    table.write(tmp_path / "scores.parquet")
+    with pytest.raises(UnpriorError, match=message):
+        fit_file(tmp_path / "scores.parquet", f"{tmp_path}/")
+    assert (tmp_path / FILE).read_text() == content
+    assert not (tmp_path / CARD).exists()
+
+
 def test_fit_writes_a_folder(table: ScoreTable, tmp_path: Path) -> None:
     table.write(tmp_path / "scores.parquet")
     fit_file(tmp_path / "scores.parquet", f"{tmp_path}/cal/")

@@ -118,6 +118,39 @@ def test_what_is_there_stays_when_the_export_fails(run: Callable, copied: Path) 
     assert (copied / "inspect.eval").read_bytes() == b"mine"
 
 
+def test_the_files_of_a_run_are_never_replaced(run: Callable, copied: Path, finished: Path) -> None:
+    (copied / "report.json").write_text("{}")
+    (copied / "link.eval").symlink_to("scores.parquet")
+    questions = finished.parent / "questions.jsonl"
+    Path("questions.json").symlink_to(questions)
+    before = {path: path.read_bytes() for path in (*copied.iterdir(), questions)}
+    for name in ("run/calibrator.json", "run/report.json", "run/link.eval", "questions.json"):
+        run("export", "run", "--to", "inspect", "--force", "--out", name).refused(
+            f"{name}: this would overwrite its own input"
+        )
+    assert {path: path.read_bytes() for path in (*copied.iterdir(), questions)} == before
+
+
+def test_links_to_runs_of_one_name_have_a_log_each(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for name in ("first", "second"):
+        write_run(tmp_path / name / "run", model=name)
+        (tmp_path / "runs" / name).symlink_to(tmp_path / name / "run")
+    done = run("export", "runs", "--to", "inspect", "--out", "logs", "--no-images", "--json")
+    assert done.json["written"] == ["logs/first.eval", "logs/second.eval"]
+    assert [read_log(name, header_only=True).eval.model for name in done.json["written"]] == ["first", "second"]
+    Path("first/run/inspect.eval").symlink_to(tmp_path / "second" / "run" / "inspect.eval")
+    run("export", "runs", "--to", "inspect").refused("would be the file of both runs/first and runs/second")
+
+
+def test_no_log_is_written_when_one_run_cannot_be_read(run: Callable, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        write_run(tmp_path / "runs" / name, model=name)
+    Path("runs/second/calibrator.json").write_text("{}")
+    run("export", "runs", "--to", "inspect").refused("runs/second/calibrator.json")
+    assert not Path("runs/first/inspect.eval").exists()
+
+
 def test_without_inspect_the_message_says_what_to_install(
     run: Callable, copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

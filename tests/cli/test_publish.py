@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hub_server import TOKEN, Hub, serve_models
-from unprior import SelectivePriorCalibrator
+from recorded_runs import write_run
+from unprior import SelectivePriorCalibrator, read_scores
 from unprior.benchmarks.microworld import pairs
 from unprior.benchmarks.microworld.benchmark import image_path
 from unprior.calibration.pretrained import CARD, FILE
@@ -82,6 +84,29 @@ def test_a_calibrator_of_another_model_is_refused(run: Callable, files: object, 
     for place in ("cal", REPO):
         run("ask", *question(default_run), "--calibrator", place).refused("model synthetic, here embedded")
         run("serve", "--check", "--calibrator", f"mine={place}").refused("model synthetic, here embedded")
+
+
+def test_the_calibrator_of_another_run_is_not_replaced(run: Callable, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        write_run(tmp_path / name / "run", model=name)
+    before = (tmp_path / "second" / "run" / FILE).read_bytes()
+    for source in ("first/run", f"first/run/{FILE}"):
+        run("publish", source, "--out", "second/run").refused("second/run: this is the folder of another run")
+        assert run("publish", source, "--out", "first/run").code == 0
+    assert (tmp_path / "second" / "run" / FILE).read_bytes() == before
+
+
+def test_a_run_without_test_rows_is_published_without_results(run: Callable, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    table = read_scores(folder / "scores.parquet")
+    table.where(split="dev").write(folder / "scores.parquet")
+    done = run("publish", "run", "--out", "cal")
+    assert (done.code, done.err) == (0, "")
+    assert "are not known to this card" in (Path("cal") / CARD).read_text()
+    table.take(np.arange(1, len(table))).write(folder / "scores.parquet")
+    done = run("publish", "run", "--out", "cal")
+    assert done.code == 0
+    assert "1 pairs of run/scores.parquet are left out, the first because of" in " ".join(done.err.split())
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from unprior import UnpriorError
 from unprior.runs.config import FILE, OPTIONS, MethodConfig, RunConfig
-from unprior.runs.folder import check_folder
+from unprior.runs.folder import check_folder, find_config
 from unprior.runs.score import plan_run
 
 
@@ -187,3 +189,9 @@ def test_a_number_of_400_digits_is_refused(name: str, tmp_path: Path) -> None:
 def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     (tmp_path / "marked.toml").write_text("[method]\nepsilon_cs = 0.5\n", encoding="utf-8-sig")
     assert RunConfig.from_file(tmp_path / "marked.toml").method.epsilon_cs == 0.5
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are those of POSIX")
+def test_a_pipe_is_no_configuration(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / FILE)
+    assert find_config(tmp_path) is None  # reading it would wait for ever

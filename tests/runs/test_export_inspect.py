@@ -350,6 +350,39 @@ def test_rows_without_names_are_named_after_their_pairs(tmp_path: Path) -> None:
     }
 
 
+def test_a_damaged_wording_leaves_the_questions_out(small: Path, tmp_path: Path) -> None:
+    """A width would fill gigabytes, and a place that is not known cannot be filled in."""
+    shutil.copytree(small, tmp_path / "run")
+    config = (small / "run.toml").read_text(encoding="utf-8")
+    for wording in ("{label:9999999999}", "{nobody}", "{"):
+        changed, count = re.subn("(?m)^option_line = .*$", f'option_line = "{wording}"', config)
+        changed = changed if count else f'{config}\n[prompt]\noption_line = "{wording}"\n'
+        (tmp_path / "run" / "run.toml").write_text(changed, encoding="utf-8")
+        with pytest.warns(UnpriorWarning, match="questions and images are left out, .*option_line"):
+            (path,) = export_run(tmp_path / "run", force=True)
+        assert {content(sample)["text"] for sample in read(path).samples or []} == {
+            f"(example {sample.id})" for sample in read(path).samples or []
+        }
+
+
+@pytest.mark.parametrize("date", ["0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "yesterday"])
+def test_a_date_outside_the_calendar_is_not_known(tmp_path: Path, date: str) -> None:
+    log = read(export_run(write_run(tmp_path / "run", date=date), images=False)[0])
+    assert log.eval.created == "1970-01-01T00:00:00+00:00"
+
+
+def test_long_names_are_cut_and_stay_different(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    table = read_scores(folder / "scores.parquet")
+    table.with_column("example_id", [f"{'x' * 70_000}{row}" for row in range(len(table))]).write(
+        folder / "scores.parquet"
+    )
+    (path,) = export_run(folder, images=False)
+    names = [str(sample.id) for sample in read(path).samples or []]
+    assert len(set(names)) == len(names) == len(lines(folder))
+    assert all(name.startswith("xxx") and len(name) < 100 for name in names)
+
+
 def test_the_page_about_it_runs_as_it_stands(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,7 +56,7 @@ class Pretrained(ABC):
         Parameters
         ----------
         folder
-            Where both go; files of these names are replaced.
+            Where both go; a calibrator and a card that are there are replaced, other files of these names are refused.
         results
             An evaluation on rows that had no part in fitting, see :func:`unprior.evaluate`; without it the card says
             that repairs and harms on such rows are not known.
@@ -135,7 +135,9 @@ class Pretrained(ABC):
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be written to, or whose README is no card."""
+    """Refuse a folder that cannot be written to, or that has other files of the names that are written."""
+    from unprior.calibration.storage import load_state
+
     check_output_folder(folder)
     for each in (FILE, CARD):
         check_output_file(folder / each)
@@ -143,6 +145,13 @@ def check_folder(folder: Path) -> None:
         raise UnpriorError(
             f"{folder / CARD}: this is no card of a calibrator, and would be replaced; choose another folder"
         )
+    if exists(folder / FILE):
+        try:
+            load_state(folder / FILE)
+        except UnpriorError:
+            raise UnpriorError(
+                f"{folder / FILE}: this is no calibrator that can be read, and would be replaced; choose another folder"
+            ) from None
 
 
 def save_folder(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from unprior._files import as_path, check_output_file, exists, is_file
+from unprior._files import as_path, check_output_file, exists, is_file, refuse_overwriting
 from unprior.errors import UnpriorError, did_you_mean, format_names, format_option, require_type, warn
 from unprior.progress import Report, check_report, silent
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from unprior.runs.recorded import RecordedRun
 
 _SCORES, _DECISIONS = "scores.parquet", "decisions.jsonl"
+_OTHERS = ("calibrator.json", "run.toml", "run.json", "report.json", "report.html", "baselines.parquet")
+"""What a run folder may hold beside these two."""
 
 
 class Target(NamedTuple):
@@ -97,16 +101,21 @@ choose from inspect
     target = TARGETS[to]
     folders = find_runs(as_path("run", run))
     paths = _places(folders, None if out is None else as_path("out", out), to, target)
+    _refuse_same(folders, paths)
     target.require()
     for path in paths:
         check_output_file(path)
+        for folder in folders:
+            refuse_overwriting(path, *_files_of(folder))
     if (there := [str(path) for path in paths if exists(path)]) and not force:
         raise UnpriorError(
             f"{format_names(there)}: already there; choose another name by {format_option('out')}, or replace it with "
             f"{format_option('force', True)}"
         )
-    for folder, path in zip(folders, paths, strict=True):
-        target.write(path, RecordedRun.from_folder(folder, split=split, report=report), images=images, report=report)
+    # All are read before any is written: a run that cannot be read leaves nothing half done.
+    runs = [RecordedRun.from_folder(folder, split=split, report=report) for folder in folders]
+    for recorded, path in zip(runs, paths, strict=True):
+        target.write(path, recorded, images=images, report=report)
     return paths
 
 
@@ -139,6 +148,29 @@ def find_runs(folder: Path) -> list[Path]:
     return finished
 
 
+def _refuse_same(folders: list[Path], paths: list[Path]) -> None:
+    """Refuse to write two runs to one file; several names of one run may lead to one."""
+    runs: dict[str, Path] = {}
+    for folder, path in zip(folders, paths, strict=True):
+        first = runs.setdefault(os.path.realpath(path), folder)
+        if not first.samefile(folder):
+            raise UnpriorError(
+                f"{path}: this would be the file of both {first} and {folder}; give another folder by "
+                f"{format_option('out')}"
+            )
+
+
+def _files_of(folder: Path) -> list[Path]:
+    """What a run was made from and consists of: its own files, and the file of its questions."""
+    from unprior.runs.folder import find_config
+
+    files = [folder / name for name in (_SCORES, _DECISIONS, *_OTHERS)]
+    with suppress(UnpriorError):  # who reads the run is told
+        config = find_config(folder)
+        files += [] if config is None or not is_file(Path(config.benchmark.name)) else [Path(config.benchmark.name)]
+    return files
+
+
 def _places(folders: list[Path], out: Path | None, to: str, target: Target) -> list[Path]:
     """Where the file of every run goes."""
     suffix = target.suffixes[0]
@@ -152,4 +184,5 @@ def _places(folders: list[Path], out: Path | None, to: str, target: Target) -> l
         return [out]
     if out.suffix and not out.is_dir():
         raise UnpriorError(f"{out}: end its name with {' or '.join(target.suffixes)}, or give a folder that is there")
-    return [out / f"{folder.resolve().name}{suffix}" for folder in folders]
+    # By the name that was given: links of several names may lead to folders of one name.
+    return [out / f"{Path(os.path.abspath(folder)).name}{suffix}" for folder in folders]

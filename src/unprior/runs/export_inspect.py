@@ -70,6 +70,8 @@ _OUTCOMES = {
     (True, True): "right before and after",
     (False, False): "wrong before and after",
 }
+_NAME_BYTES = 200
+"""Of a sample's name; names of files have at most 255, and Inspect adds to it."""
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -172,9 +174,9 @@ def _date(table: ScoreTable) -> str:
     for noted in sorted(filter(None, (record.date for record in table.provenance)), reverse=True):
         try:
             read = datetime.fromisoformat(noted)
-        except ValueError:
+            return (read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)).isoformat()
+        except (ValueError, OverflowError):  # no date, or one that is outside the calendar in UTC
             continue
-        return (read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)).isoformat()
     return UNKNOWN_DATE
 
 
@@ -259,8 +261,13 @@ def _rows(run: RecordedRun, *, images: bool, report: Report) -> Iterator[_Row]:
 def _names(table: ScoreTable) -> list[str]:
     """A name for every row, each once: that of its example, or its pair, side and task."""
     columns = (table.column(name) for name in ("example_id", "pair_id", "side", "task"))
-    names = [example or f"{pair}-{side}-{task}" for example, pair, side, task in zip(*columns, strict=True)]
+    names = [_short(example or f"{pair}-{side}-{task}") for example, pair, side, task in zip(*columns, strict=True)]
     return names if len(set(names)) == len(names) else [f"{name}-{row}" for row, name in enumerate(names, start=1)]
+
+
+def _short(name: str) -> str:
+    """A name that a member of an archive, or a file, can have: a long one is cut, and told apart by its digest."""
+    return name if len(name.encode("utf-8", "replace")) <= _NAME_BYTES else f"{name[:32]}…{_identity(name)}"
 
 
 def _sample(run: RecordedRun, row: _Row) -> EvalSample:

@@ -9,7 +9,7 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeVar
 
-from unprior._files import check_output_file, check_output_folder, exists, read_whole
+from unprior._files import check_output_file, check_output_folder, exists, is_file, read_whole
 from unprior.errors import UnpriorError, did_you_mean, format_option
 from unprior.runs.config import FILE, OPTIONS, RunConfig
 
@@ -19,9 +19,9 @@ Kind = TypeVar("Kind")
 
 def read_folder(folder: Path) -> RunConfig:
     """The configuration of a run folder, whose output is that folder wherever it lies now."""
-    if (folder / FILE).exists():
+    if is_file(folder / FILE):
         config = read_file(folder / FILE)
-    elif (folder / OLD_FILE).exists():
+    elif is_file(folder / OLD_FILE):
         config = _read_old(folder / OLD_FILE)
     else:
         raise UnpriorError(
@@ -36,7 +36,7 @@ def find_config(folder: Path) -> RunConfig | None:
 
     >>> find_config(Path("nowhere"))
     """
-    return read_folder(folder) if (folder / FILE).exists() or (folder / OLD_FILE).exists() else None
+    return read_folder(folder) if is_file(folder / FILE) or is_file(folder / OLD_FILE) else None
 
 
 def keeping_method(config: RunConfig) -> RunConfig:
@@ -81,7 +81,7 @@ def _may_be_same(old: Path, new: Path) -> bool:
 def stated_options(path: Path) -> dict[str, Any]:
     """The options that a file says something about, and what; a run folder stands for the file in it."""
     if path.is_dir():
-        return {"out": path} | stated_options(path / (FILE if (path / FILE).exists() else OLD_FILE))
+        return {"out": path} | stated_options(path / (FILE if is_file(path / FILE) else OLD_FILE))
     if path.suffix == ".json":
         config = read_file(path)
         return {each.name: config.get(each.name) for each in OPTIONS.values() if each.group != "method"}

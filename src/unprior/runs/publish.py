@@ -7,7 +7,7 @@ from pathlib import Path
 
 from unprior._files import as_path, is_file
 from unprior.calibration import SelectivePriorCalibrator
-from unprior.errors import UnpriorError, format_option
+from unprior.errors import UnpriorError, format_option, warn
 from unprior.evaluation import Evaluation, evaluate
 from unprior.scores import read_scores
 from unprior.scores.pairs import sound_pairs
@@ -39,6 +39,8 @@ def publish_calibrator(
         raise UnpriorError(f"give a folder by {format_option('out')}, or a repository of the hub, --repo owner/name")
     if repo_id is None and (revision is not None or private):
         raise UnpriorError("--revision and --private go with --repo")
+    if out is not None:
+        _refuse_other_run(as_path("out", out), as_path("source", source))
     calibrator = SelectivePriorCalibrator.from_pretrained(as_path("source", source))
     results = _evaluate(calibrator, Path(source))
     places = []
@@ -50,12 +52,23 @@ def publish_calibrator(
     return places
 
 
+def _refuse_other_run(out: Path, source: Path) -> None:
+    """A run keeps the calibrator that its decisions were made with."""
+    own = [each for each in (source, source.parent) if is_file(each / _SCORES)]
+    if is_file(out / _SCORES) and not any(out.samefile(each) for each in own):
+        raise UnpriorError(f"{out}: this is the folder of another run, whose calibrator would be replaced; choose another")
+
+
 def _evaluate(calibrator: SelectivePriorCalibrator, folder: Path) -> Evaluation | None:
     """What the calibrator does to the test rows of a run; None without such rows."""
     if not is_file(folder / _SCORES):
         return None
-    table, _ = sound_pairs(read_scores(folder / _SCORES))
+    table, check = sound_pairs(read_scores(folder / _SCORES))
+    if check.total:
+        warn(f"{check.total:,} pairs of {folder / _SCORES} are left out, the first because of {check.problems[0]}")
     differences = calibrator.differences(table.provenance, table.values_of("model"))
     differences.warn_or_refuse(f"{folder / _SCORES}: not made like the scores that the calibrator was fitted on")
+    if "test" not in table.values_of("split"):
+        return None
     test = table.where(split="test")
-    return evaluate(test, calibrator.predict(test)) if len(test) else None
+    return evaluate(test, calibrator.predict(test))

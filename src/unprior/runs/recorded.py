@@ -111,7 +111,9 @@ def _questions(folder: Path, table: ScoreTable, report: Report) -> tuple[Mapping
         config = find_config(folder)
         if config is None:
             raise UnpriorError("the folder does not say which benchmark was asked")
-        layout = config.prompt.layout
+        noted = config.prompt.layout
+        noted.check()
+        layout = noted
         benchmark = load_questions(config, report)
         asked = {record.questions for record in table.provenance} - {None}
         if asked and benchmark.digest() not in asked:
