@@ -144,7 +144,8 @@ support: $(VENV)/dev.stamp  ## Try every architecture on small random models; wr
 
 docs: $(VENV)/dev.stamp  ## Build the documentation site into build/docs/html; warnings are errors.
 	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going -q -b html -d build/docs/doctrees docs build/docs/html
-	@echo "The site is in build/docs/html/index.html."
+	@echo "The site is in build/docs/html/index.html. Browsers show its figure of λ only from a server:"
+	@echo "  $(BIN)/python -m http.server -d build/docs/html"
 
 map: $(VENV)/dev.stamp  ## Write the map of the package into CONTRIBUTING.md.
 	$(BIN)/python tools/map.py --update CONTRIBUTING.md

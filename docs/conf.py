@@ -77,6 +77,7 @@ html_title = f"unprior {version}"
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 html_js_files = ["site.js"]
 html_copy_source = False  # every page has a Markdown twin instead
 html_show_sourcelink = False

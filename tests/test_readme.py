@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from unprior._version import __version__
 from unprior.benchmarks.microworld.benchmark import microworld
 from unprior.benchmarks.user_file import UserQuestion, write_questions
 from unprior.cli import main
@@ -41,13 +42,19 @@ def commands() -> Iterator[list[str]]:
             yield shlex.split(line[2:], comments=True)
 
 
-def commands_of(program: str) -> list[list[str]]:
+def commands_of(*programs: str) -> list[list[str]]:
     """The words after the name of a program."""
-    return [words[1:] for words in commands() if words[0] == program]
+    return [words[1:] for words in commands() if words[0] in programs]
+
+
+def tried() -> list[list[str]]:
+    """What is run without installing: the words after `uvx --from`."""
+    return [words[1:] for words in commands_of("uvx") if words[0] == "--from"]
 
 
 def test_every_command_is_of_a_known_program() -> None:
-    assert {words[0] for words in commands()} == {"make", "pip", "unprior"}
+    assert {words[0] for words in commands()} == {"make", "pip", "pipx", "unprior", "uvx"}
+    assert len(tried()) == len(commands_of("uvx"))
 
 
 def test_set_up_commands_come_first() -> None:
@@ -60,7 +67,7 @@ def test_make_knows_its_targets(words: list[str]) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize("words", commands_of("pip"), ids=" ".join)
+@pytest.mark.parametrize("words", commands_of("pip", "pipx"), ids=" ".join)
 def test_extras_and_files_to_install_exist(words: list[str]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert words[0] == "install"
@@ -70,7 +77,18 @@ def test_extras_and_files_to_install_exist(words: list[str]) -> None:
     assert all((ROOT / name).is_file() for name in words[1:-1] if not name.startswith("--"))
 
 
-@pytest.mark.parametrize("words", commands_of("unprior"), ids=" ".join)
+@pytest.mark.parametrize("source", [words[0] for words in tried()])
+def test_what_is_tried_is_this_package(source: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    if source.endswith(".whl"):
+        assert source == f"./dist/unprior-{__version__}-py3-none-any.whl"
+    else:
+        found = re.fullmatch(r"unprior\[(.*)\]", source)
+        assert found
+        assert set(found[1].split(",")) <= set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize("words", [*commands_of("unprior"), *(words[2:] for words in tried())], ids=" ".join)
 def test_commands_are_taken_by_the_program(words: list[str]) -> None:
     command, rest = typer.main.get_command(app), list(words)
     while hasattr(command, "get_command"):

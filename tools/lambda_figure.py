@@ -146,7 +146,7 @@ def numbers(examples: list[dict[str, Any]]) -> str:
     for each in examples:
         names, parts = each["candidates"], first_places(each["image"], each["prior"])
         words = [f"{names[parts[0][0]]}"]
-        words += [f"from λ = {low:.3f} on {names[place]}" for place, low, _ in parts[1:]]
+        words += [f"{names[place]} from {low:.3f}" for place, low, _ in parts[1:]]
         own = next(part for part in parts if names[part[0]] == each["proposal"])
         high = "∞" if np.isinf(own[2]) else f"{own[2]:.3f}"
         outcome = "kept" if each["final"] == each["original"] else f"changed to {each['final']}"
@@ -155,13 +155,13 @@ def numbers(examples: list[dict[str, Any]]) -> str:
             [
                 f"{each['title']}: {each['question']} The image shows {each['shows']}.",
                 each["original"],
-                ", ".join(words),
+                "; ".join(words),
                 f"{each['strength']:.3f}",
                 f"{each['proposal']}: {own[1]:.3f} to {high}",
                 f"{outcome}, {right}",
             ]
         )
-    header = ["Example", "Original answer", "First place", "λ", "Stable range of the proposal", "Final answer"]
+    header = ["Example", "Original answer", "Comes first, from λ", "λ", "Stable range of the proposal", "Final answer"]
     return markdown(header, lines).replace("---:", "---")
 
 

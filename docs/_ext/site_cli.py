@@ -43,6 +43,17 @@ def names() -> dict[str, set[str]]:
     return found
 
 
+@cache
+def required() -> dict[str, set[str]]:
+    """The options that must be given, by command; those that `--config` may hold as well end their help with this."""
+    found = {}
+    for _, command, context in commands():
+        params = [each for each in command.get_params(context) if each.param_type_name == "option"]
+        needed = [each for each in params if each.required or (each.help or "").endswith(" Needed.")]
+        found[context.command_path.removeprefix("unprior ")] = {each.opts[0] for each in needed}
+    return found
+
+
 def escape(text: str) -> str:
     """Text that Markdown shows as it is; options are code, and so is what stands in backticks."""
     pieces = _MARKED.split(_OPTION.sub(r"`\1`", text))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from results import EPSILON, World, judge, methods, results
+from results import ELSEWHERE, EPSILON, World, judge, methods, results
 from unprior import SelectivePriorCalibrator, evaluate, synthesize
 from worlds import pool_worlds
 
 TABLES = {seed: synthesize(seed, open_questions=True) for seed in (1, 2)}
+ROOT = Path(__file__).parents[2]
 WORLDS = [World(seed, table, table) for seed, table in TABLES.items()]
 
 
@@ -34,3 +36,18 @@ def test_every_method_has_a_row_for_every_kind_of_question() -> None:
     assert len(rows) == 3 * (1 + len(methods()))
     assert "worlds 1 and 2: 460 test pairs" in text
     assert re.search(r"in \d of 6 cases", text)
+
+
+def test_what_other_pages_measured_is_told_as_they_have_it() -> None:
+    pages = {
+        name: (ROOT / "docs" / "explanation" / name).read_text("utf-8") for name in ("guarantee.md", "open-answers.md")
+    }
+    share = re.search(r"\| 70, 0\.04 \| [^|]* \| \S+/(\d\.\d\d) \|", pages["guarantee.md"])
+    assert share
+    assert f"about {100 * float(share[1]):.0f} %" in ELSEWHERE
+    row = next(
+        line for line in pages["open-answers.md"].splitlines() if line.startswith("| SPC (standard, ε = 0.04) |")
+    )
+    *worlds, mean = (float(loss) for loss in re.findall(r" / -(\d+\.\d)", row))
+    assert f"lost {mean:.1f} points of CS accuracy on average, and {max(worlds):.1f} in" in ELSEWHERE
+    assert ELSEWHERE in (ROOT / "README.md").read_text("utf-8")
