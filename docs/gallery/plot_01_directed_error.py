@@ -11,7 +11,7 @@ with the small model that comes with the package. That model was trained to rely
 # The *microworld* is a set of drawn image pairs: an ordinary image (*commonsense*, CS) and one that contradicts
 # expectation (*counterfactual*, CF). Scoring asks every question with the image and without it. What is scored is
 # stored in the folder, so only the first example of this gallery that runs has to wait for it.
-import tempfile
+import os
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ from PIL import Image
 import unprior
 from unprior.plots.style import LIGHT
 
-folder = Path(tempfile.gettempdir()) / "unprior-gallery"
+folder = Path(os.getenv("UNPRIOR_GALLERY", "~/.cache/unprior/gallery")).expanduser()
 world = unprior.load_benchmark("microworld", folder, seed=12)
 table = unprior.score(unprior.load_engine("embedded"), world, folder)
 

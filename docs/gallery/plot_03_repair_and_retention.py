@@ -10,7 +10,7 @@ without a gate.
 
 # %%
 # Scores of the small model that comes with the package. They are stored in the folder when they were computed once.
-import tempfile
+import os
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ from unprior.baselines.controls import fixed_strength_answers
 from unprior.plots.display import draw_zero, task_name
 from unprior.plots.style import LIGHT
 
-folder = Path(tempfile.gettempdir()) / "unprior-gallery"
+folder = Path(os.getenv("UNPRIOR_GALLERY", "~/.cache/unprior/gallery")).expanduser()
 world = unprior.load_benchmark("microworld", folder, seed=12)
 table = unprior.score(unprior.load_engine("embedded"), world, folder)
 test = table.where(split="test")

@@ -97,6 +97,7 @@ def test_runs(script: Path, temporary: Path, tmp_path: Path) -> None:
     surroundings = os.environ | {
         "MPLBACKEND": "Agg",
         "TMPDIR": str(temporary),
+        "UNPRIOR_GALLERY": str(temporary / "gallery"),
         "PYTHONWARNINGS": "error",
         "HF_HUB_OFFLINE": "1",
     }
