@@ -57,6 +57,8 @@ with LIGHT.applied():
     for axes, (title, watched) in zip(both, monitors.items(), strict=True):
         watched.plot(ax=axes)
         axes.set_title(f"The promise over time: {title}", fontsize=9.5)
+        for text in axes.texts:  # where the test calls for a new calibration
+            text.set(text="promise broken here", position=(-9, 3), ha="right")
     both[0].set_ylim(0, 22)  # after few decisions one harm is a large share
     both[1].set_ylabel("")
 

@@ -11,7 +11,7 @@ one. The *canonical* prior asks one form in both claim orders, so that a prefere
 # The small model that comes with the package is asked about pairs of images in four question forms and both claim
 # orders. To save time only every eighth test pair is asked about; the development pairs are asked in the form that is
 # fitted.
-import tempfile
+import os
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ from unprior.plots.display import name_rows
 from unprior.plots.style import LIGHT
 from unprior.studies.beyond.stable_prior import study_stable_prior
 
-folder = Path(tempfile.gettempdir()) / "unprior-gallery"
+folder = Path(os.getenv("UNPRIOR_GALLERY", "~/.cache/unprior/gallery")).expanduser()
 forms = unprior.load_benchmark("microworld", folder, seed=12, variant="forms")
 few = forms.with_examples(
     [
@@ -33,6 +33,8 @@ few = forms.with_examples(
     ]
 )
 table = unprior.score(unprior.load_engine("embedded"), few, folder / "forms", prior="canonical")
+tested = {example.pair_id for example in few if example.split == "test"}
+print(f"{len(tested)} test pairs")
 for name, text in FORMS.items():
     print(f"{name:<14} {text}")
 
@@ -40,6 +42,9 @@ for name, text in FORMS.items():
 # Two calibrators, fitted on the first form and tested in all of them: one with the prior as the question asks it
 # (*plain*), one with the canonical prior. ΔCS is the change of accuracy on *commonsense* images, which show what
 # everyone expects; ΔCF that on *counterfactual* images, which contradict it.
+#
+# The figure rests on few test pairs, so one answer moves a point by several points of accuracy. It shows the kind of
+# effect, not its size; :doc:`/explanation/stable-prior` has the values measured on whole worlds.
 result = study_stable_prior(table, epsilon=0.10)
 plain, canonical = result.of("plain").cells, result.of("canonical").cells
 

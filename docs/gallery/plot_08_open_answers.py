@@ -11,7 +11,7 @@ answer changes.
 # %%
 # The small model that comes with the package, and the calibrator that comes with it. The calibrator was fitted on
 # another set of drawn images than the one that is used here.
-import tempfile
+import os
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ import unprior
 from unprior.embedded import CALIBRATOR
 from unprior.plots.style import LIGHT
 
-folder = Path(tempfile.gettempdir()) / "unprior-gallery"
+folder = Path(os.getenv("UNPRIOR_GALLERY", "~/.cache/unprior/gallery")).expanduser()
 engine = unprior.load_engine("embedded")
 questions = unprior.load_benchmark("microworld", folder, seed=12, variant="open")
 calibrator = unprior.SelectivePriorCalibrator.from_pretrained(CALIBRATOR)
@@ -45,7 +45,7 @@ print(f"{asked} questions asked")
 # %%
 # The bars are corrected scores and scores with the image, relative to the mean of the candidates.
 with LIGHT.applied():
-    figure, grid = plt.subplots(3, 2, figsize=(7.2, 6.6), width_ratios=(1, 2.1), layout="constrained")
+    figure, grid = plt.subplots(3, 2, figsize=(7.2, 7.4), width_ratios=(1, 2.1), layout="constrained")
     for (left, right), (example, answer) in zip(grid, found.values(), strict=True):
         left.imshow(Image.open(example.image))
         left.set_axis_off()
@@ -60,12 +60,16 @@ with LIGHT.applied():
         right.invert_yaxis()
         right.grid(visible=False, axis="y")
         right.tick_params(axis="y", length=0)
-        right.set_title(f"{example.question} Right: {example.answer}")
+        right.set_title(f"{example.question}\nRight: {example.answer}")
     grid[-1][1].set_xlabel("score (nats, relative to the mean)")
     grid[0][1].legend(loc="lower right")
 
 # %%
-# Every change has a sentence. A change need not be a repair: compare it with the right answer above.
+# The first two changes are repairs. The third goes from one wrong answer to another: the foot has three toes. Beam
+# search, which finds the candidates, also proposes nonsense, such as “zero stems” or “B” as a number of noses. Here it
+# does not matter, because nonsense scores low with the image.
+#
+# Every change has a sentence:
 for _, answer in found.values():
     print(answer.decision.explain(promise=False), end="\n\n")
 

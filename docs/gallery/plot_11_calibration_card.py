@@ -3,12 +3,13 @@ A calibrator to pass on
 =======================
 
 A calibrator belongs to one model that is asked in one way. ``save_pretrained`` writes it into a folder with a card
-that says what it was fitted on, what it did on other data, what it promises and what it is not for. Whoever loads it
-cannot use it for another model by mistake.
+that says what it was fitted on, what it did on other data, what it promises and what it is not for. The commands
+``unprior apply``, ``ask`` and ``serve`` refuse it for another model. In Python, ``differences`` tells.
 """
 
 # %%
 # Scores of the small model that comes with the package. They are stored in the folder when they were computed once.
+import os
 import tempfile
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import matplotlib.pyplot as plt
 import unprior
 from unprior.plots.style import LIGHT
 
-folder = Path(tempfile.gettempdir()) / "unprior-gallery"
+folder = Path(os.getenv("UNPRIOR_GALLERY", "~/.cache/unprior/gallery")).expanduser()
 world = unprior.load_benchmark("microworld", folder, seed=12)
 table = unprior.score(unprior.load_engine("embedded"), world, folder)
 
@@ -52,6 +53,7 @@ with LIGHT.applied():
     axes.set_title("Why answers of the test pairs were changed (blue) or kept")
 
 # %%
-# Scores of another model are noticed before anything is decided. ``ask``, ``apply`` and ``serve`` refuse them:
+# ``predict`` decides about any scores. Ask ``differences`` first whether they were made like those of the fit. What
+# it calls *refused* makes scores incomparable, and the commands stop there:
 stranger = table.with_columns(model="another-model").with_provenance(weights="other weights")
 print(*loaded.differences(stranger.provenance).refused, sep="\n")

@@ -17,8 +17,9 @@ the paper. Everything runs on the small vision-language model that comes with th
 # The *microworld* is a benchmark of drawn images. They come in pairs: one image shows a thing as everyone expects it
 # (**commonsense**, CS), the other contradicts that (**counterfactual**, CF). The same questions are asked about both.
 #
-# Everything is kept in one folder: images, and later the scores. If you run this again, stored scores are used.
-import tempfile
+# Everything is kept in one folder of yours: images, and later the scores. If you run this again, stored scores are
+# used.
+import os
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -28,7 +29,7 @@ from PIL import Image
 import unprior
 from unprior.plots.style import LIGHT
 
-folder = Path(tempfile.gettempdir()) / "unprior-gallery"
+folder = Path(os.getenv("UNPRIOR_GALLERY", "~/.cache/unprior/gallery")).expanduser()
 engine = unprior.load_engine("embedded")
 world = unprior.load_benchmark("microworld", folder, seed=12)
 print(world.counts())
@@ -169,29 +170,43 @@ with LIGHT.applied():
 # A limit that is promised
 # ------------------------
 #
-# ε was kept on the development pairs. Nothing guarantees that it is kept on new ones; look at the costs above. If you
-# want to put a calibrator to use, ask for a **certificate**: a statement about new pairs that holds with 90 %
-# confidence. It needs a limit that 70 pairs can support; 6 of 100 is one.
-certified = unprior.SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06).fit(table)
+# ε was kept on the development pairs, and here on the test pairs, too: both costs above are within 4 points, one of
+# them barely. With other development pairs it is not always. Settings are chosen because they look good on the
+# development pairs, so new pairs tend to do worse. :doc:`/executed/gallery/plot_04_certified_limit` shows on synthetic
+# scores on which share of the draws ε is exceeded; :doc:`/explanation/guarantee` has the shares for this model.
+#
+# If you want to put a calibrator to use, ask for a **certificate**: a statement about new pairs that holds with 90 %
+# confidence. The limit is the same, ε = 0.04.
+certified = unprior.SelectivePriorCalibrator(
+    retention="certified",
+    epsilon_cs=0.04,
+).fit(table)
 print(certified.certificate_.sentence)
+for task in certified.certificate_.tasks:
+    print(f"{task.task.upper()}: {task.harms} of {task.pairs} development pairs harmed")
 
 # %%
-# It costs part of the repair. Was it kept on the test pairs?
+# No harm among so few pairs is what it takes to promise 4 of 100 in both tasks. (The other development pairs were
+# used to learn the strength.) So the certified calibrator changes an answer only where the new one leads by much. It
+# should harm less than it promises, and it gives up part of the repair. Was the promise kept on the test pairs?
 promised = unprior.evaluate(test, certified.predict(test))
 for task in promised.tasks:
     harms, total = task.cs.change.harms, task.cs.change.total
     print(f"{task.task.upper()}: {task.cf.change.repairs} repaired; {harms} of {total} commonsense answers harmed"
-          f" ({harms / total:.1%}, at most 6 % promised)")  # fmt: skip
+          f" ({harms / total:.1%}, at most 4 % promised)")  # fmt: skip
 
 with LIGHT.applied():
     figure, both = plt.subplots(2, 1, figsize=(6.4, 5.2), sharex=True, layout="constrained")
     for axes, each, title in zip(
-        both, (evaluation, promised), ("Paper's rule, ε = 0.04", "Certified, ε = 0.06"), strict=True
+        both, (evaluation, promised), ("Paper's rule, ε = 0.04", "Certified, ε = 0.04"), strict=True
     ):
         each.plot(ax=axes)
         axes.set_title(title)
     both[0].set_xlabel("")
     figure.get_layout_engine().set(hspace=0.08)
+
+# %%
+# More repair for a less strict promise: try ``epsilon_cs=0.06``. More development pairs help, too.
 
 # %%
 # Keep it, and go on

@@ -9,7 +9,7 @@ again, so this takes seconds.
 
 # %%
 # Scores of the small model that comes with the package. They are stored in the folder when they were computed once.
-import tempfile
+import os
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -19,14 +19,27 @@ from unprior.baselines.controls import run_controls
 from unprior.plots.style import LIGHT
 from unprior.studies.common.trade_off import trade_off_panels, trade_offs
 
-folder = Path(tempfile.gettempdir()) / "unprior-gallery"
+folder = Path(os.getenv("UNPRIOR_GALLERY", "~/.cache/unprior/gallery")).expanduser()
 world = unprior.load_benchmark("microworld", folder, seed=12)
 table = unprior.score(unprior.load_engine("embedded"), world, folder)
 development, test = table.where(split="dev"), table.where(split="test")
 
 # %%
-# λ is the strength: how much of the prior, the model's preference without the image, is subtracted. *Gated* rules
-# keep the original answer unless a condition holds; the others always take the corrected one.
+# λ is the strength: how much of the prior, the model's preference without the image, is subtracted. The *gate* of SPC
+# keeps the original answer unless conditions hold. Rules without a gate always take the corrected answer.
+#
+# - *No subtraction*: the candidate with the highest score with the image.
+# - *Fixed λ = 0.8*: 0.8 of the prior is subtracted, for every example.
+# - *Fixed λ = 0.8, gated*: the same, with the gate.
+# - *Selected λ*: one λ for every example, the best of eight on the development pairs.
+# - *Selected λ, gated*: one λ for every example, fitted on the development pairs, with the gate.
+# - *Direct (PMI, λ = 1)*: the whole prior is subtracted; this is the pointwise mutual information.
+# - *CFG on scores*: classifier-free guidance, γ × image − (γ − 1) × prior, among candidates that the image makes
+#   plausible.
+# - *Learned rule, fixed λ*: a logistic regression says how likely the corrected answer is a repair; it is taken from a
+#   threshold on.
+# - *Learned rule, guided*: the same, with the answers of classifier-free guidance.
+# - *Adaptive λ, no gate*: the strength that SPC learns for each example, without the gate.
 calibrator = unprior.SelectivePriorCalibrator(epsilon_cs=0.04).fit(table)
 controls = run_controls(development, test, calibrator=calibrator)
 results = [(control.label, trade_offs(test, control.answers)) for control in controls]
