@@ -20,7 +20,7 @@ calibrator = unprior.SelectivePriorCalibrator(epsilon_cs=0.04).fit(table)
 test = table.where(split="test", task="mc", side="cf")
 decisions = calibrator.predict(test)
 repaired = np.flatnonzero(decisions.revised & (decisions.final == test.answer))
-late = repaired[decisions.range_low[repaired] > 0.3]  # the proposal is not the best answer without a correction
+late = repaired[decisions.range_low[repaired] > 0.3]  # a small λ is not enough
 row = int(late[np.argmin(decisions.range_high[late])])
 decision = decisions[row]
 print(decision.explain())
@@ -56,10 +56,12 @@ with LIGHT.applied():
 # %%
 # ``stable_ranges`` computes the range for arrays of scores; every decision carries its own, with the distance of λ
 # from its nearer end (the *radius*).
-low, high = unprior.stable_ranges(image[:, None], prior[:, None], np.array([decision.candidates.index(decision.final)]))
+proposal = np.array([decision.candidates.index(decision.final)])
+low, high = unprior.stable_ranges(image[:, None], prior[:, None], proposal)
 print(f"stable from λ = {low[0]:.2f} to {high[0]:.2f}; radius {decision.radius:.2f}")
 
 # %%
 # Over all repaired examples:
 radii = [decisions[place].radius for place in repaired.tolist()]
-print(f"{len(radii)} repairs; median radius {np.median(radii):.2f}, smallest {min(radii):.3f}")
+median, smallest = np.median(radii), min(radii)
+print(f"{len(radii)} repairs; median radius {median:.2f}, smallest {smallest:.3f}")

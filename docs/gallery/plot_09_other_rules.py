@@ -49,15 +49,18 @@ results.append(("SPC", trade_offs(test, calibrator.predict(test))))
 # Blue dots to the right are repairs on counterfactual images, yellow squares to the left losses on commonsense
 # images.
 with LIGHT.applied():
-    figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.4), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(1, 2, sharex=True, layout="constrained")
+    figure.set_size_inches(9.6, 4.4)
     trade_off_panels(results, bold=["SPC"]).plot(axes)
     axes[1].tick_params(labelleft=False)
-    figure.suptitle("What each rule repairs and loses on the test pairs", x=0.01, ha="left", fontweight="bold")
+    title = "What each rule repairs and loses on the test pairs"
+    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
 
 # %%
 # U weighs both: ΔCF + ½ ΔCS, the mean over both tasks.
-for label, of_tasks in sorted(results, key=lambda each: -sum(result.utility for result in each[1])):
-    print(f"{label:<24} U = {50 * sum(result.utility for result in of_tasks):+5.1f} points")
+utility = {label: 50 * sum(each.utility for each in tasks) for label, tasks in results}
+for label in sorted(utility, key=utility.get, reverse=True):
+    print(f"{label:<24} U = {utility[label]:+5.1f} points")
 
 # %%
 # SPC need not be first here. This model's errors nearly all follow its prior, so that rules without a gate gain much;

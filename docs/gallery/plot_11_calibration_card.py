@@ -27,7 +27,8 @@ table = unprior.score(unprior.load_engine("embedded"), world, folder)
 # both. ε = 0.06: at most 6 of 100 answers about commonsense images, which show what everyone expects, turn from right
 # to wrong.
 test = table.where(split="test")
-calibrator = unprior.SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06).fit(table)
+calibrator = unprior.SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06)
+calibrator.fit(table)
 evaluation = unprior.evaluate(test, calibrator.predict(test))
 place = Path(tempfile.mkdtemp()) / "my-calibrator"
 calibrator.save_pretrained(place, evaluation)
@@ -55,5 +56,6 @@ with LIGHT.applied():
 # %%
 # ``predict`` decides about any scores. Ask ``differences`` first whether they were made like those of the fit. What
 # it calls *refused* makes scores incomparable, and the commands stop there:
-stranger = table.with_columns(model="another-model").with_provenance(weights="other weights")
+stranger = table.with_columns(model="another-model")
+stranger = stranger.with_provenance(weights="other weights")
 print(*loaded.differences(stranger.provenance).refused, sep="\n")
