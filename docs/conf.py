@@ -6,7 +6,11 @@ inventories of other projects.
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 DOCS = Path(__file__).parent
@@ -31,6 +35,9 @@ extensions = [
 ]
 # Executed scripts are read from here and written, as pages, to `executed`; the scripts' folders hold no pages.
 SCRIPTS = [name for name in ("tutorial", "gallery") if (DOCS / name).is_dir()]
+# Scores are shared by the scripts of one build, and by nothing else: a page never shows what another state computed.
+os.environ["UNPRIOR_GALLERY"] = tempfile.mkdtemp(prefix="unprior-gallery-")
+atexit.register(shutil.rmtree, os.environ["UNPRIOR_GALLERY"], ignore_errors=True)
 exclude_patterns = ["_build", "_ext", "_templates", "tutorial", "gallery"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 default_role = "code"

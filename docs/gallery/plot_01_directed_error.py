@@ -11,7 +11,7 @@ with the small model that comes with the package. That model was trained to rely
 # The *microworld* is a set of drawn image pairs: an ordinary image (*commonsense*, CS) and one that contradicts
 # expectation (*counterfactual*, CF). Scoring asks every question with the image and without it. What is scored is
 # stored in the folder, so only the first example of this gallery that runs has to wait for it.
-import tempfile
+import os
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ from PIL import Image
 import unprior
 from unprior.plots.style import LIGHT
 
-folder = Path(tempfile.gettempdir()) / "unprior-gallery"
+folder = Path(os.getenv("UNPRIOR_GALLERY", "~/.cache/unprior/gallery")).expanduser()
 world = unprior.load_benchmark("microworld", folder, seed=12)
 table = unprior.score(unprior.load_engine("embedded"), world, folder)
 
@@ -41,7 +41,7 @@ pair = [examples[f"{wrong.pair_id}-{side}-mc"] for side in ("cf", "cs")]
 
 
 def probabilities(scores: np.ndarray) -> np.ndarray:
-    """Scores are log-probabilities of whole answers; their shares among the candidates."""
+    """Shares among the candidates; scores are log-probabilities of whole answers."""
     return np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
 
 
@@ -49,27 +49,33 @@ def probabilities(scores: np.ndarray) -> np.ndarray:
 # Without the image both hands are the same question, so the model has the same preference. That preference is its
 # *prior*. On the ordinary hand it does no harm; on the other one it wins against the image.
 with LIGHT.applied():
-    figure, grid = plt.subplots(2, 2, figsize=(7.2, 4.8), width_ratios=(1, 2.1), layout="constrained")
+    figure, grid = plt.subplots(2, 2, width_ratios=(1, 2.1), layout="constrained")
+    figure.set_size_inches(7.2, 4.8)
     for (left, right), example in zip(grid, pair, strict=True):
         row = rows[example.example_id]
         cells = slice(table.offsets[row], table.offsets[row + 1])
-        with_image, without = (probabilities(each[cells]) for each in (table.image_scores, table.prior_scores))
+        with_image = probabilities(table.image_scores[cells])
+        without = probabilities(table.prior_scores[cells])
         left.imshow(Image.open(example.image))
         left.set_axis_off()
         left.set_title("counterfactual" if example.side == "cf" else "commonsense")
         places = np.arange(len(example.texts))
-        right.barh(places - 0.19, with_image, 0.36, color=LIGHT.cf, label="with the image")
-        right.barh(places + 0.19, without, 0.36, color=LIGHT.cs, hatch="///", edgecolor=LIGHT.paper, label="without it")
+        plain = {"color": LIGHT.cf, "label": "with the image"}
+        hatched = {"color": LIGHT.cs, "label": "without it", "hatch": "///"}
+        right.barh(places - 0.19, with_image, 0.36, **plain)
+        right.barh(places + 0.19, without, 0.36, edgecolor=LIGHT.paper, **hatched)
         marks = {table.original[row]: " (answered)", example.answer: " (right)"}
         if table.original[row] == example.answer:
             marks = {example.answer: " (answered, right)"}
-        names = [text + marks.get(label, "") for label, text in zip(example.labels, example.texts, strict=True)]
+        labelled = zip(example.labels, example.texts, strict=True)
+        names = [text + marks.get(label, "") for label, text in labelled]
         right.set_yticks(places, names)
         right.invert_yaxis()
-        right.set(xlim=(0, 1), xlabel="probability among the options" if example.side == "cs" else "")
+        right.set_xlim(0, 1)
         right.grid(visible=False, axis="y")
         right.tick_params(axis="y", length=0)
     grid[0][1].legend(loc="lower right")
+    grid[1][1].set_xlabel("probability among the options")
     figure.suptitle(wrong.question, x=0.02, ha="left", fontweight="bold")
 
 # %%
@@ -77,7 +83,8 @@ with LIGHT.applied():
 # prior's favourite; among three wrong options chance would give a third.
 choices = table.where(task="mc")
 attraction = unprior.measure(choices, choices.original).attraction
-print(f"{attraction.count} of {attraction.total} wrong choices are the prior's favourite ({attraction.value:.0%})")
+counted = f"{attraction.count} of {attraction.total} wrong choices"
+print(f"{counted} are the prior's favourite ({attraction.value:.0%})")
 
 # %%
 # :doc:`/explanation/directed-errors` says why it is so.

@@ -20,7 +20,7 @@ calibrator = unprior.SelectivePriorCalibrator(epsilon_cs=0.04).fit(table)
 test = table.where(split="test", task="mc", side="cf")
 decisions = calibrator.predict(test)
 repaired = np.flatnonzero(decisions.revised & (decisions.final == test.answer))
-late = repaired[decisions.range_low[repaired] > 0.3]  # the proposal is not the best answer without a correction
+late = repaired[decisions.range_low[repaired] > 0.3]  # a small λ is not enough
 row = int(late[np.argmin(decisions.range_high[late])])
 decision = decisions[row]
 print(decision.explain())
@@ -36,26 +36,32 @@ corrected = image[:, None] - strengths * prior[:, None]
 
 with LIGHT.applied():
     figure, axes = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
-    axes.axvspan(decision.range_low, min(decision.range_high, 1.5), color=LIGHT.repaired, alpha=0.14, linewidth=0)
+    end = min(decision.range_high, 1.5)
+    axes.axvspan(decision.range_low, end, color=LIGHT.repaired, alpha=0.14, linewidth=0)
+    looks = {
+        decision.original: (LIGHT.harmed, "--", "\n(original, wrong)"),
+        decision.final: (LIGHT.repaired, "-", "\n(proposal, right)"),
+    }
+    others = iter([(LIGHT.cf, ":", ""), (LIGHT.control, "-.", "")])
     for name, line in zip(decision.candidates, corrected, strict=True):
-        known = {decision.original: (LIGHT.harmed, "--", " (original, wrong)"),
-                 decision.final: (LIGHT.repaired, "-", " (proposal, right)")}  # fmt: skip
-        colour, dashes, told = known.get(name, (LIGHT.quiet, ":", ""))
-        axes.plot(strengths, line, color=colour, linestyle=dashes, linewidth=2, label=f"{name}{told}")
+        colour, dashes, told = looks.get(name) or next(others)
+        axes.plot(strengths, line, color=colour, linestyle=dashes, linewidth=2)
+        axes.text(1.52, line[-1], f"{name}{told}", color=colour, va="center")
     axes.axvline(decision.strength, color=LIGHT.ink, linewidth=1)
-    axes.annotate(f"chosen λ = {decision.strength:.2f}", (decision.strength, corrected.min()), (5, 3),
-                  textcoords="offset points")  # fmt: skip
+    chosen = f"chosen λ = {decision.strength:.2f}"
+    axes.text(decision.strength + 0.02, corrected.max(), chosen, va="top")
     axes.set(xlim=(0, 1.5), xlabel="strength λ", ylabel="corrected score (nats)")
     axes.set_title("Shaded: the stable range of the proposal")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4)
 
 # %%
 # ``stable_ranges`` computes the range for arrays of scores; every decision carries its own, with the distance of λ
 # from its nearer end (the *radius*).
-low, high = unprior.stable_ranges(image[:, None], prior[:, None], np.array([decision.candidates.index(decision.final)]))
+proposal = np.array([decision.candidates.index(decision.final)])
+low, high = unprior.stable_ranges(image[:, None], prior[:, None], proposal)
 print(f"stable from λ = {low[0]:.2f} to {high[0]:.2f}; radius {decision.radius:.2f}")
 
 # %%
 # Over all repaired examples:
 radii = [decisions[place].radius for place in repaired.tolist()]
-print(f"{len(radii)} repairs; median radius {np.median(radii):.2f}, smallest {min(radii):.3f}")
+median, smallest = np.median(radii), min(radii)
+print(f"{len(radii)} repairs; median radius {median:.2f}, smallest {smallest:.3f}")

@@ -26,9 +26,10 @@ ordinary = ~population.is_cf
 
 
 def outcome(calibrator: unprior.SelectivePriorCalibrator) -> tuple[float, float]:
-    """Harm of the worst task, and mean change of counterfactual accuracy, in the whole population."""
+    """Harm of the worst task, and change of counterfactual accuracy, in all pairs."""
     final = calibrator.predict(population).final
-    right_before, right_after = population.original == population.answer, final == population.answer
+    right_before = population.original == population.answer
+    right_after = final == population.answer
     harmed = right_before & ~right_after
     worst = max(harmed[ordinary & (tasks == task)].mean() for task in ("mc", "qa"))
     repaired = right_after[~ordinary].mean() - right_before[~ordinary].mean()
@@ -38,24 +39,33 @@ def outcome(calibrator: unprior.SelectivePriorCalibrator) -> tuple[float, float]
 random = np.random.default_rng(0)
 results = {"paper": [], "certified": []}
 for _ in range(DRAWS):
-    drawn = population.take(np.isin(pair_ids, random.choice(np.unique(pair_ids), PAIRS, replace=False)))
+    some = random.choice(np.unique(pair_ids), PAIRS, replace=False)
+    drawn = population.take(np.isin(pair_ids, some))
     for rule, outcomes in results.items():
-        calibrator = unprior.SelectivePriorCalibrator(epsilon_cs=EPSILON, retention=rule)
+        settings = {"epsilon_cs": EPSILON, "retention": rule}
+        calibrator = unprior.SelectivePriorCalibrator(**settings)
         outcomes.append(outcome(calibrator.fit(drawn, split=None)))
 
 # %%
 # Every dot is one draw of development pairs. Dots to the right of the line harm more new pairs than ε.
 with LIGHT.applied():
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-    looks = {"paper": ("paper's rule", LIGHT.control, "s"), "certified": ("certified", LIGHT.method, "o")}
+    looks = {
+        "paper": ("paper's rule", LIGHT.control, "s"),
+        "certified": ("certified", LIGHT.method, "o"),
+    }
     for rule, (name, colour, marker) in looks.items():
         harm, repair = np.array(results[rule]).T
         beyond = np.mean(harm > 100 * EPSILON)
-        axes.plot(harm, repair, marker, color=colour, markersize=5, alpha=0.75, markeredgecolor="none",
-                  label=f"{name}: beyond ε in {beyond:.0%} of the draws")  # fmt: skip
+        dots = {"markersize": 5, "markeredgecolor": "none", "alpha": 0.75}
+        label = f"{name}: beyond ε in {beyond:.0%} of the draws"
+        axes.plot(harm, repair, marker, color=colour, label=label, **dots)
     axes.axvline(100 * EPSILON, color=LIGHT.ink, linestyle="--", linewidth=1)
-    axes.text(100 * EPSILON - 0.15, 0.03, f"ε = {EPSILON:.0%}", transform=axes.get_xaxis_transform(), ha="right")
-    axes.set(xlabel="harm on new pairs, worst task (%)", ylabel="repair: ΔCF on new pairs (points)", xlim=(0, None))
+    below = {"transform": axes.get_xaxis_transform(), "ha": "right"}
+    axes.text(100 * EPSILON - 0.15, 0.03, f"ε = {EPSILON:.0%}", **below)
+    axes.set_xlim(0, None)
+    axes.set_xlabel("harm on new pairs, worst task (%)")
+    axes.set_ylabel("repair: ΔCF on new pairs (points)")
     axes.set_title("How often is ε exceeded on new pairs?")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
 

@@ -19,20 +19,23 @@ from unprior.plots.style import LIGHT
 from unprior.runs.promise import plan_promise
 
 pairs = range(20, 301)
-lines = {harms: [100 * smallest_epsilon(count, harms=harms) for count in pairs] for harms in range(4)}
 
 with LIGHT.applied():
     figure, axes = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
     colours = (LIGHT.cf, LIGHT.repaired, LIGHT.cs, LIGHT.control)
-    for (harms, values), colour, dashes in zip(lines.items(), colours, ("-", "--", "-.", ":"), strict=True):
-        name = {0: "no harm", 1: "1 harm"}.get(harms, f"{harms} harms")
-        axes.plot(pairs, values, color=colour, linestyle=dashes, linewidth=2, label=f"{name} allowed")
+    looks = zip(colours, ("-", "--", "-.", ":"), strict=True)
+    for harms, (colour, dashes) in enumerate(looks):
+        values = [100 * smallest_epsilon(count, harms=harms) for count in pairs]
+        name = {0: "no harm", 1: "1 harm"}.get(harms, f"{harms} harms") + " allowed"
+        axes.plot(pairs, values, dashes, color=colour, linewidth=2, label=name)
         needed = pairs_needed(0.06, harms=harms)
         axes.plot(needed, 6, "o", color=colour, markersize=7, zorder=4)
-        axes.annotate(f"{needed}", (needed, 6), (5, 5), textcoords="offset points", fontweight="bold")
+        near = {"xytext": (5, 5), "textcoords": "offset points"}
+        axes.annotate(f"{needed}", (needed, 6), fontweight="bold", **near)
     axes.axhline(6, color=LIGHT.ink, linewidth=0.8)
     axes.text(298, 6.15, "ε = 6 %", ha="right", va="bottom")
-    axes.set(xscale="log", xlim=(20, 300), ylim=(0, 16), xlabel="development pairs", ylabel="smallest ε (%)")
+    axes.set(xscale="log", xlim=(20, 300), ylim=(0, 16))
+    axes.set(xlabel="development pairs", ylabel="smallest ε (%)")
     axes.set_xticks([25, 50, 100, 200, 300], ["25", "50", "100", "200", "300"])
     axes.minorticks_off()
     axes.set_title("What so many pairs can promise with 90 % confidence")
@@ -45,7 +48,9 @@ with LIGHT.applied():
 # together.
 for count in (30, 70, 140):
     plan, _ = plan_promise(0.06, count).plan_for(count)
-    told = "abstains: it would change no answer" if plan is None else f"harms allowed, task by task: {plan.steps}"
+    told = "abstains: it would change no answer"
+    if plan is not None:
+        told = f"harms allowed, task by task: {plan.steps}"
     print(f"{count:>4} pairs, ε = 0.06: {told}")
 
 # %%

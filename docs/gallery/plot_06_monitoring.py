@@ -23,7 +23,8 @@ from unprior.evaluation.monitor import Monitor, monitor_file
 from unprior.plots.style import LIGHT
 
 folder = Path(tempfile.mkdtemp())
-calibrator = unprior.SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06).fit(unprior.synthesize(seed=0))
+calibrator = unprior.SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06)
+calibrator.fit(unprior.synthesize(seed=0))
 calibrator.save(folder / "calibrator.json")
 print(calibrator.certificate_.sentence)
 
@@ -41,22 +42,29 @@ def monitor(stream: unprior.ScoreTable, name: str) -> Monitor:
     """Decide about a stream, add the right answers, and test the promise."""
     path = folder / f"{name}.jsonl"
     calibrator.predict(stream).write(path)
-    lines = path.read_text(encoding="utf-8").splitlines()
-    checked = [json.loads(line) | {"answer": answer} for line, answer in zip(lines, stream.answer, strict=True)]
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    both = zip(lines, stream.answer, strict=True)
+    checked = [decision | {"answer": answer} for decision, answer in both]
     path.write_text("\n".join(map(json.dumps, checked)) + "\n", encoding="utf-8")
     return monitor_file(folder / "calibrator.json", path)
 
 
-monitors = {"images stay alike": monitor(steady, "steady"), "images become unclear": monitor(drifting, "drifting")}
+monitors = {
+    "images stay alike": monitor(steady, "steady"),
+    "images become unclear": monitor(drifting, "drifting"),
+}
 
 # %%
 # The test may be looked at after every single decision. While the rate of harm is at most ε, the chance that it
 # *ever* calls for a new calibration is at most 5 %.
 with LIGHT.applied():
-    figure, both = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
+    figure, both = plt.subplots(1, 2, sharey=True, layout="constrained")
+    figure.set_size_inches(9, 3.4)
     for axes, (title, watched) in zip(both, monitors.items(), strict=True):
         watched.plot(ax=axes)
         axes.set_title(f"The promise over time: {title}", fontsize=9.5)
+        for text in axes.texts:  # where the test calls for a new calibration
+            text.set(text="promise broken here", position=(-9, 3), ha="right")
     both[0].set_ylim(0, 22)  # after few decisions one harm is a large share
     both[1].set_ylabel("")
 

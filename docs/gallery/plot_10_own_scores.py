@@ -23,10 +23,11 @@ import unprior
 from unprior.plots.style import LIGHT
 
 frame = unprior.synthesize(seed=3).to_pandas()
-frame = frame[["pair_id", "side", "task", "split", "candidates", "image_scores", "prior_scores", "original", "answer"]]
+asked = ["pair_id", "side", "task", "split", "candidates", "original", "answer"]
+frame = frame[[*asked, "image_scores", "prior_scores"]]
 frame = frame.assign(model="my-model", benchmark="my-images")
-with pd.option_context("display.max_columns", None, "display.width", 110, "display.precision", 2):
-    print(frame[["pair_id", "side", "task", "split", "candidates", "original", "answer"]].head(4))
+with pd.option_context("display.max_columns", None, "display.width", 110):
+    print(frame[asked].head(4))
 print(frame.loc[0, ["image_scores", "prior_scores"]])
 
 # %%

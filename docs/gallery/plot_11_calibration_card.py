@@ -3,12 +3,13 @@ A calibrator to pass on
 =======================
 
 A calibrator belongs to one model that is asked in one way. ``save_pretrained`` writes it into a folder with a card
-that says what it was fitted on, what it did on other data, what it promises and what it is not for. Whoever loads it
-cannot use it for another model by mistake.
+that says what it was fitted on, what it did on other data, what it promises and what it is not for. The commands
+``unprior apply``, ``ask`` and ``serve`` refuse it for another model. In Python, ``differences`` tells.
 """
 
 # %%
 # Scores of the small model that comes with the package. They are stored in the folder when they were computed once.
+import os
 import tempfile
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import matplotlib.pyplot as plt
 import unprior
 from unprior.plots.style import LIGHT
 
-folder = Path(tempfile.gettempdir()) / "unprior-gallery"
+folder = Path(os.getenv("UNPRIOR_GALLERY", "~/.cache/unprior/gallery")).expanduser()
 world = unprior.load_benchmark("microworld", folder, seed=12)
 table = unprior.score(unprior.load_engine("embedded"), world, folder)
 
@@ -26,7 +27,8 @@ table = unprior.score(unprior.load_engine("embedded"), world, folder)
 # both. ε = 0.06: at most 6 of 100 answers about commonsense images, which show what everyone expects, turn from right
 # to wrong.
 test = table.where(split="test")
-calibrator = unprior.SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06).fit(table)
+calibrator = unprior.SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06)
+calibrator.fit(table)
 evaluation = unprior.evaluate(test, calibrator.predict(test))
 place = Path(tempfile.mkdtemp()) / "my-calibrator"
 calibrator.save_pretrained(place, evaluation)
@@ -52,6 +54,8 @@ with LIGHT.applied():
     axes.set_title("Why answers of the test pairs were changed (blue) or kept")
 
 # %%
-# Scores of another model are noticed before anything is decided. ``ask``, ``apply`` and ``serve`` refuse them:
-stranger = table.with_columns(model="another-model").with_provenance(weights="other weights")
+# ``predict`` decides about any scores. Ask ``differences`` first whether they were made like those of the fit. What
+# it calls *refused* makes scores incomparable, and the commands stop there:
+stranger = table.with_columns(model="another-model")
+stranger = stranger.with_provenance(weights="other weights")
 print(*loaded.differences(stranger.provenance).refused, sep="\n")

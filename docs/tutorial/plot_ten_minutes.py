@@ -17,8 +17,9 @@ the paper. Everything runs on the small vision-language model that comes with th
 # The *microworld* is a benchmark of drawn images. They come in pairs: one image shows a thing as everyone expects it
 # (**commonsense**, CS), the other contradicts that (**counterfactual**, CF). The same questions are asked about both.
 #
-# Everything is kept in one folder: images, and later the scores. If you run this again, stored scores are used.
-import tempfile
+# Everything is kept in one folder of yours: images, and later the scores. If you run this again, stored scores are
+# used.
+import os
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -28,7 +29,7 @@ from PIL import Image
 import unprior
 from unprior.plots.style import LIGHT
 
-folder = Path(tempfile.gettempdir()) / "unprior-gallery"
+folder = Path(os.getenv("UNPRIOR_GALLERY", "~/.cache/unprior/gallery")).expanduser()
 engine = unprior.load_engine("embedded")
 world = unprior.load_benchmark("microworld", folder, seed=12)
 print(world.counts())
@@ -61,8 +62,9 @@ with LIGHT.applied():
 # A **score** is the log-probability that the model gives to a whole answer. Every candidate answer has two: one with
 # the image, and one for the same question without any image. The scores without the image are the model's **prior**:
 # what it expects before it looks.
-for candidate in answer.candidates:
-    print(f"{candidate!s:<16} with the image {candidate.image_score:7.2f}   without {candidate.prior_score:7.2f}")
+print(f"{'':<16} {'with the image':>14} {'without it':>12}")
+for each in answer.candidates:
+    print(f"{each!s:<16} {each.image_score:14.2f} {each.prior_score:12.2f}")
 
 # %%
 # As probabilities among the four options it is easier to see. The prior strongly prefers five fingers. The image
@@ -73,8 +75,9 @@ shares = np.exp(scores) / np.exp(scores).sum(axis=0)
 with LIGHT.applied():
     figure, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
     places = np.arange(len(shares))
+    hatched = {"color": LIGHT.cs, "hatch": "///", "edgecolor": LIGHT.paper}
     axes.barh(places - 0.19, shares[:, 0], 0.36, color=LIGHT.cf, label="with the image")
-    axes.barh(places + 0.19, shares[:, 1], 0.36, color=LIGHT.cs, hatch="///", edgecolor=LIGHT.paper, label="without it")
+    axes.barh(places + 0.19, shares[:, 1], 0.36, label="without it", **hatched)
     axes.set_yticks(places, [str(each) for each in answer.candidates])
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
@@ -107,9 +110,11 @@ print(table)
 # 70 of the 300 pairs are **development pairs**: their answers are known to the calibrator. The other 230 are **test
 # pairs** and stay unseen until the end. ``epsilon_cs`` is **ε**, the limit: among the settings that lose at most 4
 # points of commonsense accuracy on the development pairs, the one with the best balance of repair and loss is chosen.
-calibrator = unprior.SelectivePriorCalibrator(epsilon_cs=0.04).fit(table)  # uses the development pairs only
+calibrator = unprior.SelectivePriorCalibrator(epsilon_cs=0.04)
+calibrator.fit(table)  # uses the development pairs only
 settings = calibrator.settings_
-print(f"λ at most {settings.max_strength:g}; a change needs a lead of {settings.min_margin:g} in probability")
+print(f"λ at most {settings.max_strength:g}")
+print(f"a change needs a lead of {settings.min_margin:g} in probability")
 
 # %%
 # These are two of the settings: the largest strength, and the gate's first condition. After subtraction, the new
@@ -141,7 +146,13 @@ with LIGHT.applied():
 # --------------
 #
 # Ask about the hand again, this time with the calibrator. Every decision comes with a sentence that says why.
-answer = unprior.ask(engine, hand.image, hand.question, options=hand.texts, calibrator=calibrator)
+answer = unprior.ask(
+    engine,
+    hand.image,
+    hand.question,
+    options=hand.texts,
+    calibrator=calibrator,
+)
 print(f"{hand.text(answer.original)} → {hand.text(answer.final)}")
 print(answer.explanation)
 
@@ -169,29 +180,41 @@ with LIGHT.applied():
 # A limit that is promised
 # ------------------------
 #
-# ε was kept on the development pairs. Nothing guarantees that it is kept on new ones; look at the costs above. If you
-# want to put a calibrator to use, ask for a **certificate**: a statement about new pairs that holds with 90 %
-# confidence. It needs a limit that 70 pairs can support; 6 of 100 is one.
-certified = unprior.SelectivePriorCalibrator(retention="certified", epsilon_cs=0.06).fit(table)
+# ε was kept on the development pairs, and here on the test pairs, too: both costs above are within 4 points, one of
+# them barely. With other development pairs it is not always. Settings are chosen because they look good on the
+# development pairs, so new pairs tend to do worse. :doc:`/executed/gallery/plot_04_certified_limit` shows on synthetic
+# scores on which share of the draws ε is exceeded; :doc:`/explanation/guarantee` has the shares for this model.
+#
+# If you want to put a calibrator to use, ask for a **certificate**: a statement about new pairs that holds with 90 %
+# confidence. The limit is the same, ε = 0.04.
+certified = unprior.SelectivePriorCalibrator(retention="certified", epsilon_cs=0.04)
+certified.fit(table)
 print(certified.certificate_.sentence)
+for task in certified.certificate_.tasks:
+    print(f"{task.task.upper()}: {task.harms} of {task.pairs} development pairs harmed")
 
 # %%
-# It costs part of the repair. Was it kept on the test pairs?
+# No harm among so few pairs is what it takes to promise 4 of 100 in both tasks. (The other development pairs were
+# used to learn the strength.) So the certified calibrator changes an answer only where the new one leads by much. It
+# should harm less than it promises, and it gives up part of the repair. Was the promise kept on the test pairs?
 promised = unprior.evaluate(test, certified.predict(test))
 for task in promised.tasks:
+    repairs = task.cf.change.repairs
     harms, total = task.cs.change.harms, task.cs.change.total
-    print(f"{task.task.upper()}: {task.cf.change.repairs} repaired; {harms} of {total} commonsense answers harmed"
-          f" ({harms / total:.1%}, at most 6 % promised)")  # fmt: skip
+    print(f"{task.task.upper()}: {repairs} counterfactual answers repaired;", end=" ")
+    print(f"{harms} of {total} commonsense answers harmed ({harms / total:.1%})")
 
 with LIGHT.applied():
-    figure, both = plt.subplots(2, 1, figsize=(6.4, 5.2), sharex=True, layout="constrained")
-    for axes, each, title in zip(
-        both, (evaluation, promised), ("Paper's rule, ε = 0.04", "Certified, ε = 0.06"), strict=True
-    ):
-        each.plot(ax=axes)
-        axes.set_title(title)
-    both[0].set_xlabel("")
+    figure, both = plt.subplots(2, 1, sharex=True, layout="constrained")
+    figure.set_size_inches(6.4, 5.2)
+    evaluation.plot(ax=both[0])
+    promised.plot(ax=both[1])
+    both[0].set(title="Paper's rule, ε = 0.04", xlabel="")
+    both[1].set_title("Certified, ε = 0.04")
     figure.get_layout_engine().set(hspace=0.08)
+
+# %%
+# More repair for a less strict promise: try ``epsilon_cs=0.06``. More development pairs help, too.
 
 # %%
 # Keep it, and go on

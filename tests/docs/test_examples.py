@@ -15,6 +15,8 @@ import unprior
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCRIPTS = sorted([*DOCS.glob("tutorial/plot_*.py"), *DOCS.glob("gallery/plot_*.py")])
+WIDE = 88
+"""Characters of code that fit into the column of a page."""
 LONG = 400
 """Seconds that the slowest script may take: the first one scores the drawn world."""
 
@@ -65,6 +67,13 @@ def test_titled_figures(script: Path) -> None:
         assert any(each in block.split("# %%")[0] for each in titles)
 
 
+def test_lines_fit_the_page(script: Path) -> None:
+    """Text is filled again on the page; code is not."""
+    for node in _tree(script).body[1:]:
+        for line in script.read_text(encoding="utf-8").splitlines()[node.lineno - 1 : node.end_lineno]:
+            assert len(line) <= WIDE, line
+
+
 def test_public_names(script: Path) -> None:
     for node in ast.walk(_tree(script)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "unprior":
@@ -97,6 +106,7 @@ def test_runs(script: Path, temporary: Path, tmp_path: Path) -> None:
     surroundings = os.environ | {
         "MPLBACKEND": "Agg",
         "TMPDIR": str(temporary),
+        "UNPRIOR_GALLERY": str(temporary / "gallery"),
         "PYTHONWARNINGS": "error",
         "HF_HUB_OFFLINE": "1",
     }
