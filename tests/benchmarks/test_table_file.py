@@ -227,6 +227,20 @@ def test_bad_rows_of_parquet_are_named(tmp_path: Path, change: dict[str, Any], r
         load_benchmark(parquet(tmp_path, row, row | change))
 
 
+def test_columns_of_one_name_that_are_not_used_do_not_matter(tmp_path: Path) -> None:
+    columns = [[PNG], ["Is it red?"], ["yes"], [1], [2]]
+    pq.write_table(pa.table(columns, names=["image", "question", "answer", "x", "x"]), tmp_path / "mine.parquet")
+    assert load_benchmark(tmp_path / "mine.parquet").examples[0].answer == "yes"
+
+
+def test_a_pair_of_thousands_of_digits_is_a_name(tmp_path: Path) -> None:
+    pair = {"side": "cf", "pair": "7" * 5000}
+    first, second = load_benchmark(tsv(tmp_path, CHOICE | pair, YES_NO | pair | {"side": "cs"}))
+    assert first.pair_id == second.pair_id == "7" * 5000
+    first, _ = load_benchmark(tsv(tmp_path, CHOICE | pair | {"pair": "7"}, YES_NO | {"pair": "7", "side": "cs"}))
+    assert first.pair_id == 7
+
+
 def test_the_file_of_a_bad_row_is_named(tmp_path: Path) -> None:
     row = {"image": PNG, "question": "Is it red?", "answer": "yes", "id": "a"}
     parquet(tmp_path, row, name="dev-00000-of-00001.parquet")
@@ -282,6 +296,22 @@ def bad_note(path: Path) -> None:
     pq.write_table(pa.Table.from_pylist([{"image": PNG, "question": "?"}], schema=schema), path)
 
 
+def named_twice(path: Path) -> None:
+    table = pa.table([[PNG], ["?"], ["!"]], names=["image", "question", "question"])
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+        return
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def struct_named_twice(path: Path) -> None:
+    image = pa.StructArray.from_arrays([pa.array([PNG]), pa.array([PNG])], names=["bytes", "bytes"])
+    table = pa.table({"image": image, "question": ["?"]})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
 @pytest.mark.parametrize(
     ("name", "make", "message"),
     [
@@ -298,6 +328,9 @@ def bad_note(path: Path) -> None:
         ("a.tsv", latin, "a.tsv, line 2: this is no UTF-8 text"),
         ("a.tsv", unclosed, "a.tsv, line 2: no row of a table"),
         ("a.tsv", twice, "a.tsv: two columns are called 'question'"),
+        ("a.parquet", named_twice, "a.parquet: two columns are called 'question'; rename one"),
+        ("a.arrow", named_twice, "a.arrow: two columns are called 'question'; rename one"),
+        ("a.arrow", struct_named_twice, "a.arrow: cannot be read as an Arrow stream .*duplicate field names"),
         ("a.tsv", short_row, "line 2: has 1 cells, the first line names 2 columns"),
         ("a.tsv", html, "a.tsv: no column for the image; its columns are <html>Not found</html>"),
     ],
@@ -316,6 +349,8 @@ def test_bad_files_are_named(tmp_path: Path, name: str, make: Callable[[Path], N
         (["questions=photo"], r"no field 'questions' \(did you mean question\?\)"),
         (["image=imag"], r"mine.tsv: no column 'imag' \(did you mean image\?\), which .*--column image=imag.* names"),
         (["id=index", "id=A"], "id is given twice"),
+        (["options=A,A"], "options=A,A.*: a column is named twice"),
+        ({"options": ["A", "B", "A"]}, "options=A,B,A.*: a column is named twice"),
         (["image="], "every question needs its image"),
         ({"answer": ["A", "B"]}, "only options may stand in several columns"),
         ({"answer": 7}, "no column '7'"),

@@ -109,6 +109,8 @@ def test_unlabelled_rows_are_left_out_and_counted(tmp_path: Path) -> None:
     ("records", "line", "words"),
     [
         ((decision(made="lost", answer="5"),), 2, "nothing above it says how its scores were made"),
+        ((decision(answer="5", calibrator=["a"]),), 2, "calibrator: must be the digest of a calibrator, or null"),
+        ((decision(answer="5"), HEADER | {"unprior_log": 2}), 3, "a log of version 2, this unprior reads version 1"),
         ((decision(answer="7"),), 2, "answer '7' is not one of the candidates"),
         ((decision(answer="5", prior_scores=[-1.0]),), 2, "prior_scores has 1 values for 2 candidates"),
         (

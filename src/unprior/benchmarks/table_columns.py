@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -72,6 +73,8 @@ def parse_columns(given: Given) -> dict[str, tuple[str, ...]]:
             raise UnpriorError(f"{_told(field, column)}: {field} is given twice; give it once")
         if not column and field in NEEDED:
             raise UnpriorError(f"{_told(field, column)}: every question needs its {field}; name a column")
+        if len(set(column)) < len(column):
+            raise UnpriorError(f"{_told(field, column)}: a column is named twice; name one for every option")
         parsed[field] = column
     return parsed
 
@@ -114,6 +117,9 @@ def find_columns(source: Path, present: Sequence[str], given: Mapping[str, tuple
                 f"{source}: no column for the {field}; its columns are {_listed(present)}. Name the right one by "
                 f"{format_option('column', f'{field}=NAME')}."
             )
+    counts = Counter(present)
+    if twice := next((name for columns in found.values() for name in columns if counts[name] > 1), None):
+        raise UnpriorError(f"{source}: two columns are called {twice!r}; rename one of them")
     return Columns(found)
 
 

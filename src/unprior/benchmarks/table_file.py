@@ -20,6 +20,8 @@ from unprior.errors import InvalidScoresError, RowProblem, UnpriorError, format_
 from unprior.prompts import YES_NO
 
 _LISTS = ("options", "claims", "aliases")
+_DIGITS = 18
+"""Of a number that fits into 64 bits."""
 _SIDES = {"counterfactual": "cf", "commonsense": "cs"}
 
 
@@ -76,7 +78,7 @@ class _Part:
         """Read all rows; images go into files one by one, so that a large table needs little memory."""
         self.rows = [self._question(row) for row in read_rows(self.file, self.columns.names)]
         pairs = [row.values["pair"] for row in self.rows if row.values.get("pair") is not None]
-        if all(isinstance(pair, str) and pair.isdecimal() and str(int(pair)) == pair for pair in pairs):
+        if all(isinstance(pair, str) and _is_number(pair) for pair in pairs):
             for row in self.rows:  # numbers that a text spells
                 if row.values.get("pair") is not None:
                     row.values["pair"] = int(row.values["pair"])
@@ -113,6 +115,11 @@ class _Part:
         elif self.split is not None:
             values["split"] = self.split
         return values
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text spells a whole number that a table can hold; Python refuses to read thousands of digits."""
+    return len(text) <= _DIGITS and text.isdecimal() and str(int(text)) == text
 
 
 class _CellError(ValueError):

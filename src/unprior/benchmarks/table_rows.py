@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -172,7 +173,7 @@ def _header(cells: Sequence[str], path: Path) -> list[str]:
     if any("\0" in name for name in cells):
         raise UnpriorError(f"{path}: the first line has NUL bytes, so this is no UTF-8 text; save the table as UTF-8")
     names = [name.strip() for name in cells]
-    if twice := next((name for name in names if name and names.count(name) > 1), None):
+    if twice := next((name for name, count in Counter(names).items() if name and count > 1), None):
         raise UnpriorError(f"{path}: two columns are called {twice!r}; rename one of them")
     return names
 
@@ -217,7 +218,9 @@ def _schema(stream: BufferedReader, path: Path) -> pa.Schema:
 def _reading(path: Path) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, UnicodeError, OverflowError) as error:
+    except UnpriorError:
+        raise
+    except (pa.ArrowException, ValueError, KeyError, OverflowError) as error:
         kind = "an Arrow stream" if path.suffix.lower() == ARROW else "a Parquet file"
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UnpriorError(f"{path}: cannot be read as {kind} ({reason}); get or write it again") from None

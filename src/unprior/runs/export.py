@@ -185,4 +185,4 @@ def _places(folders: list[Path], out: Path | None, to: str, target: Target) -> l
     if out.suffix and not out.is_dir():
         raise UnpriorError(f"{out}: end its name with {' or '.join(target.suffixes)}, or give a folder that is there")
     # By the name that was given: links of several names may lead to folders of one name.
-    return [out / f"{Path(os.path.abspath(folder)).name}{suffix}" for folder in folders]
+    return [out / f"{Path(os.path.normpath(folder.absolute())).name}{suffix}" for folder in folders]

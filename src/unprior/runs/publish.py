@@ -56,7 +56,9 @@ def _refuse_other_run(out: Path, source: Path) -> None:
     """A run keeps the calibrator that its decisions were made with."""
     own = [each for each in (source, source.parent) if is_file(each / _SCORES)]
     if is_file(out / _SCORES) and not any(out.samefile(each) for each in own):
-        raise UnpriorError(f"{out}: this is the folder of another run, whose calibrator would be replaced; choose another")
+        raise UnpriorError(
+            f"{out}: this is the folder of another run, whose calibrator would be replaced; choose another"
+        )
 
 
 def _evaluate(calibrator: SelectivePriorCalibrator, folder: Path) -> Evaluation | None:

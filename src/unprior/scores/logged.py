@@ -47,6 +47,29 @@ def is_header(record: Any) -> bool:
     return isinstance(record, dict) and HEADER in record
 
 
+def check_header(record: dict[str, Any]) -> None:
+    """Refuse a line that says how scores were made in a layout of another version.
+
+    >>> check_header({"unprior_log": 9})
+    Traceback (most recent call last):
+        ...
+    unprior.errors.UnpriorError: a log of version 9, this unprior reads version 1; install the one that wrote it
+    """
+    version = record[HEADER]
+    if version != _VERSION or isinstance(version, bool):
+        raise UnpriorError(
+            f"a log of version {version!r:.40}, this unprior reads version {_VERSION}; install the one that wrote it"
+        )
+
+
+def _calibrator(record: dict[str, Any]) -> str | None:
+    """The digest of the calibrator that decided."""
+    name = record.get("calibrator")
+    if name is not None and not isinstance(name, str):
+        raise UnpriorError(f"calibrator: must be the digest of a calibrator, or null, not {name!r:.40}")
+    return name
+
+
 def is_decision(record: Any) -> bool:
     """Whether a line of a file is a decision of a server.
 
@@ -88,6 +111,7 @@ def decision_row(record: dict[str, Any], made: Container[str]) -> ScoreRow:
             f"nothing above it says how its scores were made: the line with {json.dumps(HEADER)} and "
             f"{json.dumps(MADE)} {name!r} is missing; put it back from the log of the server"
         )
+    _calibrator(record)
     row = ScoreRow.model_validate(record | {"pair_id": record["image_digest"], "matched": False})
     image, prior = row.image_scores, row.prior_scores
     whole = 0 < len(row.candidates) == len(image) == len(prior)  # others are refused as every such row is
@@ -122,10 +146,11 @@ class LogRows:
     def add(self, line: int, record: dict[str, Any]) -> None:
         """Take a line; an error says what is wrong with it."""
         if is_header(record):
+            check_header(record)
             self._made[str(record.get(MADE))] = from_values(record.get(FIELD), "")
             return
-        decided_by = record.get("calibrator")
-        self._calibrators |= set() if decided_by is None else {str(decided_by)}
+        decided_by = _calibrator(record)
+        self._calibrators |= set() if decided_by is None else {decided_by}
         if self.decided_by not in (None, decided_by):
             return
         row = decision_row(record, self._made)
