@@ -31,10 +31,10 @@ TASKS = {"mc": "choice of four", "qa": "yes or no", "open": "in its own words"}
 SEVERAL = "choice of two to six"
 WORK = Path("build/results")
 ELSEWHERE = (
-    f"Certified SPC has the larger ε here, because 70 pairs can hardly promise {EPSILON:g}: at the same ε of {EPSILON:g} "
-    "it keeps about 58 % of the repair ([measured](docs/explanation/guarantee.md#measured) on other worlds). On open "
-    f"questions of worlds 921 to 923, SPC with ε = {EPSILON:g} lost 5.4 points of CS accuracy on average, and 7.0 in the "
-    "worst world ([open answers](docs/explanation/open-answers.md#measured))."
+    f"Certified SPC has the larger ε here, because 70 pairs can hardly promise {EPSILON:g}: at the same ε of "
+    f"{EPSILON:g} it keeps about 58 % of the repair ([measured](docs/explanation/guarantee.md#measured) on other "
+    f"worlds). On open questions of worlds 921 to 923, SPC with ε = {EPSILON:g} lost 5.4 points of CS accuracy on "
+    "average, and 7.0 in the worst world ([open answers](docs/explanation/open-answers.md#measured))."
 )
 """What other pages measured; a test holds it to their tables."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
