@@ -159,4 +159,4 @@ document-embedded: $(VENV)/dev.stamp  ## Measure all trained models on fresh wor
 	OMP_NUM_THREADS=1 $(BIN)/python training/document.py --out $(TRAINING)
 
 clean:  ## Remove what the commands made, except trained models.
-	rm -rf $(VENV) $(ENGINES) $(LOWEST) $(DEMO) build/docs dist fuzz-failures .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES) $(LOWEST) $(DEMO) build/docs docs/executed dist fuzz-failures .mypy_cache .pytest_cache .ruff_cache .hypothesis

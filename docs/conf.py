@@ -72,6 +72,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 10_000,  # how long a script takes here says nothing about the reader's machine
     "image_srcset": ["2x"],
     "plot_gallery": "True",
+    "run_stale_examples": True,  # the package may have changed where a script has not
 }
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

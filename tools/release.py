@@ -184,7 +184,10 @@ def _digest(path: Path) -> str:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout
+    try:
+        return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        raise SystemExit("a release is built from a commit: run it in a clone, with git installed") from None
 
 
 def _run(command: list[str | Path], *, cwd: Path | None = None, env: dict[str, str] | None = None) -> None:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from unprior._files import open_to_read, parse_json, read_lines
 from unprior._validation import describe_validation_error
 from unprior.errors import RowProblem, UnpriorError, format_names, warn
-from unprior.scores.logged import MADE, decision_row, example_key, is_decision, is_header
+from unprior.scores.logged import MADE, check_header, decision_row, example_key, is_decision, is_header
 from unprior.scores.provenance import FIELD, from_values
 from unprior.scores.schema import MAX_SCORE, OPEN
 
@@ -149,6 +149,7 @@ def _check(record: Any, made: set[str]) -> None:
     except RecursionError:
         raise UnpriorError("nested too deeply") from None
     if is_header(record):
+        check_header(record)
         from_values(record.get(FIELD), "")
         made.add(str(record.get(MADE)))
         return
