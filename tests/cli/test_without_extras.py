@@ -94,6 +94,7 @@ WORKING = (
 """Commands that must do their work, in this order: some read what others wrote."""
 REFUSED = {
     "monitor calibrator.json decisions.jsonl": "no decision has an answer",
+    "export nowhere --to inspect": "nowhere",
     "reproduce nowhere": "nowhere",
     "study main-comparison --run nowhere": "nowhere",
 }

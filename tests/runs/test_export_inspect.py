@@ -390,7 +390,7 @@ def test_the_page_about_it_runs_as_it_stands(
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "inspect.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(compile(code.replace('"harmed"', '"repaired"'), "inspect.md", "exec"), {})
+    apart(exec, compile(code.replace('"harmed"', '"repaired"'), "inspect.md", "exec"), {})
     assert "Changed “" in capsys.readouterr().out
     about = (read(tmp_path / "unprior-run" / "inspect.eval").samples or [])[0].metadata
     fields = {name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall("`(.+?)`", row)}
