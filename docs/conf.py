@@ -57,6 +57,8 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 
+# All is executed anew: the package may have changed where a script has not, and a script may be gone.
+shutil.rmtree(DOCS / "executed", ignore_errors=True)
 sphinx_gallery_conf = {
     "examples_dirs": SCRIPTS,
     "gallery_dirs": [f"executed/{name}" for name in SCRIPTS],
@@ -72,7 +74,6 @@ sphinx_gallery_conf = {
     "min_reported_time": 10_000,  # how long a script takes here says nothing about the reader's machine
     "image_srcset": ["2x"],
     "plot_gallery": "True",
-    "run_stale_examples": True,  # the package may have changed where a script has not
 }
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
